@@ -1,0 +1,1 @@
+"""C shared by every kernel; shipped as package data."""

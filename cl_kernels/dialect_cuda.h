@@ -1,0 +1,36 @@
+/* The vocabulary of the kernels, spelled for CUDA C (NVRTC, with -fmad=false).
+   dialect_opencl.h defines the same words; tests/test_dialects.py compares the two sets. */
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+
+#define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size) void
+#define FN static __device__ __forceinline__
+#define GLOBAL
+#define LOCAL
+#define LOCAL_ARRAY(type, name, size) __shared__ type name[size]
+#define RESTRICT __restrict__
+
+#define LOCAL_ID ((u32)threadIdx.x)
+#define GROUP_ID ((u32)blockIdx.x)
+#define GROUP_ID_Y ((u32)blockIdx.y)
+#define N_GROUPS ((u32)gridDim.x)
+#define N_GROUPS_Y ((u32)gridDim.y)
+#define GLOBAL_ID ((u64)blockIdx.x * blockDim.x + threadIdx.x)
+#define BARRIER() __syncthreads()
+
+#define as_f32(x) __uint_as_float((u32)(x))
+#define as_u32(x) __float_as_uint(x)
+
+/* Each returns the value from before the addition. */
+#define atomic_add_local_i32(address, value) atomicAdd((int*)(address), (int)(value))
+#define atomic_add_local_u32(address, value) atomicAdd((u32*)(address), (u32)(value))
+#define atomic_add_global_i32(address, value) atomicAdd((int*)(address), (int)(value))
+#define atomic_add_global_u32(address, value) atomicAdd((u32*)(address), (u32)(value))
+#define atomic_add_global_i64(address, value) \
+    ((i64)atomicAdd((unsigned long long*)(address), (unsigned long long)(value)))

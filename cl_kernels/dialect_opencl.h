@@ -1,0 +1,39 @@
+/* The vocabulary of the kernels, spelled for OpenCL C 1.2.
+   dialect_cuda.h defines the same words; tests/test_dialects.py compares the two sets. */
+#pragma OPENCL FP_CONTRACT OFF
+
+typedef uchar u8;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+#define KERNEL(wg_size) __kernel __attribute__((reqd_work_group_size(wg_size, 1, 1))) void
+#define FN static inline
+#define GLOBAL __global
+#define LOCAL __local
+#define LOCAL_ARRAY(type, name, size) __local type name[size]
+#define RESTRICT restrict
+
+#define LOCAL_ID ((u32)get_local_id(0))
+#define GROUP_ID ((u32)get_group_id(0))
+#define GROUP_ID_Y ((u32)get_group_id(1))
+#define N_GROUPS ((u32)get_num_groups(0))
+#define N_GROUPS_Y ((u32)get_num_groups(1))
+#define GLOBAL_ID ((u64)get_group_id(0) * get_local_size(0) + get_local_id(0))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+
+#define as_f32(x) as_float(x)
+#define as_u32(x) as_uint(x)
+
+/* Each returns the value from before the addition. */
+#define atomic_add_local_i32(address, value) atomic_add((volatile __local int*)(address), (int)(value))
+#define atomic_add_local_u32(address, value) atomic_add((volatile __local uint*)(address), (uint)(value))
+#define atomic_add_global_i32(address, value) atomic_add((volatile __global int*)(address), (int)(value))
+#define atomic_add_global_u32(address, value) atomic_add((volatile __global uint*)(address), (uint)(value))
+#ifdef cl_khr_int64_base_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#endif
+#define atomic_add_global_i64(address, value) atom_add((volatile __global long*)(address), (long)(value))

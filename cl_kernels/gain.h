@@ -1,0 +1,66 @@
+/* gain: score and weight of a node from its sums, in two floats. Twin: reference/gain.py.
+
+   Sums come in quanta. Inside, everything is in units in which 2^24 quanta are 1, so that squares
+   neither overflow nor vanish whatever the target's unit is; `scale` leads back.
+
+       T      = G shrunk towards 0 by alpha
+       w      = -T / (H + lambda), clipped to +-max_delta_step if that is not 0
+       score  = T^2 / (H + lambda)              (unclipped)
+              = -w * (2 T + (H + lambda) w)     (clipped)
+
+   Chen & Guestrin 2016, "XGBoost", eq. 5-7. */
+
+typedef struct { f32 lambda; f32 alpha; f32 max_delta; i32 weight_power; i32 gain_power; } rule_t;
+
+FN rule_t make_rule(const i32 scale_g, const i32 scale_h,
+                    const f32 lambda, const f32 alpha, const f32 max_delta) {
+    rule_t r;
+    r.lambda = scale_by(lambda, scale_h - 24);
+    r.alpha = scale_by(alpha, scale_g - 24);
+    r.weight_power = scale_h - scale_g;
+    r.gain_power = 24 - 2 * scale_g + scale_h;
+    r.max_delta = scale_by(max_delta, -r.weight_power);
+    return r;
+}
+
+FN df in_units(const i64 quanta) { return df_scale(df_from_i64(quanta), 5.9604644775390625e-8f); }
+
+FN df shrink(const df g, const f32 alpha) {
+    const df a = df_make(alpha, 0.0f);
+    if (alpha == 0.0f) return g;
+    if (df_less(a, g)) return df_add(g, df_neg(a));
+    if (df_less(g, df_neg(a))) return df_add(g, a);
+    return df_make(0.0f, 0.0f);
+}
+
+FN df unit_weight(const df t, const df denominator, const f32 max_delta) {
+    const df w = df_neg(df_div(t, denominator));
+    if (max_delta > 0.0f && w.hi > max_delta) return df_make(max_delta, 0.0f);
+    if (max_delta > 0.0f && w.hi < -max_delta) return df_make(-max_delta, 0.0f);
+    return w;
+}
+
+FN df score(const i64 g, const i64 h, const rule_t rule) {
+    const df t = shrink(in_units(g), rule.alpha);
+    const df d = df_add(in_units(h), df_make(rule.lambda, 0.0f));
+    if (rule.max_delta > 0.0f) {
+        const df w = unit_weight(t, d, rule.max_delta);
+        const df twice = df_make(2.0f * t.hi, 2.0f * t.lo);
+        return df_neg(df_mul(w, df_add(twice, df_mul(d, w))));
+    }
+    return df_div(df_mul(t, t), d);
+}
+
+/* The weight in real units. */
+FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
+    const df t = shrink(in_units(g), rule.alpha);
+    const df d = df_add(in_units(h), df_make(rule.lambda, 0.0f));
+    return scale_by(unit_weight(t, d, rule.max_delta).hi, rule.weight_power);
+}
+
+/* The score in one float, relative error below 2^-18; only without alpha and max_delta_step. */
+FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
+    const f32 t = (f32)g * 5.9604644775390625e-8f;
+    const f32 d = (f32)h * 5.9604644775390625e-8f + rule.lambda;
+    return t * t * reciprocal(d);
+}

@@ -1,0 +1,144 @@
+"""The boosting loop: the one place that joins the steps.
+
+    quantize -> [ gradients -> ( histogram -> split -> decide -> partition ) a level -> leaf ] a tree
+
+A tree is a fixed list of launches whose sizes are known beforehand; what the data decides stays on
+the device. The host reads finished trees a block at a time, and margins of evaluation sets where a
+metric is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.steps import gradients, leaf, predict
+from pyopencl_gbdt.steps.grow import Grow
+from pyopencl_gbdt.steps.histogram import Histogram
+from pyopencl_gbdt.steps.partition import Partition
+from pyopencl_gbdt.steps.split import Split
+from pyopencl_gbdt.trees import decode_tree
+from pyopencl_gbdt.weights import normalise
+from pyopencl_gbdt.workspace import Workspace
+
+F32 = npt.NDArray[np.float32]
+#: Called after every round with the round's number and the margins of every evaluation set.
+Watcher = Callable[[int, list[F32]], None]
+
+
+@dataclass(frozen=True)
+class EvaluationRows:
+    """An evaluation set on the device."""
+
+    values: DeviceArray
+    margins: DeviceArray
+
+
+class Boosting:
+    """One fit: its own queue, kernels and memory."""
+
+    def __init__(
+        self,
+        device: Device,
+        params: Parameters,
+        objective: Objective,
+        data: Dataset,
+        base_margin: float,
+    ) -> None:
+        quantized = data.quantized(device, params.max_bin)
+        weight, bits = normalise(data.weight)
+        self.ws = ws = Workspace(
+            device=device,
+            params=params,
+            layout=quantized.layout,
+            codes=quantized.pages[0].codes,
+            n_rows=data.n_rows,
+            weighted=weight is not None,
+            weight_bits=bits,
+        )
+        ws.allocate()
+        ws["labels"].set(data.label)
+        if weight is not None:
+            ws["weights"].set(weight)
+        ws["margins"].set(np.full(data.n_rows, base_margin, np.float32))
+        self.base_margin = base_margin
+        self.evaluation: list[EvaluationRows] = []
+        self.round_launches = self._one_tree(objective)
+        self.trees: list[Tree] = []
+        self._waiting = 0
+
+    def _one_tree(self, objective: Objective) -> list[Launch]:
+        ws = self.ws
+        histogram, split, grow, partition = Histogram(ws), Split(ws), Grow(ws), Partition(ws)
+        self.histogram_variant = histogram.variant.name
+        launches = [*gradients.prepare(ws, objective), grow.begin()]
+        for depth in range(ws.max_depth):
+            launches += histogram.level(depth)
+            launches += split.level(depth)
+            launches += [
+                grow.decide(depth),
+                partition.count(depth),
+                grow.place(depth),
+                partition.scatter(depth),
+            ]
+        return [*launches, grow.decide(ws.max_depth), grow.finish(), leaf.prepare(ws)]
+
+    def watch(self, values: F32) -> None:
+        """Follow the margins of another set of rows, float32 (n_rows, n_features), C order."""
+        device, ws = self.ws.device, self.ws
+        rows = EvaluationRows(
+            device.upload(values),
+            device.upload(np.full(values.shape[0], self.base_margin, np.float32)),
+        )
+        self.evaluation.append(rows)
+        self.round_launches.append(
+            predict.prepare(
+                device,
+                rows.values,
+                ws["walk"],
+                ws["first_tree"],
+                rows.margins,
+                trees=(0, 1),
+                longest=ws.max_depth + 1,
+            )
+        )
+
+    def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
+        """Boost; return the trees.
+
+        Parameters
+        ----------
+        n_rounds : int
+        watcher : callable or None
+            Called after every round with its number and the margins of every watched set.
+        """
+        ws = self.ws
+        for number in range(n_rounds):
+            for launch in self.round_launches:
+                launch()
+            ws.device.copy(ws["nodes"], ws["forest_nodes"], self._waiting * ws.max_nodes)
+            ws.device.copy(ws["levels"], ws["forest_levels"], self._waiting * (ws.max_depth + 1))
+            self._waiting += 1
+            if self._waiting == ws.forest_block:
+                self._collect()
+            if watcher is not None:
+                watcher(number, [rows.margins.get() for rows in self.evaluation])
+        self._collect()
+        return self.trees
+
+    def _collect(self) -> None:
+        """Read the trees that wait on the device."""
+        ws = self.ws
+        if self._waiting:
+            nodes, levels = ws["forest_nodes"].get(), ws["forest_levels"].get()
+            for i in range(self._waiting):
+                self.trees.append(decode_tree(nodes[i], levels[i], ws.layout))
+        self._waiting = 0

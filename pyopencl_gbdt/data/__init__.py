@@ -1,0 +1,24 @@
+"""From the user's data to float32 arrays, NaN for missing; nothing here knows a device."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.data.check import check_matrix
+from pyopencl_gbdt.data.higgs7k import load_higgs7k
+from pyopencl_gbdt.data.readers import TableData, read_table
+from pyopencl_gbdt.data.targets import (
+    check_binary_labels,
+    check_target,
+    check_weight,
+    encode_labels,
+)
+
+__all__ = [
+    "TableData",
+    "check_binary_labels",
+    "check_matrix",
+    "check_target",
+    "check_weight",
+    "encode_labels",
+    "load_higgs7k",
+    "read_table",
+]

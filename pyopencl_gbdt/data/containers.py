@@ -1,0 +1,254 @@
+"""What users hand in (lists, arrays, masked arrays, DataFrames) -> NumPy arrays of numbers.
+
+pandas and scipy.sparse are looked up among the modules already loaded and never imported here: an
+object of theirs cannot exist before its module does.
+"""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.places import Source, show
+from pyopencl_gbdt.errors import DataError
+
+NUMERIC_KINDS = "biuf"
+CHUNK = 1 << 20
+"""Elements looked at in one go: temporaries stay at a few megabytes whatever the input's size."""
+
+_ENCODE = "encode it as numbers (codes or one-hot columns)"
+
+
+def is_frame(values: object) -> bool:
+    """Tell whether `values` is a pandas DataFrame."""
+    return _is_instance(values, "pandas", "DataFrame")
+
+
+def is_series(values: object) -> bool:
+    """Tell whether `values` is a one-dimensional pandas object (Series, Index, Categorical ...)."""
+    return any(
+        _is_instance(values, module, name)
+        for module, name in (
+            ("pandas", "Series"),
+            ("pandas", "Index"),
+            ("pandas.api.extensions", "ExtensionArray"),
+        )
+    )
+
+
+def missing_types() -> tuple[type, ...]:
+    """Return the types whose every instance means "missing": None's, and pandas' NA and NaT."""
+    pandas = sys.modules.get("pandas")
+    return (type(None), *((type(pandas.NA), type(pandas.NaT)) if pandas is not None else ()))
+
+
+def as_array(values: Any, source: Source) -> NDArray[Any]:
+    """Turn an array-like into an array of any dtype, without a copy where that is possible.
+
+    Lists that hold a string become object arrays, so that the other elements keep their types.
+
+    Raises
+    ------
+    DataError
+        The input is sparse, or no array can be made of it.
+    """
+    if _is_instance(values, "scipy.sparse", "spmatrix") or _is_instance(
+        values, "scipy.sparse", "sparray"
+    ):
+        raise DataError(
+            f"{source.name} is a sparse {values.format} matrix: sparse data is not supported yet; "
+            f"use {source.name}.toarray() if it fits into memory (absent elements become 0)"
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        return values
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "USV" and not hasattr(values, "dtype"):
+            array = np.asarray(values, dtype=object)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a foreign __array__ raises
+        raise _no_array(source, _ragged(values) or str(error)) from error
+    if array.dtype.kind == "O" and array.ndim == 1 and _ragged(values):  # NumPy before 1.24
+        raise _no_array(source, str(_ragged(values)))
+    if array.ndim == 0:
+        raise DataError(
+            f"{source.name} is {show(values)}: expected an array of numbers; give a NumPy array, "
+            f"a DataFrame or a list"
+        )
+    return array
+
+
+def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
+    """Return an array of kind bool, int, uint or float; masked elements, None and NA become NaN.
+
+    Parameters
+    ----------
+    array : (n_rows, n_columns) array of any dtype
+    source : Source
+        For the message.
+
+    Returns
+    -------
+    numeric : (n_rows, n_columns) array
+        `array` itself if it is numeric and not masked, else a copy (float64 from objects).
+    """
+    kind = array.dtype.kind
+    if isinstance(array, np.ma.MaskedArray):
+        wide = np.result_type(array.dtype, np.float32) if kind in NUMERIC_KINDS else object
+        array = fill_masked(array, wide)
+        kind = array.dtype.kind
+    if kind in NUMERIC_KINDS:
+        return array
+    if kind == "O":
+        return objects_to_float64(array, source)
+    if array.size and kind in "UST":
+        raise _not_a_number(array[0, 0], source, 0, 0)
+    raise DataError(
+        f"{source.name} has dtype {array.dtype}: expected real numbers; "
+        f"convert it, for example {source.name}.astype(np.float32)"
+    )
+
+
+def fill_masked(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Copy a masked array to `dtype` (float or object), with NaN or None where it is masked."""
+    plain = np.array(np.ma.getdata(array), dtype=dtype)
+    plain[np.ma.getmaskarray(array)] = None if plain.dtype.kind == "O" else np.nan
+    return plain
+
+
+def objects_to_float64(
+    array: NDArray[Any], source: Source, first_column: int = 0
+) -> NDArray[np.float64]:
+    """Convert Python objects: numbers, and None, NaN or NA for missing.
+
+    Parameters
+    ----------
+    array : (n_rows, n_columns) object array
+    source : Source
+        For the message.
+    first_column : int
+        Number of the user's column that ``array[:, 0]`` is.
+
+    Returns
+    -------
+    numbers : (n_rows, n_columns) float64 array, C order
+    """
+    n_rows, n_columns = array.shape
+    out = np.empty((n_rows, n_columns), np.float64)
+    absent = missing_types()
+    step = max(1, CHUNK // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        part = array[start : start + step].reshape(-1)
+        kinds = set(map(type, part))
+        missing = [kind for kind in kinds if issubclass(kind, absent)]
+        strange = {kind for kind in kinds if not issubclass(kind, (*absent, *_NUMBERS))}
+        if strange:
+            index = next(i for i, value in enumerate(part) if type(value) in strange)
+            row, column = divmod(index, n_columns)
+            raise _not_a_number(part[index], source, start + row, first_column + column)
+        if missing:
+            part = np.array([None if type(v) in missing else v for v in part], dtype=object)
+        try:
+            converted = part.astype(np.float64)
+        except (OverflowError, ValueError):
+            index = next(i for i, value in enumerate(part) if not _converts(value))
+            row, column = divmod(index, n_columns)
+            raise _not_a_number(part[index], source, start + row, first_column + column) from None
+        out[start : start + step] = converted.reshape(-1, n_columns)
+    return out
+
+
+def frame_names(frame: Any, source: Source) -> list[str] | None:
+    """Return a DataFrame's column names, or None where none of them is a string."""
+    if not any(isinstance(column, str) for column in frame.columns):
+        return None
+    names = [str(column) for column in frame.columns]
+    first: dict[str, int] = {}
+    for column, name in enumerate(names):
+        if first.setdefault(name, column) != column:
+            raise DataError(
+                f"{source.name} has two columns named {name!r} ({first[name]} and {column}, "
+                f"counted from 0): expected distinct names; rename or drop one"
+            )
+    return names
+
+
+def series_to_numeric(series: Any, source: Source, column: int = 0) -> NDArray[Any]:
+    """Convert one pandas column, nullable dtypes included; pd.NA becomes NaN.
+
+    Returns
+    -------
+    numeric : (n_rows, 1) array of kind bool, int, uint or float
+    """
+    dtype = series.dtype
+    kind = getattr(dtype, "kind", "O")
+    if getattr(dtype, "name", "") == "category":
+        raise DataError(
+            f"{source.name}: {source.column(column)} has dtype category: expected numbers; "
+            f"{_ENCODE}"
+        )
+    if isinstance(dtype, np.dtype) and kind in NUMERIC_KINDS:
+        return np.asarray(series).reshape(-1, 1)
+    if kind in NUMERIC_KINDS:
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan)).reshape(-1, 1)
+    if kind in "Mmc":
+        raise DataError(
+            f"{source.name}: {source.column(column)} has dtype {dtype}: expected real numbers; "
+            f"convert it (a date, for example, to days since a first date) or drop it"
+        )
+    return objects_to_float64(np.asarray(series, dtype=object).reshape(-1, 1), source, column)
+
+
+_NUMBERS: tuple[type, ...] = (numbers.Real, Decimal, np.bool_)
+
+
+def _is_instance(values: object, module: str, name: str) -> bool:
+    """Check against a class of a module that may not be loaded."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(values, kind)
+
+
+def _converts(value: Any) -> bool:
+    try:
+        return value is None or float(value) is not None
+    except (OverflowError, ValueError):
+        return False
+
+
+def _no_array(source: Source, reason: str) -> DataError:
+    return DataError(
+        f"{source.name} is not an array of numbers: {reason}; give a NumPy array, a DataFrame "
+        f"or a list of rows of equal length"
+    )
+
+
+def _not_a_number(value: object, source: Source, row: int, column: int) -> DataError:
+    or_missing = "" if source.is_vector else ", or a missing value (NaN, None)"
+    move = _ENCODE if isinstance(value, (str, bytes)) else "correct it or drop the row"
+    return DataError(
+        f"{source.name} holds {show(value)} at {source.place(row, column)}: "
+        f"expected a number that float32 can hold{or_missing}; {move}"
+    )
+
+
+def _ragged(values: object) -> str | None:
+    """Say which row of a nested list has another length than the first, if one has."""
+    if not isinstance(values, Sequence) or not values:
+        return None
+    lengths = [
+        len(row) if hasattr(row, "__len__") and not isinstance(row, (str, bytes)) else None
+        for row in values
+    ]
+    for row, length in enumerate(lengths):
+        if length != lengths[0]:
+            found = "is no sequence" if length is None else f"has {length} values"
+            first = "is none" if lengths[0] is None else f"has {lengths[0]}"
+            return f"row {row} {found}, row 0 {first}"
+    return None

@@ -1,0 +1,31 @@
+"""The small real data set that ships with the package; see README.md beside it for its licence."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.readers import read_table
+
+FloatArray = NDArray[np.float32]
+
+
+def load_higgs7k() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Load 7500 rows of HIGGS: a signal process against background, nearly balanced.
+
+    Returns
+    -------
+    X_train, y_train : (7000, 28) and (7000,) float32 arrays
+    X_test, y_test : (500, 28) and (500,) float32 arrays
+        Labels are 1 (signal) and 0 (background). No value is missing.
+    """
+    return (*_load("higgs7k.train.tsv.gz"), *_load("higgs7k.test.tsv.gz"))
+
+
+def _load(name: str) -> tuple[FloatArray, FloatArray]:
+    with as_file(files("pyopencl_gbdt.data").joinpath(name)) as path:
+        table = read_table(path, header=False)
+    assert table.y is not None  # label_column is 0
+    return table.X, table.y

@@ -1,0 +1,243 @@
+"""libsvm text: ``label index:value index:value ... # comment``, what is absent is missing."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.containers import CHUNK
+from pyopencl_gbdt.data.files import lines_of
+from pyopencl_gbdt.data.places import plural, show
+from pyopencl_gbdt.errors import DataError
+
+MAX_ELEMENTS = 1 << 31
+"""Largest dense matrix made of a sparse file (8 GiB): beyond, an index is wrong more likely."""
+
+_TOKEN = "[!-9;-^`-~]+"  # printable ASCII, no colon; no underscore, as float("1_0") is 10
+_PAIR = f"[0-9]+:{_TOKEN}"
+_PAIRS = f"(?:[ \t]+{_PAIR})*"
+_LINE = {
+    True: re.compile(f"{_TOKEN}{_PAIRS}"),
+    False: re.compile(f"(?:{_TOKEN}|{_PAIR}){_PAIRS}"),
+}
+"""A line that may be split at spaces and colons, by `with_label`."""
+
+
+@dataclass
+class _Lines:
+    """Some lines, split at spaces and colons but not converted yet; ``counts`` are pairs a line."""
+
+    numbers: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    indices: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+
+
+class _Where:
+    """The line number of every token of a list, for messages."""
+
+    def __init__(self, path: str | PathLike[str], numbers: Any, counts: Any = 1) -> None:
+        self.path = path
+        self.numbers = numbers
+        self.counts = counts
+
+    def error(self, token: int, found: str) -> DataError:
+        line = np.repeat(np.asarray(self.numbers), self.counts)[token]
+        return DataError(f"{self.path}, line {line}: {found}")
+
+
+def parse_libsvm(
+    text: str,
+    path: str | PathLike[str],
+    *,
+    n_features: int | None = None,
+    with_label: bool = True,
+    one_based: bool = False,
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    r"""Parse libsvm text into a dense matrix.
+
+    Parameters
+    ----------
+    text : str
+        The file's text, line ends ``\n``.
+    path : str or path-like
+        For messages.
+    n_features : int or None
+        Width of the matrix; None is the largest index plus one.
+    with_label : bool
+        Every line starts with a label; False: it may, and the label is dropped.
+    one_based : bool
+        Index 1 is column 0.
+
+    Returns
+    -------
+    X : (n_rows, n_features) float32 array, C order
+        NaN where a line has no such index.
+    y : (n_rows,) float32 array, or None without labels
+
+    Raises
+    ------
+    DataError
+        A line is not of that form, or a number cannot be used.
+    """
+    if "qid:" in text and re.search(r"^[^#\n]*\bqid:", text, re.M):
+        warnings.warn(
+            f"{path}: query ids (qid:) are ignored, ranking is not supported yet", stacklevel=3
+        )
+    blocks = [_convert(lines, path) for lines in _split(text, path, with_label)]
+    if not blocks:
+        raise DataError(f"{path}: no rows; expected lines of the form 'label index:value ...'")
+    numbers, counts, columns, values, labels = map(np.concatenate, zip(*blocks, strict=True))
+    where = _Where(path, numbers, counts)
+    columns -= int(one_based)
+    _check_range(columns, where, len(counts), n_features, one_based)
+    n_columns = n_features if n_features is not None else int(columns.max(initial=-1)) + 1
+    if n_columns < 1:
+        raise DataError(f"{path}: no line has an index:value pair; give n_features")
+    flat = np.repeat(np.arange(len(counts)), counts) * n_columns + columns
+    _check_distinct(flat, columns, where)
+    X = np.full((len(counts), n_columns), np.nan, np.float32)
+    X.reshape(-1)[flat] = values
+    return X, labels if with_label else None
+
+
+def _split(text: str, path: str | PathLike[str], with_label: bool) -> Iterator[_Lines]:
+    """Split the lines into tokens, a block of about a million tokens at a time."""
+    accepts = _LINE[with_label].fullmatch
+    block = _Lines()
+    for number, line in _lines(text):
+        if not accepts(line):
+            raise _wrong_line(line, path, number, with_label)
+        tokens = line.replace(":", " ").split()
+        if ":" not in line.split(None, 1)[0]:
+            label = tokens.pop(0)
+            if with_label:
+                block.labels.append(label)
+        block.numbers.append(number)
+        block.counts.append(len(tokens) // 2)
+        block.indices += tokens[0::2]
+        block.values += tokens[1::2]
+        if len(block.indices) + len(block.numbers) > CHUNK:
+            yield block
+            block = _Lines()
+    if block.numbers:
+        yield block
+
+
+def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ...]:
+    """Return line numbers, counts and indices as int64, values and labels as float32."""
+    where = _Where(path, lines.numbers, lines.counts)
+    try:
+        indices = np.fromiter(map(int, lines.indices), np.int64, len(lines.indices))
+    except (OverflowError, ValueError):
+        token = next(i for i, text in enumerate(lines.indices) if len(text) > 18)
+        raise where.error(
+            token, f"found index {show(lines.indices[token])}: expected fewer digits; correct it"
+        ) from None
+    values = _float32(lines.values, where, "value", allow_missing=True)
+    labels = _float32(lines.labels, _Where(path, lines.numbers), "label", allow_missing=False)
+    return np.array(lines.numbers), np.array(lines.counts), indices, values, labels
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, line) without comments, query ids and blank lines."""
+    for number, whole in enumerate(lines_of(text), 1):
+        line = whole.partition("#")[0].strip(" \t")
+        if "qid:" in line:
+            line = re.sub(r"(?:^|[ \t]+)qid:[0-9]+(?=[ \t]|$)", "", line, count=1).lstrip(" \t")
+        if line:
+            yield number, line
+
+
+def _wrong_line(line: str, path: str | PathLike[str], number: int, with_label: bool) -> DataError:
+    """Name the first token of a line that has not the form expected of it."""
+    expected = "'index:value' with a whole index from 0"
+    for position, token in enumerate(line.split()):
+        if position == 0 and ":" not in token:
+            if re.fullmatch(_TOKEN, token):
+                continue
+            expected = "a number as label"
+        elif position == 0 and with_label:
+            return DataError(
+                f"{path}, line {number}: starts with {show(token)}: expected a label; put one "
+                f"first, or pass with_label=False"
+            )
+        elif re.fullmatch(_PAIR, token):
+            continue
+        return DataError(
+            f"{path}, line {number}, item {position + 1}: found {show(token)}: expected "
+            f"{expected}; correct the line (file_format='delimited' reads CSV and TSV)"
+        )
+    return DataError(f"{path}, line {number}: not libsvm: {show(line)}; separate items by spaces")
+
+
+def _check_range(
+    columns: NDArray[np.int64], where: _Where, n_rows: int, n_features: int | None, one_based: bool
+) -> None:
+    """Refuse columns outside the matrix, and a matrix that is too wide."""
+    first = int(one_based)
+    limit = n_features if n_features is not None else max(1, MAX_ELEMENTS // n_rows)
+    wrong = (columns < 0) | (columns >= limit)
+    if wrong.any():
+        token = int(np.argmax(wrong))
+        move = f"a dense matrix wider than that, of {plural(n_rows, 'row')}, would exceed 8 GiB"
+        if n_features is not None or columns[token] < 0:
+            move = "check n_features, one_based and the file"
+        raise where.error(
+            token,
+            f"found index {columns[token] + first}: expected {first}..{limit - 1 + first}; {move}",
+        )
+
+
+def _check_distinct(flat: NDArray[np.int64], columns: NDArray[np.int64], where: _Where) -> None:
+    """Refuse an index that a line has twice."""
+    if np.all(np.diff(flat) > 0):  # sorted lines, the usual case
+        return
+    order = np.argsort(flat, kind="stable")
+    twice = order[1:][np.diff(flat[order]) == 0]
+    if twice.size:
+        token = int(twice.min())
+        raise where.error(
+            token, f"column {columns[token]} (from 0) is given twice; keep one of the values"
+        )
+
+
+def _float32(
+    tokens: list[str], where: _Where, what: str, *, allow_missing: bool
+) -> NDArray[np.float32]:
+    """Convert tokens; name the first that is no number or does not fit."""
+    try:
+        wide = np.fromiter(map(float, tokens), np.float64, len(tokens))
+    except ValueError:
+        token = next(i for i, text in enumerate(tokens) if not _is_float(text))
+        raise where.error(
+            token, f"found {what} {show(tokens[token])}: expected a number; correct it"
+        ) from None
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = wide.astype(np.float32)
+    wrong = np.isinf(narrow) if allow_missing else ~np.isfinite(narrow)
+    if wrong.any():
+        token = int(np.argmax(wrong))
+        move = "leave it out if it is missing" if allow_missing else "correct it or drop the line"
+        raise where.error(
+            token,
+            f"found {what} {show(tokens[token])}: expected a finite number that float32 can hold; "
+            f"{move}",
+        )
+    return narrow
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

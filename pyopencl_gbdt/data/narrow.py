@@ -1,0 +1,116 @@
+"""Numbers of any dtype -> finite float32, with the place of the first that does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.containers import CHUNK
+from pyopencl_gbdt.data.places import Source, plural, show
+from pyopencl_gbdt.errors import DataError
+
+_TROUBLES = {
+    "infinite": ("finite numbers{or_nan}", "replace them{by_nan} or drop their rows"),
+    "too large": ("numbers that float32 can hold (up to 3.4028235e+38)", "rescale the column"),
+    "missing": ("finite numbers, no NaN", "fill them in or drop their rows"),
+}
+
+
+class Scan:
+    """Looks for what float32 data may not hold, block by block, and remembers the first places.
+
+    Parameters
+    ----------
+    source : Source
+        For the message.
+    allow_missing : bool
+        NaN is allowed.
+    """
+
+    def __init__(self, source: Source, *, allow_missing: bool) -> None:
+        self.source = source
+        self.allow_missing = allow_missing
+        self.count = dict.fromkeys(_TROUBLES, 0)
+        self.first: dict[str, tuple[int, int, object]] = {}
+
+    def add(
+        self, given: NDArray[Any], narrow: NDArray[np.float32], row: int = 0, column: int = 0
+    ) -> None:
+        """Look at one block: ``given[0, 0]`` stands at (row, column), `narrow` is its float32."""
+        suspect = np.isinf(narrow) if self.allow_missing else ~np.isfinite(narrow)
+        if not suspect.any():
+            return
+        infinite = np.isinf(given)
+        masks = {
+            "infinite": infinite,
+            "too large": np.isinf(narrow) & ~infinite,
+            "missing": np.isnan(narrow) & (not self.allow_missing),
+        }
+        for trouble, mask in masks.items():
+            if not mask.any():
+                continue
+            self.count[trouble] += int(np.count_nonzero(mask))
+            block_row, block_column = divmod(int(np.argmax(mask)), mask.shape[1])
+            place = (row + block_row, column + block_column, given[block_row, block_column])
+            self.first[trouble] = min(self.first.get(trouble, place), place, key=lambda p: p[:2])
+
+    def finish(self) -> None:
+        """Raise `DataError` if anything was found: how many, which is first, what to do."""
+        for trouble, (expected, move) in _TROUBLES.items():
+            if self.count[trouble]:
+                row, column, value = self.first[trouble]
+                words = {"or_nan": "", "by_nan": ""}
+                if self.allow_missing:
+                    words = {"or_nan": " or NaN (missing)", "by_nan": " by NaN"}
+                raise DataError(
+                    f"{self.source.name} holds {plural(self.count[trouble], f'{trouble} value')}, "
+                    f"the first ({show(value)}) at {self.source.place(row, column)}: "
+                    f"expected {expected.format(**words)}; {move.format(**words)}"
+                )
+
+
+def to_float32(
+    numeric: NDArray[Any], source: Source, *, allow_missing: bool = True
+) -> NDArray[np.float32]:
+    """Convert to native float32 in C order and check that every value is finite.
+
+    Parameters
+    ----------
+    numeric : (n_rows, n_columns) array of kind bool, int, uint or float
+    source : Source
+        For the message.
+    allow_missing : bool
+        NaN is allowed.
+
+    Returns
+    -------
+    narrow : (n_rows, n_columns) float32 array, C order
+        `numeric` itself where it is that already. Integers above 2**24 are rounded.
+
+    Raises
+    ------
+    DataError
+        A value is infinite, does not fit into float32, or is NaN where that is not allowed.
+    """
+    n_rows, n_columns = numeric.shape
+    flags = numeric.flags
+    ready = numeric.dtype == np.float32 and flags.c_contiguous and flags.aligned
+    narrow = numeric if ready else np.empty(numeric.shape, np.float32)
+    scan = Scan(source, allow_missing=allow_missing)
+    step = max(1, CHUNK // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        given = numeric[start : start + step]
+        block = narrow[start : start + step]
+        if not ready:
+            fill(block, given)
+        scan.add(given, block, row=start)
+    scan.finish()
+    return narrow
+
+
+def fill(narrow: NDArray[np.float32], given: NDArray[Any]) -> None:
+    """Write `given` into a float32 array; what is too large becomes infinite, without a warning."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        narrow[...] = given

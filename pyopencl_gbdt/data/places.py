@@ -1,0 +1,56 @@
+"""Words for error messages: what was found, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Source:
+    """The user's array as error messages speak of it.
+
+    Attributes
+    ----------
+    name : str
+        The argument's name: ``X``, ``y``, ``weight``.
+    columns : sequence of str, or None
+        Column names, where the input has them.
+    is_vector : bool
+        There is one column only, and places leave it out.
+    """
+
+    name: str
+    columns: Sequence[str] | None = None
+    is_vector: bool = False
+
+    def place(self, row: int, column: int) -> str:
+        """Name a place, for example ``row 3, column 1 ('price'), counted from 0``."""
+        if self.is_vector:
+            return f"row {row}, counted from 0"
+        return f"row {row}, {self.column(column)}, counted from 0"
+
+    def column(self, column: int) -> str:
+        """Name a column, for example ``column 1 ('price')``; in a vector there is none."""
+        if self.is_vector:
+            return self.name
+        named = f" ({self.columns[column]!r})" if self.columns is not None else ""
+        return f"column {column}{named}"
+
+
+def show(value: object) -> str:
+    """Show a value in a message: NumPy scalars as plain numbers, long ones cut."""
+    if isinstance(value, int) and value.bit_length() > 200:  # repr refuses the largest ones
+        return f"<integer of {value.bit_length()} bits>"
+    if isinstance(value, np.number):
+        text = str(value)
+    else:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a count and its noun: ``1 value``, ``2 values``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,218 @@
+"""Checks of what stands beside the matrix: targets, class labels, weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.containers import (
+    as_array,
+    as_numeric,
+    fill_masked,
+    is_frame,
+    is_series,
+    missing_types,
+    series_to_numeric,
+)
+from pyopencl_gbdt.data.narrow import to_float32
+from pyopencl_gbdt.data.places import Source, plural, show
+from pyopencl_gbdt.errors import DataError
+
+N_SHOWN = 5
+"""Classes listed in a message."""
+
+
+def check_target(
+    y: Any, n_rows: int, *, objective: str = "reg:squarederror"
+) -> NDArray[np.float32]:
+    """Check the target of a training run.
+
+    Parameters
+    ----------
+    y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
+        Finite numbers; 0 and 1 alone for ``binary:logistic``.
+    n_rows : int
+        The number of rows of the matrix.
+    objective : str
+        The objective's name.
+
+    Returns
+    -------
+    target : (n_rows,) float32 array, contiguous
+        `y` itself where it is that already.
+
+    Raises
+    ------
+    DataError
+        The shape, the length, the dtype or a value cannot be used.
+    """
+    target = _vector(y, n_rows, "y")
+    return check_binary_labels(target) if objective == "binary:logistic" else target
+
+
+def check_binary_labels(y: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return `y`, a (n_rows,) float32 array, if it holds only 0 and 1; one class alone may do."""
+    wrong = (y != 0) & (y != 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"y holds {show(y[row])} at {Source('y', is_vector=True).place(row, 0)}: expected 0 or "
+            f"1 for objective='binary:logistic'; encode the labels so, or use GBDTClassifier"
+        )
+    return y
+
+
+def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Encode the two classes of a classifier's target as 0 and 1.
+
+    Parameters
+    ----------
+    y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
+        Any two distinct labels: strings, bools, numbers.
+
+    Returns
+    -------
+    classes : (2,) array
+        The labels, sorted, in their own dtype.
+    codes : (n_rows,) float32 array
+        0 for ``classes[0]``, 1 for ``classes[1]``.
+
+    Raises
+    ------
+    DataError
+        A label is missing or infinite, or there are not two classes.
+    """
+    labels = _labels(y)
+    source = Source("y", is_vector=True)
+    missing = _absent(labels)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise DataError(
+            f"y holds {plural(int(missing.sum()), 'missing or infinite label')}, the first "
+            f"({show(labels[row])}) at {source.place(row, 0)}: expected a label in every row; "
+            f"drop these rows"
+        )
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise DataError(
+            f"y mixes labels of types {', '.join(kinds)}: expected one type; convert them"
+        ) from error
+    if len(classes) != 2:
+        few = ", ".join(show(label) for label in classes[:N_SHOWN])
+        more = ", ..." if len(classes) > N_SHOWN else ""
+        move = (
+            "add rows of the other class"
+            if len(classes) < 2
+            else "multi-class is not supported yet; for a numeric target use GBDTRegressor"
+        )
+        n_classes = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        raise DataError(f"y has {n_classes} ({few}{more}): expected 2; {move}")
+    return classes, codes.reshape(-1).astype(np.float32)
+
+
+def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
+    """Check row weights.
+
+    Parameters
+    ----------
+    w : None, or (n_rows,) or (n_rows, 1) array-like
+        Finite numbers, none negative, not all zero (in float32).
+    n_rows : int
+        The number of rows of the matrix.
+
+    Returns
+    -------
+    weight : (n_rows,) float32 array, contiguous, or None
+        `w` itself where it is that already.
+
+    Raises
+    ------
+    DataError
+        The shape, the length, the dtype or a value cannot be used.
+    """
+    if w is None:
+        return None
+    weight = _vector(w, n_rows, "weight")
+    negative = weight < 0
+    if negative.any():
+        row = int(np.argmax(negative))
+        raise DataError(
+            f"weight holds {plural(int(negative.sum()), 'negative value')}, the first "
+            f"({show(weight[row])}) at {Source('weight', is_vector=True).place(row, 0)}: "
+            f"expected numbers >= 0; use 0 to leave a row out"
+        )
+    if not weight.any():
+        raise DataError(
+            "weight is 0 in every row: expected at least one above 0; leave weight out for 1 each"
+        )
+    return weight
+
+
+def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
+    """Convert to (n_rows,) float32 without NaN or infinity."""
+    source = Source(name, is_vector=True)
+    column = _column(values, source)
+    if len(column) != n_rows:
+        raise DataError(
+            f"{name} has {plural(len(column), 'value')}, X has {plural(n_rows, 'row')}: "
+            f"expected one value per row; pass the {name} that belongs to X"
+        )
+    if is_series(column):
+        numeric = series_to_numeric(column, source)
+    else:
+        numeric = as_numeric(column.reshape(-1, 1), source)
+    return to_float32(numeric, source, allow_missing=False).reshape(-1)
+
+
+def _column(values: Any, source: Source) -> Any:
+    """Return a Series as it is and anything else as a one-dimensional array of any dtype."""
+    if is_frame(values) and values.shape[1] == 1:
+        return values.iloc[:, 0]
+    if is_series(values):
+        return values
+    array = as_array(values, source)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array.reshape(-1)
+    if array.ndim != 1:
+        raise DataError(
+            f"{source.name} has shape {array.shape}: expected (n_rows,) or (n_rows, 1); "
+            f"give one column"
+        )
+    return array
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Return labels as a one-dimensional array; objects that are all bools or numbers as such."""
+    column = _column(y, Source("y", is_vector=True))
+    if isinstance(column, np.ma.MaskedArray):
+        column = fill_masked(column, object)
+    labels = np.asarray(column)
+    if labels.dtype.kind == "O":
+        kinds = set(map(type, labels))
+        if kinds <= {bool, int, float, np.bool_} or all(issubclass(k, np.number) for k in kinds):
+            labels = np.array(labels.tolist())
+        elif kinds <= {str, np.str_} and not is_series(column):
+            labels = labels.astype(str)
+    return labels
+
+
+def _absent(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark what is no label: None, NaN, NaT, pd.NA and infinity."""
+    kind = labels.dtype.kind
+    if kind == "f":
+        return np.asarray(~np.isfinite(labels))
+    if kind in "Mm":
+        return np.asarray(np.isnat(labels))
+    if kind != "O":
+        return np.zeros(len(labels), np.bool_)
+    types = missing_types()
+    return np.fromiter(
+        (isinstance(v, types) or (isinstance(v, float) and not math.isfinite(v)) for v in labels),
+        np.bool_,
+        len(labels),
+    )

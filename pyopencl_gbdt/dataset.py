@@ -1,0 +1,88 @@
+"""Any input to a checked, quantised matrix on a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data import check_matrix, check_target, check_weight
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.steps.quantize import Quantizer
+from pyopencl_gbdt.workspace import QuantizedData
+
+F32 = npt.NDArray[np.float32]
+
+
+class Dataset:
+    """Rows, labels and weights to train on or to evaluate.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) array-like or DataFrame
+        Numbers; NaN, None and ``pandas.NA`` are missing values. Compared in float32.
+    label : (n_rows,) array-like
+        Finite numbers; 0 and 1 for ``binary:logistic``.
+    weight : (n_rows,) array-like or None
+        Weights >= 0, not all 0. A row of weight k trains as the row repeated k times.
+    feature_names : list of str or None
+        Names of the columns; a DataFrame brings its own.
+
+    Attributes
+    ----------
+    values : float32 array, shape (n_rows, n_features), C order
+    label : float32 array, shape (n_rows,)
+    weight : float32 array, shape (n_rows,), or None
+
+    Raises
+    ------
+    DataError
+        If a shape, dtype or value cannot be used; the message says where.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        label: Any,
+        weight: Any = None,
+        feature_names: list[str] | None = None,
+    ) -> None:
+        self.values, names = check_matrix(X)
+        self.feature_names = feature_names if feature_names is not None else names
+        self.label = check_target(label, self.n_rows)
+        self.weight: F32 | None = check_weight(weight, self.n_rows)
+        self._quantized: tuple[tuple[str, int], QuantizedData] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.values.shape[1])
+
+    def quantized(self, device: Device, max_bin: int) -> QuantizedData:
+        """Return the matrix as codes on a device; kept until another device or ``max_bin`` asks.
+
+        Parameters
+        ----------
+        device : Device
+        max_bin : int
+            Most value bins of a feature, 2..65535; missing values have a code of their own.
+
+        Raises
+        ------
+        MemoryPlanError
+            If it does not fit the device.
+        """
+        key = (device.process_key, max_bin)
+        if self._quantized is None or self._quantized[0] != key:
+            self._quantized = None  # frees the former codes first
+            quantizer = Quantizer(device, self.values, self.weight, max_bin)
+            self._quantized = (key, quantizer.run())
+        return self._quantized[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave device memory behind."""
+        return {**self.__dict__, "_quantized": None}

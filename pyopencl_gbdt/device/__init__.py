@@ -1,0 +1,24 @@
+"""The one room that knows devices."""
+
+from pyopencl_gbdt.device.base import Device, DeviceArray, Launch, Program
+from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.discovery import DeviceInfo, devices, find, open_device
+from pyopencl_gbdt.device.render import render
+from pyopencl_gbdt.device.variants import TABLE, Variant, choose, runnable
+
+__all__ = [
+    "TABLE",
+    "Capabilities",
+    "Device",
+    "DeviceArray",
+    "DeviceInfo",
+    "Launch",
+    "Program",
+    "Variant",
+    "choose",
+    "devices",
+    "find",
+    "open_device",
+    "render",
+    "runnable",
+]

@@ -1,0 +1,232 @@
+"""The small interface that both roads to a device share: allocate, copy, build, launch, time."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.render import Param
+from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
+
+Array = npt.NDArray[Any]
+
+
+class DeviceArray:
+    """A C-ordered array in a device's memory.
+
+    Attributes
+    ----------
+    device : Device
+    shape : tuple of int
+    dtype : numpy.dtype
+    handle : object
+        ``pyopencl.Buffer`` or ``cupy.ndarray``; only ``device`` touches it.
+    """
+
+    def __init__(
+        self, device: Device, shape: tuple[int, ...], dtype: npt.DTypeLike, handle: Any
+    ) -> None:
+        self.device = device
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self.handle = handle
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.size * self.dtype.itemsize
+
+    def get(self) -> Array:
+        """Copy to a new NumPy array; waits for the device."""
+        return self.device.read(self)
+
+    def set(self, values: npt.ArrayLike, start: int = 0) -> None:
+        """Copy host values over the flat elements from ``start`` on; waits for the device."""
+        host = np.ascontiguousarray(values, dtype=self.dtype)
+        if start < 0 or start + host.size > self.size:
+            raise DeviceError(
+                f"set: {host.size} elements at {start} do not fit an array of {self.size}"
+            )
+        if host.size:
+            self.device.write(self, host, start * self.dtype.itemsize)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, {self.device.caps.device_id})"
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Hand the memory to another library without a copy (CUDA only)."""
+        if self.device.caps.api != "cuda":
+            raise BufferError("DLPack has no OpenCL buffers that peers accept; use .get()")
+        self.device.finish()
+        return self.handle.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        if self.device.caps.api != "cuda":
+            raise BufferError("DLPack has no OpenCL buffers that peers accept; use .get()")
+        return self.handle.__dlpack_device__()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its arguments and sizes set, ready to be enqueued again and again."""
+
+    name: str
+    enqueue: Callable[[], None]
+
+    def __call__(self) -> None:
+        self.enqueue()
+
+
+class Program(ABC):
+    """Kernels built from one rendered template."""
+
+    wg_size: int
+    """Work-items per work-group that the kernels were built for."""
+    source: str
+
+    @abstractmethod
+    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+        """Set a kernel's arguments once.
+
+        Parameters
+        ----------
+        name : str
+            Kernel name.
+        groups : int or (int, int)
+            Work-groups to launch, in x or in x and y; nothing runs if one of them is 0.
+        *args
+            ``DeviceArray`` or NumPy scalars of the kernel's own types, in order.
+        """
+
+    def launch(self, name: str, groups: int | tuple[int, int], *args: Any) -> None:
+        """Bind and enqueue at once."""
+        self.bind(name, groups, *args)()
+
+
+class Device(ABC):
+    """An opened device with a queue of its own; use one per fit."""
+
+    def __init__(self, caps: Capabilities) -> None:
+        self.caps = caps
+        self.allocated_bytes = 0
+        """Bytes in arrays that are alive."""
+        self.peak_bytes = 0
+        """Largest ``allocated_bytes`` so far."""
+        self.n_waits = 0
+        """How often the host waited for the device (reads, writes, finish)."""
+        self.n_launches = 0
+
+    @property
+    def process_key(self) -> str:
+        """Equal for devices that can use each other's arrays: same device, same process."""
+        return f"{self.caps.device_id} in {os.getpid()}"
+
+    # -- memory ----------------------------------------------------------------------------
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
+        """Allocate an array; its contents are undefined.
+
+        Raises
+        ------
+        MemoryPlanError
+            If it exceeds the device's largest allocation or its memory.
+        """
+        full = (shape,) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
+        array = DeviceArray(self, full, dtype, None)
+        if array.nbytes > self.caps.max_alloc_bytes:
+            raise MemoryPlanError(
+                f"an array of {array.nbytes} bytes exceeds the largest allocation of "
+                f"{self.caps.label}, {self.caps.max_alloc_bytes} bytes; use fewer rows or features"
+            )
+        array.handle = self._allocate(max(1, array.nbytes), array)
+        self.allocated_bytes += array.nbytes
+        self.peak_bytes = max(self.peak_bytes, self.allocated_bytes)
+        weakref.finalize(array, self._forget, array.nbytes)
+        return array
+
+    def _forget(self, nbytes: int) -> None:
+        self.allocated_bytes -= nbytes
+
+    def upload(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray:
+        """Copy host values to a new array."""
+        host = np.ascontiguousarray(values, dtype=dtype)
+        array = self.empty(host.shape, host.dtype)
+        array.set(host)
+        return array
+
+    def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
+        """Allocate an array of zero bytes."""
+        array = self.empty(shape, dtype)
+        self.clear(array)
+        return array
+
+    @abstractmethod
+    def _allocate(self, nbytes: int, array: DeviceArray) -> Any: ...
+
+    @abstractmethod
+    def clear(self, array: DeviceArray) -> None:
+        """Enqueue a fill with zero bytes."""
+
+    @abstractmethod
+    def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
+        """Enqueue a copy of all of ``source`` over ``target``'s flat elements from ``start`` on."""
+
+    @abstractmethod
+    def read(self, array: DeviceArray) -> Array: ...
+
+    @abstractmethod
+    def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None: ...
+
+    # -- kernels ---------------------------------------------------------------------------
+    @abstractmethod
+    def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
+        """Render and build; the program's ``wg_size`` is what its kernels can really run at."""
+
+    def build(self, template: str, *, wg_size: int, **params: Param) -> Program:
+        """Build a template for work-groups of at most ``wg_size``.
+
+        The size is halved until the device, and the built kernels (asked, not assumed), allow it:
+        read ``Program.wg_size`` afterwards.
+
+        Raises
+        ------
+        KernelBuildError
+            With device, parameters, numbered source and the compiler's log.
+        """
+        size = min(wg_size, self.caps.max_work_group)
+        while True:
+            program = self._build(template, size, params)
+            if program.wg_size >= size:
+                program.wg_size = size
+                return program
+            size = 1 << (max(1, program.wg_size).bit_length() - 1)
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Wait until everything enqueued has run."""
+
+    def elapsed(self, work: Callable[[], object]) -> float:
+        """Return the seconds from an idle device, through ``work``, to an idle device."""
+        self.finish()
+        start = time.perf_counter()
+        work()
+        self.finish()
+        return time.perf_counter() - start
+
+
+def numbered(source: str) -> str:
+    """Return source with line numbers, for a build error."""
+    return "\n".join(f"{i:4d} {line}" for i, line in enumerate(source.splitlines(), 1))

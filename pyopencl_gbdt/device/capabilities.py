@@ -1,0 +1,70 @@
+"""What a device can do: each fact once, with its unit and both vendors' words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Api = Literal["opencl", "cuda"]
+Kind = Literal["gpu", "cpu", "accelerator"]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Facts about one device as its driver states them."""
+
+    api: Api
+    """Which road leads to the device."""
+    device_id: str
+    """The string that selects exactly this device, such as ``opencl:0:1`` or ``cuda:0``."""
+    name: str
+    """The device's name."""
+    platform: str
+    """OpenCL platform name; ``CUDA`` for CUDA."""
+    vendor: str
+    driver: str
+    """Driver version string."""
+    kind: Kind
+    is_simulator: bool
+    """True for Oclgrind, which calls itself CPU, GPU and accelerator at once."""
+    compute_units: int
+    """Compute units (OpenCL) / multiprocessors (CUDA) / hardware threads (CPU)."""
+    max_work_group: int
+    """Work-items in a work-group (OpenCL) / threads in a block (CUDA) that the device allows."""
+    local_bytes: int
+    """Local (OpenCL) / shared (CUDA) memory per work-group, in bytes."""
+    global_bytes: int
+    """Device memory, in bytes."""
+    max_alloc_bytes: int
+    """Largest single allocation, in bytes."""
+    int32_atomics: bool
+    """32-bit integer atomics on local and global memory."""
+    int64_atomics: bool
+    """64-bit integer atomics on global memory."""
+    fp64: bool
+    """Double precision; no kernel needs it."""
+    unified_memory: bool
+    """Device and host share memory (CPUs, integrated GPUs)."""
+
+    @property
+    def label(self) -> str:
+        """Short description for people."""
+        return f"{self.name} ({self.platform}, {self.device_id})"
+
+    def describe(self) -> list[str]:
+        """The capabilities in plain words, one line each."""
+        mib = 1024 * 1024
+
+        def yes(flag: bool) -> str:
+            return "yes" if flag else "no"
+
+        return [
+            f"{self.kind.upper()}, {self.compute_units} compute units, driver {self.driver}",
+            f"work-groups of up to {self.max_work_group}, "
+            f"{self.local_bytes // 1024} KiB local memory",
+            f"{self.global_bytes // mib} MiB memory, "
+            f"{self.max_alloc_bytes // mib} MiB in one allocation",
+            f"atomics: 32-bit {yes(self.int32_atomics)}, 64-bit {yes(self.int64_atomics)}; "
+            f"double precision: {yes(self.fp64)}; shares memory with the host: "
+            f"{yes(self.unified_memory)}",
+        ]

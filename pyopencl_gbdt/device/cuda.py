@@ -1,0 +1,136 @@
+"""CUDA through CuPy: for NVIDIA cards without an OpenCL driver, or when asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Launch, Program, numbered
+from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.errors import KernelBuildError, MemoryPlanError
+
+#: No contraction: a fused multiply-add rounds once where every other device rounds twice.
+_OPTIONS = ("-fmad=false", "--std=c++14")
+_STATIC_SHARED_BYTES = 48 * 1024
+
+
+def list_capabilities() -> list[Capabilities]:
+    """Return every CUDA device; raises what CuPy raises where there is no driver."""
+    runtime = cupy.cuda.runtime
+    driver = f"CUDA driver {runtime.driverGetVersion()}, CuPy {cupy.__version__}"
+    found = []
+    for index in range(runtime.getDeviceCount()):
+        facts = runtime.getDeviceProperties(index)
+        found.append(
+            Capabilities(
+                api="cuda",
+                device_id=f"cuda:{index}",
+                name=facts["name"].decode(),
+                platform="CUDA",
+                vendor="NVIDIA",
+                driver=driver,
+                kind="gpu",
+                is_simulator=False,
+                compute_units=facts["multiProcessorCount"],
+                max_work_group=facts["maxThreadsPerBlock"],
+                local_bytes=min(_STATIC_SHARED_BYTES, facts["sharedMemPerBlock"]),
+                global_bytes=facts["totalGlobalMem"],
+                max_alloc_bytes=facts["totalGlobalMem"],
+                int32_atomics=True,
+                int64_atomics=True,
+                fp64=True,
+                unified_memory=bool(facts["integrated"]),
+            )
+        )
+    return found
+
+
+class CudaProgram(Program):
+    """A ``cupy.RawModule``; CuPy keeps its own cache of built modules on disk."""
+
+    def __init__(self, device: CudaDevice, module: Any, source: str, wg_size: int) -> None:
+        self.device = device
+        self.module = module
+        self.source = source
+        self.wg_size = wg_size
+
+    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+        device = self.device
+        with device.cuda:
+            kernel = self.module.get_function(name)
+        grid = groups if isinstance(groups, tuple) else (groups, 1)
+        block = (self.wg_size, 1, 1)
+        handles = tuple(a.handle if isinstance(a, DeviceArray) else a for a in args)
+
+        def enqueue() -> None:
+            if grid[0] and grid[1]:
+                device.n_launches += 1
+                with device.cuda:
+                    kernel(grid, block, handles, stream=device.stream)
+
+        return Launch(name, enqueue)
+
+
+class CudaDevice(Device):
+    """A stream of its own on a card."""
+
+    def __init__(self, caps: Capabilities) -> None:
+        super().__init__(caps)
+        self.cuda = cupy.cuda.Device(int(caps.device_id.split(":")[1]))
+        with self.cuda:
+            self.stream = cupy.cuda.Stream(non_blocking=True)
+
+    def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
+        try:
+            with self.cuda, self.stream:
+                raw = cupy.empty(nbytes, np.uint8)
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise MemoryPlanError(
+                f"{self.caps.label} cannot allocate {nbytes} bytes beside the "
+                f"{self.allocated_bytes} already taken: {error}; use fewer rows or features"
+            ) from error
+        return raw[: array.nbytes].view(array.dtype).reshape(array.shape)
+
+    def clear(self, array: DeviceArray) -> None:
+        if array.nbytes:
+            with self.cuda:
+                array.handle.data.memset_async(0, array.nbytes, self.stream)
+
+    def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
+        if source.nbytes:
+            with self.cuda:
+                place = target.handle.data + start * target.dtype.itemsize
+                place.copy_from_device_async(source.handle.data, source.nbytes, self.stream)
+
+    def read(self, array: DeviceArray) -> Array:
+        self.n_waits += 1
+        with self.cuda:
+            host: Array = array.handle.get(stream=self.stream)
+        return host
+
+    def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        self.n_waits += 1
+        with self.cuda:
+            target = array.handle.data + start_bytes
+            target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
+            self.stream.synchronize()
+
+    def finish(self) -> None:
+        self.n_waits += 1
+        self.stream.synchronize()
+
+    def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
+        source = render(template, "cuda", wg_size=wg_size, **params)
+        try:
+            with self.cuda:
+                module = cupy.RawModule(code=source, options=_OPTIONS, backend="nvrtc")
+                module.compile()
+        except cupy.cuda.compiler.CompileException as error:
+            raise KernelBuildError(
+                f"kernel {template!r} does not build on {self.caps.label}, {self.caps.driver}, "
+                f"with wg_size={wg_size}, {params}:\n{error}\n{numbered(source)}"
+            ) from error
+        return CudaProgram(self, module, source, wg_size)

@@ -1,0 +1,236 @@
+"""What is here, what can be used and why not; device strings."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from pyopencl_gbdt.device import intel
+from pyopencl_gbdt.device.base import Device
+from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.variants import choose, kernels
+from pyopencl_gbdt.errors import DeviceError
+
+ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
+
+#: CPU runtimes by preference: a launch and wait takes Intel's 5-7 us, PoCL 35-50 us (2 cores).
+_CPU_ORDER = ("intel", "portable computing language")
+_ALLOWED = (
+    "'auto', 'gpu', 'cpu', 'opencl', 'opencl:<platform>:<device>', 'cuda', 'cuda:<n>' "
+    "or a part of a platform's or device's name"
+)
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """A device as ``devices()`` lists it.
+
+    Attributes
+    ----------
+    device_id : str
+        String that selects it.
+    caps : Capabilities or None
+        None where the driver could not be asked.
+    problem : str
+        Why it cannot be used; empty where it can.
+    handle : object
+        What opens it; not for users.
+    """
+
+    device_id: str
+    caps: Capabilities | None
+    problem: str
+    handle: Any = None
+
+    @property
+    def usable(self) -> bool:
+        return self.caps is not None and not self.problem
+
+    def variants(self) -> dict[str, str]:
+        """Return the variant of every kernel that the device would get."""
+        if self.caps is None:
+            return {}
+        return {kernel: choose(kernel, self.caps).name for kernel in kernels()}
+
+    def describe(self) -> str:
+        """Return what ``pyopencl-gbdt devices`` prints."""
+        if self.caps is None:
+            return f"{self.device_id}  not usable: {self.problem}"
+        state = "usable" if self.usable else f"not usable: {self.problem}"
+        if self.caps.is_simulator:
+            state += " (a simulator: slow, never chosen by 'auto')"
+        lines = [f"{self.device_id}  {self.caps.name} ({self.caps.platform})  {state}"]
+        lines += [f"    {line}" for line in self.caps.describe()]
+        chosen = ", ".join(f"{k}: {v}" for k, v in self.variants().items())
+        return "\n".join([*lines, f"    kernels: {chosen}"])
+
+
+def _opencl() -> tuple[list[DeviceInfo], list[str]]:
+    intel.make_visible()
+    import pyopencl as cl
+
+    from pyopencl_gbdt.device import opencl
+
+    found: list[DeviceInfo] = []
+    notes: list[str] = []
+    try:
+        platforms = cl.get_platforms()
+    except Exception as error:  # a loader without a platform raises, and so may a broken one
+        return [], [f"OpenCL: {opencl.message(error)}"]
+    for p, platform in enumerate(platforms):
+        try:
+            devices = platform.get_devices()
+        except Exception as error:  # one driver that throws must not hide the others
+            notes.append(f"OpenCL platform {p}: {opencl.message(error)}")
+            continue
+        for d, device in enumerate(devices):
+            device_id = f"opencl:{p}:{d}"
+            try:
+                caps = opencl.capabilities(device, device_id)
+                problem = opencl.why_unusable(device)
+            except Exception as error:
+                found.append(DeviceInfo(device_id, None, opencl.message(error)))
+                continue
+            found.append(DeviceInfo(device_id, caps, problem, device))
+    return found, notes
+
+
+def _cuda() -> tuple[list[DeviceInfo], list[str]]:
+    if importlib.util.find_spec("cupy") is None:
+        return [], ["CUDA: CuPy is not installed (pip install 'pyopencl_gbdt[cuda12]')"]
+    try:
+        from pyopencl_gbdt.device import cuda
+
+        listed = cuda.list_capabilities()
+    except Exception as error:  # CuPy imports without a driver and raises when asked
+        return [], [f"CUDA: {str(error).strip() or type(error).__name__}"]
+    return [DeviceInfo(caps.device_id, caps, "") for caps in listed], []
+
+
+def _survey() -> tuple[list[DeviceInfo], list[str]]:
+    opencl_devices, opencl_notes = _opencl()
+    cuda_devices, cuda_notes = _cuda()
+    return opencl_devices + cuda_devices, opencl_notes + cuda_notes
+
+
+def devices() -> list[DeviceInfo]:
+    """List every OpenCL and CUDA device of this machine.
+
+    Returns
+    -------
+    list of DeviceInfo
+        Usable ones and others; ``problem`` says why not.
+    """
+    return _survey()[0]
+
+
+def _rank(info: DeviceInfo) -> tuple[int, ...]:
+    """Order devices from best to worst: real before simulated, GPU, OpenCL, discrete, large."""
+    caps = info.caps
+    assert caps is not None
+    platform = caps.platform.lower()
+    order = next((i for i, name in enumerate(_CPU_ORDER) if name in platform), len(_CPU_ORDER))
+    return (
+        caps.is_simulator,
+        {"gpu": 0, "accelerator": 1, "cpu": 2}[caps.kind],
+        caps.api != "opencl",
+        caps.unified_memory,
+        order,
+        -caps.compute_units,
+    )
+
+
+def _matches(spec: str, info: DeviceInfo) -> bool:
+    caps = info.caps
+    if caps is None:
+        return info.device_id == spec
+    real = not caps.is_simulator
+    if spec == "auto":
+        return real
+    if spec in ("gpu", "cpu"):
+        return real and caps.kind == spec
+    if spec in ("opencl", "cuda"):
+        return real and caps.api == spec
+    if spec.startswith(("opencl:", "cuda:")):
+        return caps.device_id == spec
+    return spec in f"{caps.platform} {caps.name}".lower()
+
+
+def find(spec: str = "auto") -> DeviceInfo:
+    """Return the device that a string selects.
+
+    Parameters
+    ----------
+    spec : str, default "auto"
+        ``"auto"`` (best GPU, else CPU; never a simulator; ``PYOPENCL_GBDT_DEVICE`` replaces it),
+        ``"gpu"``, ``"cpu"``, ``"opencl"``, ``"opencl:<platform>:<device>"``, ``"cuda"``,
+        ``"cuda:<n>"`` or a part of a platform's or device's name.
+
+    Raises
+    ------
+    DeviceError
+        If nothing fits: what was looked for, what was found, what repairs it.
+    """
+    if not isinstance(spec, str):
+        raise DeviceError(f"device={spec!r}: expected a string, {_ALLOWED}")
+    wanted = spec.strip().lower()
+    asked = f"device={spec!r}"
+    if wanted in ("", "auto") and os.environ.get(ENVIRONMENT, "").strip():
+        wanted = os.environ[ENVIRONMENT].strip().lower()
+        asked = f"device={wanted!r} ({ENVIRONMENT})"
+    found, notes = _survey()
+    matching = [info for info in found if _matches(wanted or "auto", info)]
+    usable = sorted((info for info in matching if info.usable), key=_rank)
+    if usable:
+        return usable[0]
+    lines = [f"{asked}: no usable device fits; expected {_ALLOWED}."]
+    lines.append("Found:" if found else "Found: no device.")
+    lines += [
+        f"  {i.device_id}  {i.caps.name if i.caps else '?'} "
+        f"({i.caps.platform if i.caps else '?'})  {i.problem or 'usable'}"
+        for i in found
+    ]
+    lines += [f"  {note}" for note in notes]
+    lines.append(_remedy(wanted, found))
+    raise DeviceError("\n".join(lines))
+
+
+def _remedy(wanted: str, found: list[DeviceInfo]) -> str:
+    if wanted.startswith("cuda"):
+        return "Next: pip install 'pyopencl_gbdt[cuda12]' (or [cuda13]) and an NVIDIA driver."
+    if wanted == "gpu":
+        return (
+            "Next: install the GPU's OpenCL driver (Debian and Ubuntu: nvidia-opencl-icd, "
+            "intel-opencl-icd, rocm-opencl-icd or mesa-opencl-icd), or use device='cpu'."
+        )
+    if any(i.usable and i.caps and not i.caps.is_simulator for i in found):
+        return "Next: use one of the devices above, or device='auto'."
+    return "Next: pip install 'pyopencl_gbdt[cpu]' brings PoCL, which runs on any x86-64 Linux."
+
+
+def open_device(spec: str | Device = "auto") -> Device:
+    """Open a device with a queue of its own.
+
+    Parameters
+    ----------
+    spec : str or Device
+        As in ``find``; an opened device is returned as it is.
+
+    Raises
+    ------
+    DeviceError
+        If nothing fits or the driver refuses.
+    """
+    if isinstance(spec, Device):
+        return spec
+    info = find(spec)
+    assert info.caps is not None
+    if info.caps.api == "cuda":
+        from pyopencl_gbdt.device.cuda import CudaDevice
+
+        return CudaDevice(info.caps)
+    from pyopencl_gbdt.device.opencl import OpenCLDevice
+
+    return OpenCLDevice(info.handle, info.caps)

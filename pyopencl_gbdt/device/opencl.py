@@ -1,0 +1,199 @@
+"""OpenCL through pyopencl: the main road."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from pyopencl_gbdt.device import cache
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Launch, Program, numbered
+from pyopencl_gbdt.device.capabilities import Capabilities, Kind
+from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
+
+_OPTIONS = ["-cl-std=CL1.2"]
+_lock = threading.RLock()
+#: A context per process and device: contexts do not survive a fork.
+_contexts: dict[tuple[int, int], cl.Context] = {}
+#: Programs per context and source; a kernel object is made anew for every launch that is bound.
+_programs: dict[tuple[int, int, str], cl.Program] = {}
+
+
+def message(error: Exception) -> str:
+    """Return the text of a pyopencl error, which its ``repr`` hides."""
+    return str(error).strip() or type(error).__name__
+
+
+def capabilities(device: Any, device_id: str) -> Capabilities:
+    """Ask the driver for everything that matters."""
+    extensions = set(device.extensions.split())
+    platform = device.platform
+    simulator = "oclgrind" in platform.name.lower()
+    kind: Kind = "accelerator"
+    if device.type & cl.device_type.GPU and not simulator:
+        kind = "gpu"
+    elif device.type & cl.device_type.CPU:
+        kind = "cpu"
+    return Capabilities(
+        api="opencl",
+        device_id=device_id,
+        name=device.name.strip(),
+        platform=platform.name.strip(),
+        vendor=device.vendor.strip(),
+        driver=f"{device.driver_version.strip()} ({platform.version.strip()})",
+        kind=kind,
+        is_simulator=simulator,
+        compute_units=device.max_compute_units,
+        max_work_group=device.max_work_group_size,
+        local_bytes=device.local_mem_size,
+        global_bytes=device.global_mem_size,
+        max_alloc_bytes=device.max_mem_alloc_size,
+        int32_atomics=True,
+        int64_atomics="cl_khr_int64_base_atomics" in extensions,
+        fp64="cl_khr_fp64" in extensions,
+        unified_memory=kind == "cpu" or bool(device.host_unified_memory),
+    )
+
+
+def why_unusable(device: Any) -> str:
+    """Return why the library cannot use a device, or an empty string."""
+    if not device.available:
+        return "the driver says that it is not available"
+    if not device.compiler_available:
+        return "its driver has no compiler"
+    if not device.endian_little:
+        return "it is big-endian"
+    if "FULL_PROFILE" not in device.profile:
+        return "it has the embedded profile only"
+    major, minor = device.version.split()[1].split(".")[:2]
+    if (int(major), int(minor)) < (1, 2):
+        return f"it speaks {device.version.strip()}; OpenCL 1.2 is needed"
+    return ""
+
+
+class OpenCLProgram(Program):
+    """A built ``pyopencl.Program``."""
+
+    def __init__(self, device: OpenCLDevice, program: Any, source: str, wg_size: int) -> None:
+        self.device = device
+        self.program = program
+        self.source = source
+        self.wg_size = wg_size
+
+    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+        kernel = cl.Kernel(self.program, name)
+        kernel.set_args(*(a.handle if isinstance(a, DeviceArray) else a for a in args))
+        x, y = groups if isinstance(groups, tuple) else (groups, 1)
+        size, group = (x * self.wg_size, y), (self.wg_size, 1)
+        device, queue = self.device, self.device.queue
+        keep = args  # arguments live as long as the launch
+
+        def enqueue() -> None:
+            if size[0] and size[1] and keep is not None:
+                device.n_launches += 1
+                cl.enqueue_nd_range_kernel(queue, kernel, size, group)
+
+        return Launch(name, enqueue)
+
+
+class OpenCLDevice(Device):
+    """A queue of its own on a context that the process shares."""
+
+    def __init__(self, device: Any, caps: Capabilities) -> None:
+        super().__init__(caps)
+        self.cl_device = device
+        key = (os.getpid(), device.int_ptr)
+        with _lock:
+            if key not in _contexts:
+                try:
+                    _contexts[key] = cl.Context([device])
+                except cl.Error as error:
+                    raise DeviceError(
+                        f"{caps.label}: its driver lists it but does not open it: {message(error)}"
+                    ) from error
+            self.context = _contexts[key]
+        self.queue = cl.CommandQueue(self.context, device)
+
+    def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
+        try:
+            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, nbytes)
+        except cl.Error as error:
+            raise MemoryPlanError(
+                f"{self.caps.label} cannot allocate {nbytes} bytes beside the "
+                f"{self.allocated_bytes} already taken: {message(error)}; use fewer rows or features"
+            ) from error
+
+    def clear(self, array: DeviceArray) -> None:
+        if array.nbytes:
+            cl.enqueue_fill_buffer(self.queue, array.handle, np.uint8(0), 0, array.nbytes)
+
+    def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
+        if source.nbytes:
+            cl.enqueue_copy(
+                self.queue,
+                target.handle,
+                source.handle,
+                byte_count=source.nbytes,
+                dst_offset=start * target.dtype.itemsize,
+            )
+
+    def read(self, array: DeviceArray) -> Array:
+        host = np.empty(array.shape, array.dtype)
+        self.n_waits += 1
+        if host.nbytes:
+            cl.enqueue_copy(self.queue, host, array.handle, is_blocking=True)
+        return host
+
+    def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        self.n_waits += 1
+        cl.enqueue_copy(
+            self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=True
+        )
+
+    def finish(self) -> None:
+        self.n_waits += 1
+        self.queue.finish()
+
+    def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
+        source = render(template, "opencl", wg_size=wg_size, **params)
+        key = (os.getpid(), self.context.int_ptr, source)
+        with _lock:
+            program = _programs.get(key)
+            if program is None:
+                program = _programs[key] = self._compile(template, source, wg_size, params)
+        limit = min(
+            kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.cl_device)
+            for kernel in program.all_kernels()
+        )
+        return OpenCLProgram(self, program, source, min(wg_size, limit))
+
+    def _compile(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> Any:
+        caps = self.caps
+        key = cache.cache_key(source, *_OPTIONS, caps.platform, caps.name, caps.driver, cl.VERSION_TEXT)
+        binary = cache.load(key)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            if binary is not None:
+                try:
+                    program = cl.Program(self.context, [self.cl_device], [binary])
+                    return program.build(_OPTIONS)
+                except cl.Error:
+                    pass  # a driver that refuses its own binary: build from source again
+            try:
+                program = cl.Program(self.context, source).build(_OPTIONS, cache_dir=False)
+            except cl.Error as error:
+                raise KernelBuildError(
+                    f"kernel {template!r} does not build on {caps.label}, driver {caps.driver}, "
+                    f"with wg_size={wg_size}, {params}:\n{message(error)}\n{numbered(source)}"
+                ) from error
+        binaries = program.get_info(cl.program_info.BINARIES)
+        if binaries and binaries[0]:
+            cache.store(key, binaries[0])
+        return program

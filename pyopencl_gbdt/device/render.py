@@ -1,0 +1,97 @@
+"""Template + dialect + parameters -> source; strict about every name."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from mako.lookup import TemplateLookup
+
+Dialect = Literal["opencl", "cuda"]
+Param = int | str | bool
+
+_ARGS = re.compile(r'<%page\s+args="([^"]*)"\s*/>')
+_USES = re.compile(r"^##\s*uses:\s*(.+)$", re.MULTILINE)
+
+
+@lru_cache(maxsize=None)
+def source_folder(name: Literal["templates", "cl_kernels"]) -> Path:
+    """Return where kernel sources lie: inside the package, else the sibling folder of a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / name, package.parent / name):
+        if (folder / "__init__.py").is_file():
+            return folder
+    raise FileNotFoundError(
+        f"{name}: kernel sources found neither in {package / name} nor in {package.parent / name}; "
+        "reinstall pyopencl_gbdt"
+    )
+
+
+@lru_cache(maxsize=None)
+def _lookup() -> TemplateLookup:
+    return TemplateLookup(
+        directories=[str(source_folder("templates"))],
+        strict_undefined=True,
+        filesystem_checks=False,
+    )
+
+
+@lru_cache(maxsize=None)
+def template_text(template: str) -> str:
+    """Return the unrendered text of ``templates/<template>.cl.mako``."""
+    return (source_folder("templates") / f"{template}.cl.mako").read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=None)
+def declared(template: str) -> frozenset[str]:
+    """Return the parameter names that a template declares in its ``<%page args>``."""
+    found = _ARGS.search(template_text(template))
+    names = found.group(1) if found else ""
+    return frozenset(name.strip() for name in names.split(",") if name.strip())
+
+
+@lru_cache(maxsize=None)
+def _header(name: str) -> str:
+    return (source_folder("cl_kernels") / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1024)
+def _render(template: str, dialect: Dialect, params: tuple[tuple[str, Param], ...]) -> str:
+    body = _lookup().get_template(f"{template}.cl.mako").render(**dict(params))
+    uses = [name for line in _USES.findall(template_text(template)) for name in line.split()]
+    parts = [_header(f"dialect_{dialect}.h"), *(_header(f"{name}.h") for name in uses), str(body)]
+    return "\n".join(parts)
+
+
+def render(template: str, dialect: Dialect, **params: Param) -> str:
+    """Render a kernel template.
+
+    Parameters
+    ----------
+    template : str
+        Name of ``templates/<template>.cl.mako``.
+    dialect : {"opencl", "cuda"}
+        Which header spells the vocabulary.
+    **params
+        Exactly the names that the template declares.
+
+    Returns
+    -------
+    str
+        Complete source: dialect header, shared C that the template ``uses``, body.
+
+    Raises
+    ------
+    TypeError
+        If a declared parameter is missing or an undeclared one is given.
+    """
+    wanted = declared(template)
+    missing, unknown = wanted - params.keys(), params.keys() - wanted
+    if missing or unknown:
+        raise TypeError(
+            f"template {template!r}: missing parameters {sorted(missing)}, "
+            f"undeclared parameters {sorted(unknown)}; it declares {sorted(wanted)}"
+        )
+    return _render(template, dialect, tuple(sorted(params.items())))

@@ -1,0 +1,91 @@
+"""Every dtype and struct that host and kernels share, with the reason for each.
+
+The C side stands in ``cl_kernels/structs.h``, field by field.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: Feature values, thresholds, margins: what XGBoost compares and sums in.
+VALUE = np.dtype(np.float32)
+#: Row ids within a page: 4 billion rows a page, half the bytes of 64 bits.
+ROW = np.dtype(np.uint32)
+#: Sums of quanta: exact for every number of rows.
+SUM = np.dtype(np.int64)
+#: A row's quanta of gradient and Hessian; the few larger ones have a high word.
+QUANTA = np.dtype(np.int32)
+
+#: ``node_t``
+NODE = np.dtype(
+    [
+        ("sum_g", np.int64),
+        ("sum_h", np.int64),
+        ("begin", np.uint32),
+        ("count", np.uint32),
+        ("parent", np.uint32),
+        ("left", np.uint32),
+        ("feature", np.uint32),
+        ("bin", np.uint32),
+        ("split_kind", np.uint32),
+        ("default_left", np.uint32),
+        ("depth", np.uint32),
+        ("slot", np.int32),
+        ("sibling_slot", np.int32),
+        ("gain", np.float32),
+        ("weight", np.float32),
+        ("value", np.float32),
+        ("hessian", np.float32),
+        ("unused", np.uint32),
+    ],
+    align=True,
+)
+#: ``level_t``
+LEVEL = np.dtype(
+    [
+        ("first", np.uint32),
+        ("count", np.uint32),
+        ("row_tasks", np.uint32),
+        ("hist_tasks", np.uint32),
+    ],
+    align=True,
+)
+#: ``candidate_t``
+CANDIDATE = np.dtype(
+    [
+        ("left_g", np.int64),
+        ("left_h", np.int64),
+        ("score_hi", np.float32),
+        ("score_lo", np.float32),
+        ("feature", np.uint32),
+        ("bin_direction", np.uint32),
+    ],
+    align=True,
+)
+#: ``scale_t``
+SCALE = np.dtype(
+    [("g", np.int32), ("h", np.int32), ("wide", np.uint32), ("unused", np.uint32)], align=True
+)
+#: ``walk_t``
+WALK = np.dtype(
+    [
+        ("left", np.uint32),
+        ("feature", np.uint32),
+        ("default_left", np.uint32),
+        ("number", np.float32),
+    ],
+    align=True,
+)
+#: ``NO_NODE``
+NO_NODE = np.uint32(0xFFFFFFFF)
+
+
+def code_dtype(n_codes: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
+    """Return the smallest dtype for codes ``0 .. n_codes - 1``: a byte halves what a pass reads."""
+    return np.dtype(np.uint8) if n_codes <= 256 else np.dtype(np.uint16)
+
+
+def c_type(dtype: np.dtype[np.generic]) -> str:
+    """Return the kernels' word for a scalar dtype."""
+    letter = {"u": "u", "i": "i", "f": "f"}[dtype.kind]
+    return f"{letter}{dtype.itemsize * 8}"

@@ -1,0 +1,39 @@
+"""The few exceptions a user meets.
+
+Each message names the thing, its value, what is allowed and the next move, for example
+``max_bin=70000: expected 2..65535; lower max_bin``.
+"""
+
+from __future__ import annotations
+
+
+class GBDTError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+
+class ParameterError(GBDTError, ValueError):
+    """A parameter is unknown, has the wrong type or is out of range."""
+
+
+class DataError(GBDTError, ValueError):
+    """An input array or file cannot be used: shape, dtype, NaN, infinity, labels."""
+
+
+class ModelFormatError(GBDTError, ValueError):
+    """A model file is truncated, malformed or inconsistent."""
+
+
+class NotFittedError(GBDTError, ValueError, AttributeError):
+    """An estimator is asked for predictions before ``fit``."""
+
+
+class DeviceError(GBDTError, RuntimeError):
+    """A device is missing, unusable or failed."""
+
+
+class KernelBuildError(DeviceError):
+    """A kernel does not build; carries the numbered source and the compiler's log."""
+
+
+class MemoryPlanError(GBDTError, MemoryError):
+    """A fit needs more memory than the device has; raised before anything is allocated."""

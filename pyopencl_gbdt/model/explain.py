@@ -1,0 +1,115 @@
+"""What a model looks at: feature importances, and its trees as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
+
+IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
+
+
+def feature_importances(
+    ensemble: Ensemble, kind: str = "gain", normalize: bool = True
+) -> npt.NDArray[np.float64]:
+    """Return the importance of each feature, as XGBoost's ``get_score`` defines it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    kind : {"gain", "weight", "cover", "total_gain", "total_cover"}
+        ``weight``: number of splits on the feature. ``total_gain``, ``total_cover``: sum of the
+        gains, or of the nodes' Hessian sums, of those splits. ``gain``, ``cover``: their mean.
+    normalize : bool
+        Divide by the sum over the features, as ``feature_importances_`` of XGBoost's
+        scikit-learn classes does; no effect when it is 0.
+
+    Returns
+    -------
+    float64 array, shape (n_features,)
+        0 for features without a split. Sums are in float64 (in float32 in XGBoost).
+
+    Raises
+    ------
+    ParameterError
+        If ``kind`` is another.
+    """
+    if kind not in IMPORTANCE_KINDS:
+        raise ParameterError(
+            f"kind={kind!r}: expected one of {', '.join(IMPORTANCE_KINDS)}; choose one of these"
+        )
+    n_splits = np.zeros(ensemble.n_features)
+    total = np.zeros(ensemble.n_features)
+    for tree in ensemble.trees:
+        inner = ~tree.is_leaf
+        per_node = tree.sum_hessian if kind.endswith("cover") else tree.gain
+        np.add.at(n_splits, tree.feature[inner], 1.0)
+        np.add.at(total, tree.feature[inner], per_node[inner].astype(np.float64))
+    if kind == "weight":
+        importance = n_splits
+    elif kind.startswith("total"):
+        importance = total
+    else:
+        importance = total / np.maximum(n_splits, 1.0)
+    whole = importance.sum()
+    return importance / whole if normalize and whole != 0.0 else importance
+
+
+def dump_text(ensemble: Ensemble) -> str:
+    """Write every tree as indented text, for people.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+
+    Returns
+    -------
+    str
+        One line per node::
+
+            binary:logistic: 1 tree, 2 features, base margin 0.1
+            tree 0: 3 nodes, depth 1
+              0: age < 40.5, missing left  (gain 12.5, cover 30)
+                1: leaf -0.25  (cover 10)
+                2: leaf 0.125  (cover 20)
+
+        The first child is for "yes". Cover is the sum of the Hessians. Numbers are float32 in
+        the fewest digits that tell them from their neighbours.
+    """
+    lines = [
+        f"{ensemble.objective}: {_count(len(ensemble.trees), 'tree')}, "
+        f"{_count(ensemble.n_features, 'feature')}, "
+        f"base margin {_short(ensemble.base_margin)}"
+    ]
+    for index, tree in enumerate(ensemble.trees):
+        depth, is_leaf = tree.depth.tolist(), tree.is_leaf
+        lines.append(f"tree {index}: {_count(tree.n_nodes, 'node')}, depth {max(depth)}")
+        pending = [0]
+        while pending:  # depth first, left before right
+            node = pending.pop()
+            lines.append("  " * (depth[node] + 1) + f"{node}: {_describe(ensemble, tree, node)}")
+            if not is_leaf[node]:
+                pending += [int(tree.right[node]), int(tree.left[node])]
+    return "\n".join(lines) + "\n"
+
+
+def _describe(ensemble: Ensemble, tree: Tree, node: int) -> str:
+    cover = _short(tree.sum_hessian[node])
+    if tree.left[node] == NO_NODE:
+        return f"leaf {', '.join(map(_short, tree.value[node]))}  (cover {cover})"
+    side = "left" if tree.default_left[node] else "right"
+    return (
+        f"{ensemble.feature_name(int(tree.feature[node]))} < {_short(tree.threshold[node])}, "
+        f"missing {side}  (gain {_short(tree.gain[node])}, cover {cover})"
+    )
+
+
+def _short(number: float) -> str:
+    return str(np.float32(number)).removesuffix(".0")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

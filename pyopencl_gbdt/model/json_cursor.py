@@ -1,0 +1,127 @@
+"""A place in a parsed JSON document: typed access, and errors that name the place."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ModelFormatError
+
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_DEFAULT_MOVE = "the file is damaged, write the model again"
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """One value of a document whose content nobody has checked yet.
+
+    Attributes
+    ----------
+    value : object
+        What ``json.loads`` returned for this place.
+    place : str
+        For example ``learner.gradient_booster.model.trees[3]``; empty at the top.
+    source : str
+        The file's name.
+    """
+
+    value: object
+    place: str
+    source: str
+
+    def fail(self, expected: str, move: str = _DEFAULT_MOVE) -> NoReturn:
+        """Raise ``ModelFormatError`` about this value."""
+        found = f"{self.place or 'the document'}={reprlib.repr(self.value)}"
+        raise ModelFormatError(f"{self.source}: {found}: expected {expected}; {move}")
+
+    def fields(self) -> dict[str, object]:
+        """Return this value, which must be a JSON object."""
+        if not isinstance(self.value, dict):
+            self.fail("an object {...}")
+        return self.value
+
+    def has(self, key: str) -> bool:
+        """Tell whether this object has a member of that name."""
+        return key in self.fields()
+
+    def member(self, key: str) -> Cursor:
+        """Return a member that must be there."""
+        place = f"{self.place}.{key}" if self.place else key
+        members = self.fields()
+        if key not in members:
+            raise ModelFormatError(
+                f"{self.source}: {place} is missing: expected in every model by XGBoost; "
+                f"{_DEFAULT_MOVE}"
+            )
+        return Cursor(members[key], place, self.source)
+
+    def entry(self, index: int) -> Cursor:
+        """Return an entry of this array; the caller knows that it is there."""
+        return Cursor(self.array()[index], f"{self.place}[{index}]", self.source)
+
+    def array(self, length: int | None = None, why: str = "") -> list[object]:
+        """Return this value, which must be an array, and of ``length`` entries if one is given."""
+        if not isinstance(self.value, list):
+            self.fail("an array [...]")
+        if length is not None and len(self.value) != length:
+            raise ModelFormatError(
+                f"{self.source}: {self.place} has {len(self.value)} entries: expected {length}, "
+                f"{why}; {_DEFAULT_MOVE}"
+            )
+        return self.value
+
+    def text(self) -> str:
+        """Return this value, which must be a string."""
+        if not isinstance(self.value, str):
+            self.fail("a string")
+        return self.value
+
+    def texts(self) -> list[str]:
+        """Return this value, which must be an array of strings."""
+        return [self.entry(index).text() for index in range(len(self.array()))]
+
+    def parameter(self, low: int, high: int) -> int:
+        """Return the integer low..high that this string holds, as XGBoost keeps parameters."""
+        text = self.text()
+        if not _INTEGER.fullmatch(text) or not low <= int(text) <= high:
+            self.fail(f'a string that holds an integer, "{low}".."{high}"')
+        return int(text)
+
+    def integers(self, low: int, high: int, length: int | None = None, why: str = "") -> list[int]:
+        """Return this value, which must be an array of integers low..high."""
+        numbers: list[int] = []
+        for index, number in enumerate(self.array(length, why)):
+            if type(number) is not int or not low <= number <= high:
+                self.entry(index).fail(f"an integer {low}..{high}")
+            numbers.append(number)
+        return numbers
+
+    def flags(self, length: int, why: str) -> list[bool]:
+        """Return this value, which must be an array of 0 and 1, or, by XGBoost 1.x, booleans."""
+        flags: list[bool] = []
+        for index, flag in enumerate(self.array(length, why)):
+            if type(flag) not in (int, bool) or flag not in (0, 1):
+                self.entry(index).fail("0 or 1")
+            flags.append(bool(flag))
+        return flags
+
+    def floats(self, length: int, why: str) -> npt.NDArray[np.float32]:
+        """Return this value, which must be an array of numbers, rounded to float32.
+
+        What float32 cannot hold becomes infinite; where that matters the caller says so.
+        """
+        numbers: list[float] = []
+        for index, number in enumerate(self.array(length, why)):
+            if type(number) is float:
+                numbers.append(number)
+            elif type(number) is int and abs(number) < 2**128:
+                numbers.append(float(number))
+            else:
+                self.entry(index).fail("a number that float32 can hold")
+        with np.errstate(over="ignore"):
+            return np.array(numbers, np.float64).astype(np.float32)

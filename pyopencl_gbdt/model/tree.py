@@ -1,0 +1,193 @@
+"""One decision tree as flat NumPy arrays, checked once, then immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ModelFormatError
+
+#: ``Tree.split_kind``: ``x < threshold`` goes left; category sets are reserved by the format.
+NUMERIC_SPLIT = 0
+CATEGORY_SPLIT = 1
+#: ``Tree.left`` and ``Tree.right`` of a leaf, and ``Tree.parent`` of the root.
+NO_NODE = -1
+
+#: Dtype and number of axes of each array of a tree.
+_LAYOUT: dict[str, tuple[type[np.generic], int]] = {
+    "left": (np.int32, 1),
+    "right": (np.int32, 1),
+    "parent": (np.int32, 1),
+    "feature": (np.int32, 1),
+    "threshold": (np.float32, 1),
+    "default_left": (np.bool_, 1),
+    "split_kind": (np.uint8, 1),
+    "value": (np.float32, 2),
+    "weight": (np.float32, 2),
+    "gain": (np.float32, 1),
+    "sum_hessian": (np.float32, 1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A tree of ``n_nodes`` nodes in breadth-first order; node 0 is the root.
+
+    The k-th inner node, counted from 0, has the children ``1 + 2 k`` and ``2 + 2 k``::
+
+        node     0   1   2   3   4            0
+        left     1   3  -1  -1  -1          1   2
+        right    2   4  -1  -1  -1         3 4
+
+    Attributes
+    ----------
+    left, right, parent : int32 array, shape (n_nodes,)
+        Child and parent ids; ``NO_NODE`` for a leaf's children and the root's parent.
+    feature : int32 array, shape (n_nodes,)
+        Column that an inner node asks for; 0 in leaves.
+    threshold : float32 array, shape (n_nodes,)
+        ``x < threshold`` goes left, compared in float32; 0 in leaves.
+    default_left : bool array, shape (n_nodes,)
+        Where a missing value goes.
+    split_kind : uint8 array, shape (n_nodes,)
+        ``NUMERIC_SPLIT`` or ``CATEGORY_SPLIT``.
+    value : float32 array, shape (n_nodes, n_outputs)
+        What a leaf adds to the margin (learning rate included); 0 in inner nodes.
+    weight : float32 array, shape (n_nodes, n_outputs)
+        The optimal weight of every node before the learning rate. (In leaves of a file by
+        XGBoost's ``hist`` it is the value: the file does not keep more.)
+    gain : float32 array, shape (n_nodes,)
+        Loss reduction of an inner node's split; 0 in leaves.
+    sum_hessian : float32 array, shape (n_nodes,)
+        Sum of the Hessians of the node's training rows.
+
+    Raises
+    ------
+    ModelFormatError
+        If a dtype, a shape, the numbering or a zero above is different, or a float is not finite.
+
+    Notes
+    -----
+    The arrays are copied and made read-only. Two trees are equal when all their arrays are.
+    """
+
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    parent: npt.NDArray[np.int32]
+    feature: npt.NDArray[np.int32]
+    threshold: npt.NDArray[np.float32]
+    default_left: npt.NDArray[np.bool_]
+    split_kind: npt.NDArray[np.uint8]
+    value: npt.NDArray[np.float32]
+    weight: npt.NDArray[np.float32]
+    gain: npt.NDArray[np.float32]
+    sum_hessian: npt.NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        self._check_layout()
+        for name in _LAYOUT:
+            array = np.array(getattr(self, name), order="C")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        self._check_numbering()
+        self._check_values()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+        )
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.left.size)
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.value.shape[1])
+
+    @property
+    def is_leaf(self) -> npt.NDArray[np.bool_]:
+        """Bool array, shape (n_nodes,)."""
+        return np.equal(self.left, NO_NODE)
+
+    @property
+    def depth(self) -> npt.NDArray[np.int32]:
+        """Int32 array, shape (n_nodes,): splits between the root and each node."""
+        depth = [0]
+        for parent in self.parent.tolist()[1:]:  # a parent comes before its children
+            depth.append(depth[parent] + 1)
+        return np.array(depth, np.int32)
+
+    def _check_layout(self) -> None:
+        n_nodes = np.size(self.left)
+        if n_nodes == 0:
+            raise ModelFormatError("tree.left has no nodes: expected at least a root; add a leaf")
+        n_outputs = np.shape(self.value)[1] if np.ndim(self.value) > 1 else 1
+        for name, (dtype, ndim) in _LAYOUT.items():
+            array = getattr(self, name)
+            shape = (n_nodes,) if ndim == 1 else (n_nodes, max(n_outputs, 1))
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
+                found = f"{getattr(array, 'dtype', type(array).__name__)} {np.shape(array)}"
+                raise ModelFormatError(
+                    f"tree.{name} is {found}: expected {np.dtype(dtype)} {shape}; convert it"
+                )
+
+    def _check_numbering(self) -> None:
+        inner = np.flatnonzero(self.left != NO_NODE)
+        expected_left = np.full(self.n_nodes, NO_NODE)
+        expected_left[inner] = 1 + 2 * np.arange(inner.size)
+        expected_right = np.full(self.n_nodes, NO_NODE)
+        expected_right[inner] = expected_left[inner] + 1
+        move = "number the nodes breadth-first, without gaps"
+        _same("left", self.left, expected_left, move)
+        _same("right", self.right, expected_right, move)
+        if self.n_nodes != 2 * inner.size + 1:
+            raise ModelFormatError(
+                f"tree has {self.n_nodes} nodes and {inner.size} inner nodes: expected "
+                f"{2 * inner.size + 1} nodes; drop the nodes that nothing points to"
+            )
+        if np.any(self.left[inner] <= inner):
+            node = int(inner[np.argmax(self.left[inner] <= inner)])
+            raise ModelFormatError(
+                f"tree.left[{node}]={self.left[node]}: expected more than {node}; {move}"
+            )
+        expected_parent = np.full(self.n_nodes, NO_NODE)
+        expected_parent[1:] = np.repeat(inner, 2)
+        _same("parent", self.parent, expected_parent, "give each node its parent's id")
+
+    def _check_values(self) -> None:
+        for name, (dtype, _) in _LAYOUT.items():
+            array = getattr(self, name)
+            if dtype is np.float32 and not np.isfinite(array).all():
+                node = int(np.argwhere(~np.isfinite(array))[0, 0])
+                raise ModelFormatError(
+                    f"tree.{name}[{node}]={array[node]}: expected a finite float32; clamp it"
+                )
+        leaf = self.is_leaf
+        for name, where in (("feature", leaf), ("threshold", leaf), ("gain", leaf)):
+            array = getattr(self, name)
+            _same(name, array, np.where(where, 0, array), "write 0 in leaves")
+        _same("value", self.value, np.where(leaf[:, None], self.value, 0), "write 0 in inner nodes")
+        if self.feature.min() < 0 or self.split_kind.max() > CATEGORY_SPLIT:
+            raise ModelFormatError(
+                f"tree.feature min {self.feature.min()}, tree.split_kind max "
+                f"{self.split_kind.max()}: expected features >= 0 and kinds 0..1; correct them"
+            )
+
+
+def _same(name: str, found: npt.NDArray[Any], expected: npt.NDArray[Any], move: str) -> None:
+    """Raise for the first node in which ``found`` is not what the rest of the tree implies."""
+    wrong = found != expected
+    if wrong.any():
+        node = int(np.argwhere(wrong)[0, 0])
+        raise ModelFormatError(
+            f"tree.{name}[{node}]={found[node]}: expected {expected[node]}; {move}"
+        )

@@ -1,0 +1,158 @@
+"""Where the boxes of a drawn tree stand and what they say; no matplotlib here.
+
+Levels are columns. Every box without drawn children takes the next slot (a row), from the top;
+an inner box stands in the middle of its children::
+
+    level    0     1     2
+    slot 0               [3]
+         1         [1]
+         2               [4]
+         .   [0]
+         3         [2]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.tree import Tree
+
+
+@dataclass
+class Box:
+    """One node of the picture.
+
+    Attributes
+    ----------
+    node, level : int
+        Node id and depth.
+    parent : Box or None
+    lines : tuple of str
+        What is asked, or the leaf's value; then gain and cover.
+    answer : str
+        What leads here from the parent: ``yes`` or ``no``, and whether missing values do.
+    share : float
+        Part of the root's cover that comes here, 0..1.
+    value : float
+        A leaf's value.
+    is_leaf, is_cut : bool
+        Cut: an inner node whose children are not drawn.
+    slot : float
+        Vertical place, in slots.
+    """
+
+    node: int
+    level: int
+    parent: Box | None
+    lines: tuple[str, str]
+    answer: str
+    share: float
+    value: float
+    is_leaf: bool
+    is_cut: bool
+    slot: float = 0.0
+
+
+@dataclass
+class TreeLayout:
+    """All boxes, parents before children, and the size of the picture.
+
+    Attributes
+    ----------
+    boxes : list of Box
+    n_slots : int
+        Height, in slots.
+    level_widths : list of int
+        Letters of the longest line of each level.
+    note : str
+        How to read the picture, and what it leaves out.
+    """
+
+    boxes: list[Box]
+    n_slots: int
+    level_widths: list[int]
+    note: str
+
+
+def lay_out(ensemble: Ensemble, tree: int, max_depth: int, longest: int) -> TreeLayout:
+    """Place the nodes of one tree down to ``max_depth``; cut labels to ``longest`` letters."""
+    shown = ensemble.trees[tree]
+    n_below = _count_descendants(shown)
+    boxes: list[Box] = []
+    pending: list[tuple[int, Box | None]] = [(0, None)]
+    while pending:  # depth first, left before right: the order of the slots
+        node, parent = pending.pop()
+        box = _box(ensemble, shown, node, parent, max_depth, n_below[node], longest)
+        boxes.append(box)
+        if not box.is_leaf and not box.is_cut:
+            pending += [(int(shown.right[node]), box), (int(shown.left[node]), box)]
+    n_slots = _place(boxes)
+    hidden = shown.n_nodes - len(boxes)
+    note = "upper branch: yes  ·  line width: share of the cover (sum of Hessians)"
+    if hidden:
+        note += f"  ·  {hidden} of {shown.n_nodes} nodes, below depth {max_depth}, are not drawn"
+    level_widths = [0] * (1 + max(box.level for box in boxes))
+    for box in boxes:
+        level_widths[box.level] = max(level_widths[box.level], *map(len, box.lines))
+    return TreeLayout(boxes, n_slots, level_widths, note)
+
+
+def _place(boxes: list[Box]) -> int:
+    """Set every ``slot``; return the number of slots."""
+    n_slots = 0
+    children: dict[int, list[float]] = {}
+    for box in boxes:
+        if box.is_leaf or box.is_cut:
+            box.slot = float(n_slots)
+            n_slots += 1
+    for box in reversed(boxes):  # children before parents
+        if box.node in children:
+            box.slot = sum(children[box.node]) / 2
+        if box.parent is not None:
+            children.setdefault(box.parent.node, []).append(box.slot)
+    return n_slots
+
+
+def _box(
+    ensemble: Ensemble,
+    tree: Tree,
+    node: int,
+    parent: Box | None,
+    max_depth: int,
+    n_below: int,
+    longest: int,
+) -> Box:
+    level = 0 if parent is None else parent.level + 1
+    is_leaf = n_below == 0
+    is_cut = not is_leaf and level >= max_depth
+    cover = float(tree.sum_hessian[node])
+    if is_leaf:
+        lines = (f"{tree.value[node, 0]:+.4g}", f"cover {cover:.4g}")
+    else:
+        condition = f" < {tree.threshold[node]:.5g}"
+        name = ensemble.feature_name(int(tree.feature[node]))
+        room = longest - len(condition)
+        name = name if len(name) <= room else name[: room - 1] + "…"
+        detail = f"gain {tree.gain[node]:.4g} · cover {cover:.4g}"
+        lines = (name + condition, f"{n_below} nodes below" if is_cut else detail)
+    answer = ""
+    if parent is not None:
+        goes_left = node == tree.left[parent.node]
+        answer = "yes" if goes_left else "no"
+        if bool(tree.default_left[parent.node]) == goes_left:
+            answer += ", missing"
+    whole = float(tree.sum_hessian[0])
+    share = float(np.clip(cover / whole, 0.0, 1.0)) if whole > 0.0 else 0.0
+    value = float(tree.value[node, 0])
+    return Box(node, level, parent, lines, answer, share, value, is_leaf, is_cut)
+
+
+def _count_descendants(tree: Tree) -> list[int]:
+    below = [0] * tree.n_nodes
+    parents = tree.parent.tolist()
+    for node in range(tree.n_nodes - 1, 0, -1):  # children before parents
+        below[parents[node]] += below[node] + 1
+    return below

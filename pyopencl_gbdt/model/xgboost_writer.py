@@ -1,0 +1,197 @@
+"""An ``Ensemble`` in XGBoost's JSON model format, byte for byte as XGBoost 3.2 would write it.
+
+Keys are sorted and there is no white space. A float32 is written in the fewest digits that read
+back as the same float32, always with an exponent (``5E-1``): XGBoost's reader takes a number
+without one or a point for an integer, and refuses it in an array of floats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.model.xgboost_links import LINKS, SUPPORTED_OBJECTIVES, scores_agree
+from pyopencl_gbdt.model.xgboost_reader import (
+    BASE_MARGIN_KEY,
+    FORMAT_VERSION,
+    FORMAT_VERSION_KEY,
+    OBJECTIVE_KEY,
+    PLACEHOLDER_KEY,
+    RESERVED_KEYS,
+)
+from pyopencl_gbdt.model.xgboost_trees import XGBOOST_NONE
+
+#: The XGBoost whose format this is.
+XGBOOST_VERSION = [3, 2, 0]
+
+#: What XGBoost's own JSON reader changes or refuses, and what UTF-8 cannot hold.
+_UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+
+
+def to_xgboost_json(ensemble: Ensemble) -> str:
+    """Write a model in XGBoost's JSON format.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+
+    Returns
+    -------
+    str
+        The document, the same for equal ensembles. XGBoost 3.2 loads it and predicts the same
+        up to the rounding of ``base_score``; it keeps a logistic margin within -13.8 .. 13.7
+        only, so a starting margin beyond that differs in XGBoost, though not here.
+
+    Raises
+    ------
+    ModelFormatError
+        If the format cannot hold the model.
+
+    Notes
+    -----
+    Without trees XGBoost would take a logistic ``base_score`` for a margin, so an empty ensemble
+    is written with one leaf of value 0, which our reader drops again.
+    """
+    _check(ensemble)
+    trees = ensemble.trees or [_empty_tree()]
+    n_features = str(ensemble.n_features)
+    names = ensemble.feature_names or []
+    model = {
+        "cats": {"enc": [], "feature_segments": [], "sorted_idx": []},
+        "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+        "iteration_indptr": list(range(len(trees) + 1)),
+        "tree_info": [0] * len(trees),
+        "trees": [_tree(tree, index, n_features) for index, tree in enumerate(trees)],
+    }
+    learner = {
+        "attributes": _attributes(ensemble),
+        "feature_names": names,
+        "feature_types": ["float"] * len(names),
+        "gradient_booster": {"model": model, "name": "gbtree"},
+        "learner_model_param": {
+            "base_score": _render(np.array([ensemble.base_score], np.float32)),
+            "boost_from_average": "1",
+            "num_class": "0",
+            "num_feature": n_features,
+            "num_target": "1",
+        },
+        "objective": {
+            "name": LINKS[ensemble.objective].xgboost_name,
+            "reg_loss_param": {"scale_pos_weight": "1"},
+        },
+    }
+    return _render({"learner": learner, "version": XGBOOST_VERSION})
+
+
+def _check(ensemble: Ensemble) -> None:
+    ensemble.check()
+    objective, score = ensemble.objective, ensemble.base_score
+    if objective not in LINKS:
+        raise ModelFormatError(
+            f"objective={objective!r}: expected one of {SUPPORTED_OBJECTIVES}; "
+            f"pickle the ensemble instead"
+        )
+    if ensemble.n_outputs != 1:
+        raise ModelFormatError(
+            f"n_outputs={ensemble.n_outputs}: expected 1; pickle the ensemble instead"
+        )
+    link = LINKS[objective]
+    if not link.lowest <= score <= link.highest or not scores_agree(
+        objective, ensemble.base_margin, score
+    ):
+        raise ModelFormatError(
+            f"base_score={score!r}: expected {link.score(ensemble.base_margin)!r}, the score of "
+            f"base_margin={ensemble.base_margin!r} under {objective}; set both"
+        )
+    for index, tree in enumerate(ensemble.trees):
+        if np.any(tree.split_kind != NUMERIC_SPLIT):
+            raise ModelFormatError(
+                f"trees[{index}] splits on categories: expected numeric splits; "
+                f"pickle the ensemble instead"
+            )
+    texts = [*(ensemble.feature_names or []), *ensemble.attributes]
+    for text in [*texts, *ensemble.attributes.values()]:
+        if not isinstance(text, str) or _UNSAFE.search(text):
+            raise ModelFormatError(
+                f"feature name or attribute {text!r}: expected a string without control "
+                f"characters and lone surrogates; rename it"
+            )
+
+
+def _attributes(ensemble: Ensemble) -> dict[str, str]:
+    attributes = {k: v for k, v in ensemble.attributes.items() if k not in RESERVED_KEYS}
+    attributes[FORMAT_VERSION_KEY] = FORMAT_VERSION
+    attributes[BASE_MARGIN_KEY] = float(ensemble.base_margin).hex()
+    attributes[OBJECTIVE_KEY] = ensemble.objective
+    if not ensemble.trees:
+        attributes[PLACEHOLDER_KEY] = "1"
+    return attributes
+
+
+def _tree(tree: Tree, index: int, n_features: str) -> dict[str, Any]:
+    return {
+        "base_weights": tree.weight[:, 0],
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+        "default_left": tree.default_left.astype(np.int32),
+        "id": index,
+        "left_children": tree.left,
+        "loss_changes": tree.gain,
+        "parents": np.where(tree.parent == NO_NODE, XGBOOST_NONE, tree.parent),
+        "right_children": tree.right,
+        "split_conditions": np.where(tree.is_leaf, tree.value[:, 0], tree.threshold),
+        "split_indices": tree.feature,
+        "split_type": tree.split_kind,
+        "sum_hessian": tree.sum_hessian,
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": n_features,
+            "num_nodes": str(tree.n_nodes),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+def _empty_tree() -> Tree:
+    no_node, zero = np.array([NO_NODE], np.int32), np.zeros(1, np.float32)
+    return Tree(
+        left=no_node,
+        right=no_node,
+        parent=no_node,
+        feature=np.zeros(1, np.int32),
+        threshold=zero,
+        default_left=np.zeros(1, np.bool_),
+        split_kind=np.zeros(1, np.uint8),
+        value=zero[:, None],
+        weight=zero[:, None],
+        gain=zero,
+        sum_hessian=zero,
+    )
+
+
+def _render(value: object) -> str:
+    """Return a value as JSON: sorted keys, no white space, float32 arrays by ``_float``."""
+    if isinstance(value, dict):
+        return (
+            "{" + ",".join(f"{_render(key)}:{_render(value[key])}" for key in sorted(value)) + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ",".join(map(_render, value)) + "]"
+    if isinstance(value, np.ndarray):
+        words = map(_float, value) if value.dtype == np.float32 else map(str, value.tolist())
+        return "[" + ",".join(words) + "]"
+    # XGBoost's reader leaves \uXXXX as it is, so text stays UTF-8
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _float(number: np.float32) -> str:
+    digits, exponent = np.format_float_scientific(number, unique=True, trim="-").split("e")
+    return f"{digits}E{int(exponent)}"

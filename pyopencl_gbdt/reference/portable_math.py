@@ -1,0 +1,164 @@
+"""Twin of ``cl_kernels/portable_math.h``: the same operations in the same order, in NumPy float32.
+
+Every function takes and returns float32 (or int64) arrays and works elementwise. A number carried in
+two floats is a pair ``(hi, lo)``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+F = npt.NDArray[np.float32]
+I = npt.NDArray[np.int64]  # noqa: E741
+DF = tuple[F, F]
+
+_f = np.float32
+
+
+def two_sum(a: F, b: F) -> DF:
+    """Return a + b without error."""
+    s = a + b
+    c = s - a
+    d = s - c
+    return s, (a - d) + (b - c)
+
+
+def fast_two_sum(a: F, b: F) -> DF:
+    """Return a + b without error for |a| >= |b|."""
+    s = a + b
+    return s, b - (s - a)
+
+
+def _parts(a: F) -> DF:
+    c = _f(4097.0) * a
+    high = c - (c - a)
+    return high, a - high
+
+
+def two_prod(a: F, b: F) -> DF:
+    """Return a * b without error."""
+    p = a * b
+    (ah, al), (bh, bl) = _parts(a), _parts(b)
+    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+def df_add(a: DF, b: DF) -> DF:
+    """Return a + b."""
+    s = two_sum(a[0], b[0])
+    t = two_sum(a[1], b[1])
+    s = fast_two_sum(s[0], s[1] + t[0])
+    return fast_two_sum(s[0], s[1] + t[1])
+
+
+def df_neg(a: DF) -> DF:
+    """Return -a."""
+    return -a[0], -a[1]
+
+
+def df_mul(a: DF, b: DF) -> DF:
+    """Return a * b."""
+    p = two_prod(a[0], b[0])
+    return fast_two_sum(p[0], p[1] + (a[0] * b[1] + a[1] * b[0]))
+
+
+def df_less(a: DF, b: DF) -> npt.NDArray[np.bool_]:
+    """Return a < b."""
+    less: npt.NDArray[np.bool_] = (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+    return less
+
+
+def power_of_two(k: int) -> np.float32:
+    """Return 2^k, k clamped to -126..127."""
+    return _f(np.ldexp(1.0, min(max(int(k), -126), 127)))
+
+
+def scale_by(x: F, k: int) -> F:
+    """Return x * 2^k by factors in range."""
+    c = min(max(int(k), -252), 254)
+    first = int(c / 2)
+    scaled: F = (x * power_of_two(first)) * power_of_two(c - first)
+    return scaled
+
+
+def reciprocal(x: F) -> F:
+    """Return 1 / x for x in 2^-120..2^120, within 2 ulp."""
+    x = np.asarray(x, _f)
+    r: F = (np.uint32(0x7EF311C7) - x.view(np.uint32)).view(_f)
+    for _ in range(4):
+        r = r * (_f(2.0) - x * r)
+    return r
+
+
+def df_div(a: DF, b: DF) -> DF:
+    """Return a / b; relative error below 2^-44."""
+    zero = np.zeros_like(a[0])
+    r = reciprocal(b[0])
+    q1 = a[0] * r
+    rest = df_add(a, df_neg(df_mul(b, (q1, zero))))
+    q2 = rest[0] * r
+    rest = df_add(rest, df_neg(df_mul(b, (q2, zero))))
+    q3 = rest[0] * r
+    q = fast_two_sum(q1, q2)
+    return fast_two_sum(q[0], q[1] + q3)
+
+
+def df_from_i64(v: I) -> DF:
+    """Return an integer of up to 63 bits as two floats."""
+    v = np.asarray(v, np.int64)
+    top = (v >> 42).astype(_f) * _f(2.0**42)
+    middle = ((v >> 21) & 0x1FFFFF).astype(_f) * _f(2.0**21)
+    bottom = (v & 0x1FFFFF).astype(_f)
+    a = two_sum(top, middle)
+    b = two_sum(a[1], bottom)
+    c = two_sum(a[0], b[0])
+    return fast_two_sum(c[0], c[1] + b[1])
+
+
+def portable_exp(x: F) -> F:
+    """Return e^x for x clamped to -80..80, within 2 ulp."""
+    c = np.minimum(np.maximum(np.asarray(x, _f), _f(-80.0)), _f(80.0))
+    n = (c * _f(1.44269502) + _f(12582912.0)) - _f(12582912.0)
+    r = (c - n * _f(0.693359375)) - n * _f(-2.12194442e-4)
+    s = np.full_like(r, _f(1.98412701e-4))
+    for coefficient in (
+        1.38888892e-3,
+        8.33333377e-3,
+        4.16666679e-2,
+        1.66666672e-1,
+        0.5,
+        1.0,
+        1.0,
+    ):
+        s = s * r + _f(coefficient)
+    scaled: F = s * np.ldexp(_f(1.0), n.astype(np.int32)).astype(_f)
+    return scaled
+
+
+def portable_sigmoid(x: F) -> F:
+    """Return 1 / (1 + e^-x)."""
+    return reciprocal(_f(1.0) + portable_exp(-np.asarray(x, _f)))
+
+
+def to_quanta(x: F, s: int) -> I:
+    """Return round(x * 2^s), ties to even; subnormal x count as 0."""
+    x = np.asarray(x, _f)
+    normal = np.abs(x) >= np.finfo(_f).tiny
+    # float64 holds x * 2^s exactly; beyond 2^53 it is whole already
+    scaled = np.ldexp(np.where(normal, x, 0).astype(np.float64), int(s))
+    return np.asarray(np.rint(scaled)).astype(np.int64)
+
+
+def weigh(q: I, w: F) -> I:
+    """Return round(q * w) for w >= 0, ties upward, exact in integers."""
+    bits = np.asarray(w, _f).view(np.uint32)
+    exponent = ((bits >> 23) & 0xFF).astype(np.int64)
+    mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.int64)
+    shift = 150 - exponent
+    up = np.maximum(-shift, 0)
+    down = np.clip(shift, 1, 38)
+    p = np.where(shift > 100, 0, q >> np.clip(shift - 38, 0, 62))
+    high, low = p >> down, p & ((np.int64(1) << down) - 1)
+    small = high * mantissa + ((low * mantissa + (np.int64(1) << (down - 1))) >> down)
+    result: I = np.where(shift <= 0, (q * mantissa) << up, small)
+    return np.where(exponent == 0, 0, result)

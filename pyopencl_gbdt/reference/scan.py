@@ -1,0 +1,99 @@
+"""Twin of ``primitives.scan``: NumPy's cumulative functions, and the tree of float sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+CHILDREN = 16
+_NAN = np.array(0x7FC00000, np.uint32).view(np.float32)[()]
+
+
+def identity(dtype: npt.DTypeLike, op: str) -> Any:
+    """Return what an empty sum, maximum or minimum is."""
+    dtype = np.dtype(dtype)
+    if op == "sum":
+        return dtype.type(0)
+    if dtype == np.float32:
+        return np.float32(-np.inf if op == "max" else np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.min if op == "max" else limits.max)
+
+
+def float_keys(values: Array) -> Array:
+    """Return int64 whose order is that of float32 numbers, -0.0 below +0.0; NaN is undefined."""
+    bits = values.view(np.uint32).astype(np.int64)
+    return np.where(bits >= 2**31, 2**31 - 1 - bits, bits)
+
+
+def siblings(values: Array) -> tuple[Array, Array]:
+    """Sum each node's left siblings, and each node's children.
+
+    Parameters
+    ----------
+    values : float32 array, shape (n,)
+
+    Returns
+    -------
+    before : float32 array, shape (n,)
+        Sum of the elements to the left with the same parent, left to right from +0.0.
+    totals : float32 array, shape (ceil(n / 16),)
+    """
+    n_parents = -(-len(values) // CHILDREN)
+    rows = np.zeros((n_parents, CHILDREN), np.float32)
+    rows.reshape(-1)[: len(values)] = values
+    before = np.zeros_like(rows)
+    totals = np.zeros(n_parents, np.float32)
+    for child in range(CHILDREN):
+        before[:, child] = totals
+        totals = totals + rows[:, child]
+    return before.reshape(-1)[: len(values)], totals
+
+
+def tree_prefixes(values: Array, *, inclusive: bool) -> Array:
+    """Return float32 prefix sums in the order of ``primitives.scan.Scan``."""
+    before, totals = siblings(values)
+    within = before + values if inclusive else before
+    if len(totals) <= 1:
+        return within
+    parents = tree_prefixes(totals, inclusive=False)
+    result: Array = np.repeat(parents, CHILDREN)[: len(values)] + within
+    return result
+
+
+def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
+    """Return prefix sums, maxima or minima.
+
+    Parameters
+    ----------
+    values : int32, uint32, int64 or float32 array, shape (n,)
+    inclusive : bool
+    op : {"sum", "max", "min"}
+
+    Returns
+    -------
+    array like ``values``
+    """
+    dtype = values.dtype
+    if len(values) == 0:
+        return values.copy()
+    if dtype == np.float32 and op == "sum":
+        with np.errstate(invalid="ignore", over="ignore"):
+            result = tree_prefixes(values + np.float32(0), inclusive=inclusive)
+        result[np.isnan(result)] = _NAN
+        return result
+    shifted = values if inclusive else np.concatenate([[identity(dtype, op)], values[:-1]])
+    shifted = shifted.astype(dtype)
+    if op == "sum":
+        return np.cumsum(shifted, dtype=dtype)
+    extreme = np.maximum if op == "max" else np.minimum
+    if dtype == np.float32:
+        keys = extreme.accumulate(float_keys(shifted))
+        bits = np.where(keys < 0, 2**31 - 1 - keys, keys).astype(np.uint32)
+        seen_nan = np.maximum.accumulate(np.isnan(shifted))
+        return np.where(seen_nan, _NAN, bits.view(np.float32))
+    return np.asarray(extreme.accumulate(shifted))

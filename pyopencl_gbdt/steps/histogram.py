@@ -1,0 +1,107 @@
+"""Gradient sums per node, feature and bin, in the variant that the device gets."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, Variant, choose
+from pyopencl_gbdt.dtypes import c_type
+from pyopencl_gbdt.workspace import MOST_Y, Layout, Workspace
+
+_BYTES_PER_CODE = 8  # two 32-bit accumulators
+
+
+def code_ranges(layout: Layout, capacity: int, *, ranged: bool) -> npt.NDArray[np.uint32]:
+    """Cut the codes of all features into runs of at most ``capacity``.
+
+    Parameters
+    ----------
+    layout : Layout
+    capacity : int
+        Codes that one work-group's accumulators hold.
+    ranged : bool
+        Whether a run may begin inside a feature; otherwise every feature must fit.
+
+    Returns
+    -------
+    uint32 array, shape (n_ranges, 4)
+        First feature, feature behind the last, first code, code behind the last.
+    """
+    offset = layout.feature_offset.astype(np.int64)
+    ranges, begin = [], 0
+    while begin < layout.n_codes:
+        end = min(begin + capacity, layout.n_codes)
+        if not ranged:
+            end = int(offset[np.searchsorted(offset, end, side="right") - 1])
+        if end <= begin:
+            raise ValueError(f"a feature has more than {capacity} codes")
+        first = int(np.searchsorted(offset, begin, side="right")) - 1
+        behind = int(np.searchsorted(offset, end, side="left"))
+        ranges.append((first, behind, begin, end))
+        begin = end
+    return np.array(ranges, np.uint32)
+
+
+def effective_variant(ws: Workspace) -> tuple[Variant, int]:
+    """Return the variant and the codes that a group holds at a time.
+
+    Where a feature has more codes than local memory holds, the variant is ``bin_range_passes``.
+    """
+    variant = ws.variant("histogram")
+    if variant.name == "cpu":
+        return variant, max(variant.params["codes"], ws.layout.most_codes)
+    fits = (ws.device.caps.local_bytes - LOCAL_HEADROOM) // _BYTES_PER_CODE
+    if ws.layout.most_codes > fits:
+        variant = choose("histogram", ws.device.caps, "bin_range_passes")
+    return variant, min(fits, variant.params["codes"])
+
+
+class Histogram:
+    """Builds the histograms of one level after another."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.variant, self.capacity = effective_variant(ws)
+        self.cpu = self.variant.name == "cpu"
+        self.partials = not self.variant.int64_atomics
+        ranged = self.variant.name == "bin_range_passes"
+        ranges = code_ranges(ws.layout, self.capacity, ranged=ranged)
+        self.n_ranges = len(ranges)
+        self.ranges = ws.device.upload(ranges)
+        self.program = ws.device.build(
+            "histogram",
+            wg_size=1 if self.cpu else ws.params.work_group_size or self.variant.params["wg_size"],
+            cpu=self.cpu,
+            partials=self.partials,
+            ranged=ranged,
+            capacity=self.capacity,
+            chunk=ws.variant("histogram").params["chunk"],
+            code=c_type(ws.codes.dtype),
+        )
+
+    def level(self, depth: int) -> list[Launch]:
+        """Return the launches that fill the pool slots of a level's nodes built from rows."""
+        ws, groups = self.ws, self.ws.histogram_groups
+        rows = ws["odd_rows" if depth % 2 else "even_rows"]
+        n_codes = np.uint32(ws.layout.n_codes)
+        build = self.program.bind(
+            "histogram", (self.n_ranges, groups), np.uint32(depth),
+            np.uint32(ws.layout.n_features), n_codes, ws["levels"], ws["nodes"],
+            ws["hist_task_begin"], rows, ws.codes, ws["quanta"], ws["gradients"], ws["scale"],
+            ws["feature_offset"], self.ranges, ws["pool"], ws["partial"],
+        )  # fmt: skip
+        if not self.partials:
+            zero = self.program.bind(
+                "clear", (max(1, min(64, ws.layout.n_codes // 512)), min(ws.level_capacity(depth), MOST_Y)),
+                np.uint32(depth), n_codes, ws["levels"], ws["nodes"], ws["hist_task_begin"],
+                ws["pool"],
+            )  # fmt: skip
+            return [zero, build]
+        pieces = max(1, min(64, ws.layout.n_codes // 512))
+        add_up = self.program.bind(
+            "reduce", (pieces, groups), np.uint32(depth), n_codes, np.uint32(groups),
+            ws["levels"], ws["nodes"], ws["hist_task_begin"], ws["pool"], ws["partial"],
+        )  # fmt: skip
+        return [build, add_up]

@@ -1,0 +1,44 @@
+"""Rows of split nodes move, stably, to their children."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.dtypes import c_type
+from pyopencl_gbdt.workspace import Workspace
+
+
+class Partition:
+    """Moves the rows of one level after another between two row lists."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.device.build(
+            "partition",
+            wg_size=ws.wg_size("partition"),
+            chunk=ws.variant("partition").params["chunk"],
+            code=c_type(ws.codes.dtype),
+        )
+        self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
+
+    def count(self, depth: int) -> Launch:
+        """Return the launch that says, per row and per task, what goes left."""
+        ws = self.ws
+        return self.program.bind(
+            "count", self.groups, np.uint32(depth), np.uint32(ws.layout.n_features), ws["levels"],
+            ws["nodes"], ws["row_task_begin"], self._rows(depth), ws.codes, ws["feature_bins"],
+            ws["goes_left"], ws["task_left"],
+        )  # fmt: skip
+
+    def scatter(self, depth: int) -> Launch:
+        """Return the launch that moves the rows; the tasks' offsets must be placed before."""
+        ws = self.ws
+        return self.program.bind(
+            "scatter", self.groups, np.uint32(depth), ws["levels"], ws["nodes"],
+            ws["row_task_begin"], ws["task_left"], ws["goes_left"], self._rows(depth),
+            self._rows(depth + 1),
+        )  # fmt: skip
+
+    def _rows(self, depth: int):  # type: ignore[no-untyped-def]
+        return self.ws["odd_rows" if depth % 2 else "even_rows"]

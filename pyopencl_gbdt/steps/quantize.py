@@ -1,0 +1,231 @@
+"""Feature values to cut points and codes, on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Program, choose
+from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.primitives.radix_sort import RadixSort
+from pyopencl_gbdt.primitives.scan import Scan
+from pyopencl_gbdt.workspace import Layout, QuantizedData, QuantizedPage
+
+F32 = npt.NDArray[np.float32]
+#: Sorted columns wait for their cuts in a block of at most this many bytes.
+_BLOCK_BYTES = 256 * 1024 * 1024
+#: Values are uploaded in pieces of at most this many bytes where they do not fit as a whole.
+_PIECE_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Cut points before thresholds: values on both sides of each, per feature.
+
+    Attributes
+    ----------
+    below, above : float32 array, shape (n_features, max_bin)
+        Last value of each bin and first value of the next; the last bin's are equal.
+    n_bins : uint32 array, shape (n_features,)
+    missing : bool array, shape (n_features,)
+        Whether any row's value is missing.
+    """
+
+    below: F32
+    above: F32
+    n_bins: npt.NDArray[np.uint32]
+    missing: npt.NDArray[np.bool_]
+
+
+def make_layout(cuts: Cuts) -> Layout:
+    """Put thresholds half-way between neighbours and lay the codes of all features in a row.
+
+    The last threshold of a feature lies beyond all its values: it parts values from missing ones.
+    """
+    below, above = cuts.below.astype(np.float64), cuts.above.astype(np.float64)
+    middle = ((below + above) / 2).astype(np.float32)
+    middle = np.where(middle > cuts.below, middle, cuts.above)  # neighbours in float32
+    n_bins = cuts.n_bins.astype(np.int64)
+    offset = np.zeros(n_bins.size + 1, np.int64)
+    np.cumsum(n_bins + cuts.missing, out=offset[1:])
+    thresholds = np.zeros(int(offset[-1]), np.float32)
+    largest = float(np.finfo(np.float32).max)
+    for f in np.flatnonzero(n_bins):
+        mine = middle[f, : n_bins[f]].copy()
+        top = below[f, n_bins[f] - 1]
+        mine[-1] = min(top + abs(top) + 1.0, largest)
+        thresholds[offset[f] : offset[f] + n_bins[f]] = mine
+    return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds)
+
+
+class Quantizer:
+    """Quantises a float32 matrix on a device.
+
+    Parameters
+    ----------
+    device : Device
+    values : float32 array, shape (n_rows, n_features), C order
+        NaN is missing.
+    weight : float32 array, shape (n_rows,), or None
+    max_bin : int
+        Most value bins of a feature, 2..65535.
+    """
+
+    def __init__(self, device: Device, values: F32, weight: F32 | None, max_bin: int) -> None:
+        self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
+        self.n_rows, self.n_features = values.shape
+        self.variant = choose("quantize", device.caps)
+        self.groups = max(1, min(8 * device.caps.compute_units, (self.n_rows + 255) // 256))
+        self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
+        self._whole: DeviceArray | None = None
+
+    def run(self) -> QuantizedData:
+        """Return codes and layout.
+
+        Raises
+        ------
+        MemoryPlanError
+            If the codes or one column do not fit the device.
+        """
+        self._check_memory()
+        layout = make_layout(self.cuts())
+        return QuantizedData([self.encode(layout)], layout)
+
+    def _check_memory(self) -> None:
+        caps = self.device.caps
+        codes = self.n_rows * self.n_features * code_dtype(self.max_bin).itemsize
+        columns = self.n_rows * (48 if self.weight is not None else 16)
+        there = caps.global_bytes - self.device.allocated_bytes
+        if codes + columns > there or codes > caps.max_alloc_bytes:
+            raise MemoryPlanError(
+                f"quantising {self.n_rows} x {self.n_features} values needs {codes} bytes in one "
+                f"piece and {columns} more on {caps.label}, which has {there} left and allocates "
+                f"{caps.max_alloc_bytes} at most; use fewer rows or features, or max_bin <= 256"
+            )
+
+    # -- pieces of the input ---------------------------------------------------------------
+    def _pieces(self) -> Iterator[tuple[int, DeviceArray]]:
+        """Yield (first row, values on the device); kept there if all of them fit in one piece."""
+        row_bytes = 4 * self.n_features
+        codes = self.n_rows * self.n_features * code_dtype(self.max_bin).itemsize
+        caps = self.device.caps
+        free = caps.global_bytes - self.device.allocated_bytes - codes - 64 * self.n_rows
+        whole = self.n_rows * row_bytes
+        if self._whole is None and whole <= min(free // 2, caps.max_alloc_bytes):
+            self._whole = self.device.upload(self.values)
+        if self._whole is not None:
+            yield 0, self._whole
+            return
+        rows = max(1, min(_PIECE_BYTES, caps.max_alloc_bytes, max(free // 4, 1)) // row_bytes)
+        for first in range(0, self.n_rows, rows):
+            yield first, self.device.upload(self.values[first : first + rows])
+
+    def _program(self, code: str = "u8") -> Program:
+        return self.device.build(
+            "quantize",
+            wg_size=self.variant.params["wg_size"],
+            items=self.variant.params["items"],
+            weighted=self.weight is not None,
+            code=code,
+        )
+
+    # -- cuts ------------------------------------------------------------------------------
+    def cuts(self) -> Cuts:
+        """Sort every column and cut it by equal frequency."""
+        device, n = self.device, self.n_rows
+        weighted = self.weight is not None
+        per_column = n * (12 if weighted else 4) + 8 * self.max_bin
+        block = min(_BLOCK_BYTES, device.caps.max_alloc_bytes) // per_column
+        block = max(1, min(block, self.n_features))
+        sorted_columns = device.empty((block, n), VALUE)
+        running = device.empty((block, n) if weighted else (1, 1), SUM)
+        below, above = (device.empty((block, self.max_bin), VALUE) for _ in range(2))
+        n_bins, n_present = (device.empty(block, np.uint32) for _ in range(2))
+        keys = device.empty(n, VALUE)
+        ids = device.empty(n if weighted else 1, np.uint32)
+        sort = self._sorter(keys, ids)
+        program = self._program()
+        counted = n if self.weight is None else int(np.count_nonzero(self.weight))
+        parts = []
+        for first in range(0, self.n_features, block):
+            columns = min(block, self.n_features - first)
+            for column in range(columns):
+                self._fill_column(program, first + column, keys, ids)
+                sort()
+                device.copy(keys, sorted_columns, column * n)
+                if weighted:
+                    self._running_weight(ids, running, column)
+            program.launch(
+                "cuts", (columns + program.wg_size - 1) // program.wg_size, np.uint32(n),
+                np.uint32(counted), np.uint32(columns), np.uint32(self.max_bin), sorted_columns,
+                running, below, above, n_bins, n_present,
+            )  # fmt: skip
+            parts.append([a.get()[:columns] for a in (below, above, n_bins, n_present)])
+        a, b, bins, present = (np.concatenate(p) for p in zip(*parts, strict=True))
+        missing = present < n
+        if counted < n:  # rows without weight were set aside as missing: ask the values
+            missing = np.isnan(self.values).any(axis=0)
+        return Cuts(a, b, bins, missing)
+
+    def _sorter(self, keys: DeviceArray, ids: DeviceArray) -> Callable[[], None]:
+        weighted = self.weight is not None
+        sort = RadixSort(self.device, self.n_rows, np.float32, np.uint32 if weighted else None)
+        launches = sort.bind(keys, ids if weighted else None)
+
+        def run() -> None:
+            for launch in launches:
+                launch()
+
+        if self.weight is not None:
+            self._summand = self.device.empty(self.n_rows, SUM)
+            scan = Scan(self.device, self.n_rows, np.int64, inclusive=True)
+            self._scan_launches = scan.bind(self._summand, self._summand)
+            top = int(np.frexp(self.weight)[1].max())
+            # whole weights, exact for whole numbers, whose sum stays below 2^61
+            self._weight_power = 61 - top - self.n_rows.bit_length()
+        return run
+
+    def _fill_column(
+        self, program: Program, feature: int, keys: DeviceArray, ids: DeviceArray
+    ) -> None:
+        for start, piece in self._pieces():
+            program.launch(
+                "column", self.groups, np.uint32(piece.shape[0]), np.uint32(self.n_features),
+                np.uint32(feature), np.uint32(start), piece, self.weights, keys, ids,
+            )  # fmt: skip
+
+    def _running_weight(self, ids: DeviceArray, running: DeviceArray, column: int) -> None:
+        self._program().launch(
+            "gather", self.groups, np.uint32(self.n_rows), np.int32(self._weight_power), ids,
+            self.weights, self._summand,
+        )  # fmt: skip
+        for launch in self._scan_launches:
+            launch()
+        self.device.copy(self._summand, running, column * self.n_rows)
+
+    # -- codes -----------------------------------------------------------------------------
+    def encode(self, layout: Layout) -> QuantizedPage:
+        """Return every value's code."""
+        device = self.device
+        most = int((layout.feature_bins + 1).max())
+        if not (np.diff(layout.feature_offset) > layout.feature_bins).any():
+            most = int(layout.feature_bins.max())
+        dtype = code_dtype(most)
+        program = self._program(c_type(dtype))
+        offset, bins, thresholds = map(
+            device.upload, (layout.feature_offset, layout.feature_bins, layout.thresholds)
+        )
+        codes = device.empty((self.n_rows, self.n_features), dtype)
+        per_group = self.variant.params["items"] * program.wg_size
+        for start, piece in self._pieces():
+            program.launch(
+                "encode", (piece.size + per_group - 1) // per_group, np.uint64(piece.size),
+                np.uint32(self.n_features), piece, offset, bins, thresholds,
+                np.uint64(start * self.n_features), codes,
+            )  # fmt: skip
+        device.finish()
+        return QuantizedPage(codes, self.n_rows)

@@ -1,0 +1,36 @@
+"""The best split of every node of a level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.workspace import MOST_Y, Workspace
+
+
+class Split:
+    """Searches the splits of one level after another; fills ``chosen``."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.device.build("split", wg_size=ws.wg_size("split"))
+
+    def level(self, depth: int) -> list[Launch]:
+        """Return the launches for a level.
+
+        Histograms of nodes whose sibling was built from rows become parent minus sibling first.
+        """
+        ws, p = self.ws, self.ws.params
+        n_features, capacity = ws.layout.n_features, ws.level_capacity(depth)
+        find = self.program.bind(
+            "find", (n_features, min(capacity, MOST_Y)), np.uint32(depth), np.uint32(n_features),
+            np.uint32(ws.layout.n_codes), np.float32(p.reg_lambda), np.float32(p.reg_alpha),
+            np.float32(p.max_delta_step), np.float32(p.min_child_weight), ws["levels"],
+            ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"], ws["pool"],
+            ws["candidates"],
+        )  # fmt: skip
+        best = self.program.bind(
+            "best", capacity, np.uint32(depth), np.uint32(n_features), ws["levels"],
+            ws["candidates"], ws["chosen"],
+        )  # fmt: skip
+        return [find, best]

@@ -1,0 +1,35 @@
+"""Row weights on the scale that the kernels expect."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+
+
+def normalise(weight: F32 | None) -> tuple[F32 | None, int]:
+    """Scale weights by a power of two so that nearly all of them lie below 128.
+
+    Weights that lie in 1..128 stay as they are: a whole weight k then counts as exactly k rows.
+
+    Parameters
+    ----------
+    weight : float32 array, shape (n_rows,), or None
+        Weights >= 0, not all 0.
+
+    Returns
+    -------
+    scaled : float32 array, shape (n_rows,), or None
+    bits : int
+        All scaled weights lie below ``2**bits``; 0 without weights.
+    """
+    if weight is None:
+        return None, 0
+    exponents = np.frexp(weight[weight > 0])[1]  # weight < 2**exponent
+    counts = np.bincount(exponents + 200)
+    above = counts[::-1].cumsum()[::-1] - counts
+    bulk = int(np.flatnonzero(above <= exponents.size // 1024)[0]) - 200
+    shift = 0 if 1 <= bulk <= 7 else (bulk - 7 if bulk > 7 else bulk - 1)
+    scaled = np.ldexp(weight, -shift).astype(np.float32)
+    return scaled, max(0, int(exponents.max()) - shift)

@@ -1,0 +1,200 @@
+"""What one fit holds on its device: sizes known beforehand, one plan, all arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyopencl_gbdt.device import Device, DeviceArray, Variant
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NODE, QUANTA, ROW, SCALE, SUM, VALUE, WALK
+from pyopencl_gbdt.parameters import Parameters
+
+#: Trees wait on the device in a block of at most this many bytes before the host reads them.
+FOREST_BYTES = 16 * 1024 * 1024
+#: Work-groups in y that one launch uses at most; CUDA allows 65535.
+MOST_Y = 4096
+_ADVICE = "lower max_depth or max_bin, or use fewer rows or features"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each feature's codes lie in a histogram.
+
+    Attributes
+    ----------
+    feature_bins : uint32 array, shape (n_features,)
+        Value bins; code ``feature_bins[f]`` stands for a missing value.
+    feature_offset : uint32 array, shape (n_features + 1,)
+        First code of every feature in a histogram, the missing one included where a feature has
+        missing values.
+    thresholds : float32 array, shape (n_codes,)
+        ``thresholds[feature_offset[f] + bin]``: values below it lie in ``0 .. bin``.
+    """
+
+    feature_bins: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    feature_offset: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    thresholds: np.ndarray[tuple[int], np.dtype[np.float32]]
+
+    @property
+    def n_features(self) -> int:
+        return int(self.feature_bins.size)
+
+    @property
+    def n_codes(self) -> int:
+        """Codes of all features together."""
+        return int(self.feature_offset[-1])
+
+    @property
+    def most_codes(self) -> int:
+        """Codes of the feature that has most, the missing one counted for every feature."""
+        return int(np.diff(self.feature_offset).max())
+
+
+@dataclass(frozen=True)
+class QuantizedPage:
+    """Codes of a run of rows on a device, dense and row-major: shape (n_rows, n_features)."""
+
+    codes: DeviceArray
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class QuantizedData:
+    """A data set as codes; a list of pages, of which training takes one for now."""
+
+    pages: list[QuantizedPage]
+    layout: Layout
+
+
+@dataclass
+class Workspace:
+    """Sizes, variants and device arrays of one fit; every step takes it.
+
+    Attributes
+    ----------
+    arrays : dict of str to DeviceArray
+        As planned; see ``plan``.
+    """
+
+    device: Device
+    params: Parameters
+    layout: Layout
+    codes: DeviceArray
+    n_rows: int
+    weighted: bool
+    weight_bits: int
+    arrays: dict[str, DeviceArray] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> DeviceArray:
+        return self.arrays[name]
+
+    def variant(self, kernel: str) -> Variant:
+        """Return the row of the variant table that this fit uses for a kernel."""
+        name = self.params.histogram if kernel == "histogram" else "auto"
+        return choose(kernel, self.device.caps, name)
+
+    def wg_size(self, kernel: str) -> int:
+        """Return the work-group size to build a kernel for."""
+        return self.params.work_group_size or self.variant(kernel).params["wg_size"]
+
+    def level_capacity(self, depth: int) -> int:
+        """Return the most nodes that a level can have."""
+        return min(1 << depth, self.n_rows)
+
+    @property
+    def max_depth(self) -> int:
+        """Levels that can split: no tree of n rows is deeper than n - 1."""
+        return min(self.params.max_depth, max(1, self.n_rows - 1))
+
+    @property
+    def search_capacity(self) -> int:
+        """Most nodes of a level whose splits are searched, which is also the histogram slots."""
+        return self.level_capacity(self.max_depth - 1)
+
+    @property
+    def max_nodes(self) -> int:
+        """Return the most nodes of a tree."""
+        levels = sum(self.level_capacity(depth) for depth in range(self.max_depth + 1))
+        return min(levels, 2 * self.n_rows - 1)
+
+    @property
+    def row_groups(self) -> int:
+        """Work-groups that share all rows evenly, for passes over every row."""
+        return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+
+    @property
+    def histogram_groups(self) -> int:
+        """Work-groups that share the histogram tasks of a level."""
+        per_unit = self.variant("histogram").params["groups_per_unit"]
+        return self.device.caps.compute_units * per_unit
+
+    @property
+    def forest_block(self) -> int:
+        """Trees that wait on the device before the host reads them."""
+        most = FOREST_BYTES // (self.max_nodes * NODE.itemsize)
+        return max(1, min(most, self.params.n_estimators))
+
+    def plan(self) -> MemoryPlan:
+        """Return every array of the fit, before one is allocated."""
+        n, groups = self.n_rows, self.row_groups
+        n_codes, n_features = self.layout.n_codes, self.layout.n_features
+        last = self.level_capacity(self.max_depth)
+        search, nodes = self.search_capacity, self.max_nodes
+        partials = self.variant("histogram").int64_atomics is False
+        plan = MemoryPlan()
+        plan.add("margins", n, VALUE)
+        plan.add("labels", n, VALUE)
+        plan.add("weights", n if self.weighted else 1, VALUE)
+        plan.add("gradients", (n, 2), VALUE)  # later the quanta's high words
+        plan.add("exponents", (groups, 512), np.uint32)
+        plan.add("scale", 1, SCALE)
+        plan.add("quanta", (n, 2), QUANTA)
+        plan.add("sums", (groups, 2), SUM)
+        plan.add("even_rows", n, ROW)
+        plan.add("odd_rows", n, ROW)
+        plan.add("goes_left", n, np.uint8)
+        plan.add("levels", self.max_depth + 1, LEVEL)
+        plan.add("nodes", nodes, NODE)
+        plan.add("row_task_begin", last + 1, np.uint32)
+        plan.add("hist_task_begin", search + 2, np.uint32)
+        plan.add("task_left", self.most_row_tasks + 1, np.uint32)
+        plan.add("pool", (search, n_codes, 2), SUM)
+        partial_groups = self.histogram_groups if partials else 0
+        plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
+        plan.add("candidates", (search, n_features), CANDIDATE)
+        plan.add("chosen", search, CANDIDATE)
+        plan.add("leaf_task_begin", nodes + 1, np.uint32)
+        plan.add("leaf_header", 2, np.uint32)
+        plan.add("walk", nodes, WALK)
+        plan.add("first_tree", 1, np.uint32)
+        plan.add("feature_offset", n_features + 1, np.uint32)
+        plan.add("feature_bins", n_features, np.uint32)
+        plan.add("thresholds", n_codes, VALUE)
+        plan.add("forest_nodes", (self.forest_block, nodes), NODE)
+        plan.add("forest_levels", (self.forest_block, self.max_depth + 1), LEVEL)
+        return plan
+
+    @property
+    def most_row_tasks(self) -> int:
+        """Most tasks of a partition pass: whole chunks, and one more for every node's rest."""
+        chunk = self.variant("partition").params["chunk"]
+        return self.n_rows // chunk + self.search_capacity
+
+    def allocate(self) -> None:
+        """Plan, refuse what cannot fit, allocate and fill what never changes.
+
+        Raises
+        ------
+        MemoryPlanError
+            Before anything is allocated.
+        """
+        plan = self.plan()
+        plan.check(self.device, _ADVICE)
+        self.arrays = plan.allocate(self.device)
+        self["feature_offset"].set(self.layout.feature_offset)
+        self["feature_bins"].set(self.layout.feature_bins)
+        self["thresholds"].set(self.layout.thresholds)
+        self["first_tree"].set([0])

@@ -1,0 +1,1 @@
+"""Mako kernel templates; shipped as package data."""

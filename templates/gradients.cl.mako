@@ -1,0 +1,132 @@
+## gradients: margins and labels -> gradients and Hessians in fixed point, one scale a tree
+## uses: portable_math structs
+##
+##   margin, label --gradients--> (g, h) floats, and how many rows have which exponent
+##   exponent counts --choose_scale--> 2^scale.g, 2^scale.h
+##   (g, h) --quantize_gradients--> quanta; the floats' place then holds the quanta's high words
+##
+##   quanta[row] = (g, h) low words, high[row] = (g, h) high words: q = high * 2^32 + low.
+##   High words are 0 unless scale.wide is set.
+##
+## params: wg_size; loss, statements that set g and h from margin and label; weighted
+<%page args="wg_size, loss, weighted"/>
+<%namespace name="group" file="group.cl.mako"/>
+${group.sum("group_sum", "i64", wg_size)}
+
+KERNEL(${wg_size}) gradients(
+        const u32 n_rows, GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
+        GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT gh, GLOBAL u32* RESTRICT counts) {
+    LOCAL_ARRAY(u32, exponents, 512);
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) exponents[i] = 0;
+    BARRIER();
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        const f32 margin = margins[row];
+        const f32 label = labels[row];
+        f32 g, h;
+        ${loss}
+        gh[2 * (u64)row] = g;
+        gh[2 * (u64)row + 1] = h;
+% if weighted:
+        if (weights[row] == 0.0f) continue;
+% endif
+        const u32 exponent_g = (as_u32(g) >> 23) & 0xFF;
+        const u32 exponent_h = (as_u32(h) >> 23) & 0xFF;
+% if wg_size == 1:
+        exponents[exponent_g]++;
+        exponents[256 + exponent_h]++;
+% else:
+        atomic_add_local_u32(&exponents[exponent_g], 1);
+        atomic_add_local_u32(&exponents[256 + exponent_h], 1);
+% endif
+    }
+    BARRIER();
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[512 * GROUP_ID + i] = exponents[i];
+}
+
+FN u32 bit_length(u32 x) {
+    u32 n = 0;
+    for (; x; x >>= 1) n++;
+    return n;
+}
+
+/* The exponent s of one component: all but one nonzero value in 1024 stay below 2^24 quanta, and
+   no sum over rows, weights of up to 2^weight_bits included, reaches 2^61. */
+FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide) {
+    u32 total = 0, above = 0;
+    i32 sum_bits = -1000, bulk = 1, top = 1;
+    for (i32 e = 1; e < 256; e++) {
+        if (!counts[e]) continue;
+        total += counts[e];
+        top = e;
+        const i32 bits = e - 126 + (i32)bit_length(counts[e]);
+        if (bits > sum_bits) sum_bits = bits;
+    }
+    if (total == 0) return 0;
+    for (i32 e = top; e > 0; e--) {
+        above += counts[e];
+        if (above > total / 1024) { bulk = e; break; }
+    }
+    i32 s = 150 - bulk;
+    const i32 most = 61 - 8 - sum_bits - weight_bits;
+    if (s > most) s = most;
+    if (s > 120) s = 120;
+    if (s < -100) s = -100;
+    if (top - 126 + s + weight_bits > 30) *wide = 1;
+    return s;
+}
+
+KERNEL(${wg_size}) choose_scale(
+        const u32 n_groups, const i32 weight_bits, GLOBAL const u32* RESTRICT counts,
+        GLOBAL scale_t* RESTRICT scale) {
+    LOCAL_ARRAY(u32, exponents, 512);
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) {
+        u32 sum = 0;
+        for (u32 group = 0; group < n_groups; group++) sum += counts[512 * group + i];
+        exponents[i] = sum;
+    }
+    BARRIER();
+    if (LOCAL_ID == 0) {
+        u32 wide = 0;
+        scale->g = scale_exponent(exponents, weight_bits, &wide);
+        scale->h = scale_exponent(exponents + 256, weight_bits, &wide);
+        scale->wide = wide;
+    }
+}
+
+KERNEL(${wg_size}) quantize_gradients(
+        const u32 n_rows, GLOBAL const f32* RESTRICT weights, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL f32* gh_then_high, GLOBAL i32* RESTRICT quanta, GLOBAL u32* RESTRICT rows,
+        GLOBAL i64* RESTRICT sums) {
+    LOCAL_ARRAY(i64, shared, ${wg_size});
+    const i32 scale_g = scale->g, scale_h = scale->h;
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    i64 sum_g = 0, sum_h = 0;
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        i64 g = to_quanta(gh_then_high[2 * (u64)row], scale_g);
+        i64 h = to_quanta(gh_then_high[2 * (u64)row + 1], scale_h);
+        if (h < 1) h = 1; /* a row that counts is seen by its Hessian */
+% if weighted:
+        const f32 w = weights[row];
+        g = weigh(g, w);
+        h = weigh(h, w);
+        if (h < 1 && w > 0.0f) h = 1;
+% endif
+        const i32 low_g = (i32)g, low_h = (i32)h;
+        quanta[2 * (u64)row] = low_g;
+        quanta[2 * (u64)row + 1] = low_h;
+        gh_then_high[2 * (u64)row] = as_f32((u32)(i32)((g - low_g) >> 32));
+        gh_then_high[2 * (u64)row + 1] = as_f32((u32)(i32)((h - low_h) >> 32));
+        rows[row] = row;
+        sum_g += g;
+        sum_h += h;
+    }
+    sum_g = group_sum(sum_g, shared);
+    sum_h = group_sum(sum_h, shared);
+    if (LOCAL_ID == 0) {
+        sums[2 * GROUP_ID] = sum_g;
+        sums[2 * GROUP_ID + 1] = sum_h;
+    }
+}

@@ -1,0 +1,206 @@
+## grow: what one work-group decides for a whole level: which nodes split, where rows and
+##       histograms of the children lie, and how the work is cut into tasks
+## uses: portable_math structs gain
+##
+##   begin_tree   the root
+##   decide       best splits -> nodes split or become leaves; ids of the children; row tasks
+##   place        rows that go left, per task -> where the children's rows begin; histogram tasks
+##   finish_tree  leaf tasks, and the tree in the form that `predict` walks
+##
+##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours,
+##                                  a node's children too
+##   slots   the larger child takes the parent's place in the histogram pool (parent - sibling),
+##           the smaller one a new place and is built from rows
+##
+## params: wg_size; row_chunk, hist_chunk, leaf_chunk: rows in a task of each kind
+<%page args="wg_size, row_chunk, hist_chunk, leaf_chunk"/>
+<%namespace name="group" file="group.cl.mako"/>
+${group.exclusive_scan("group_scan", "u32", wg_size)}
+${group.sum("group_sum", "i64", wg_size)}
+
+FN u32 tasks_of(const u32 n_rows, const u32 chunk) { return (n_rows + chunk - 1) / chunk; }
+
+KERNEL(${wg_size}) begin_tree(
+        const u32 n_rows, const u32 n_groups, GLOBAL const i64* RESTRICT sums,
+        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
+        GLOBAL u32* RESTRICT hist_task_begin) {
+    LOCAL_ARRAY(i64, shared, ${wg_size});
+    i64 g = 0, h = 0;
+    for (u32 i = LOCAL_ID; i < n_groups; i += ${wg_size}) {
+        g += sums[2 * i];
+        h += sums[2 * i + 1];
+    }
+    g = group_sum(g, shared);
+    h = group_sum(h, shared);
+    if (LOCAL_ID != 0) return;
+    GLOBAL node_t* root = &nodes[0];
+    root->sum_g = g;
+    root->sum_h = h;
+    root->begin = 0;
+    root->count = n_rows;
+    root->parent = NO_NODE;
+    root->depth = 0;
+    root->slot = 0;
+    root->sibling_slot = -1;
+    levels[0].first = 0;
+    levels[0].count = 1;
+    levels[0].hist_tasks = tasks_of(n_rows, ${hist_chunk});
+    hist_task_begin[0] = 0;
+    hist_task_begin[1] = levels[0].hist_tasks;
+}
+
+KERNEL(${wg_size}) decide(
+        const u32 depth, const u32 is_last, const f32 learning_rate, const f32 gamma,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
+        GLOBAL u32* RESTRICT row_task_begin) {
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    const rule_t rule = make_rule(scale->g, scale->h, reg_lambda, reg_alpha, max_delta_step);
+    u32 n_split = 0, n_tasks = 0;
+    for (u32 base = 0; base < count; base += ${wg_size}) {
+        const u32 index = base + LOCAL_ID;
+        GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
+        int split = 0;
+        f32 gain = 0.0f;
+        if (index < count && !is_last) {
+            GLOBAL const candidate_t* c = &chosen[index];
+            if (c->score_hi >= 0.0f) {
+                const df own = score(node->sum_g, node->sum_h, rule);
+                const df loss = df_add(df_make(c->score_hi, c->score_lo), df_neg(own));
+                gain = scale_by(loss.hi, rule.gain_power);
+                split = gain > 1e-6f && gain >= gamma;
+            }
+        }
+        const u32 tasks = split ? tasks_of(node->count, ${row_chunk}) : 0;
+        u32 more_split, more_tasks;
+        const u32 rank = n_split + group_scan((u32)split, shared, &more_split);
+        const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
+        if (index < count) {
+            row_task_begin[index] = my_tasks;
+            const f32 weight = node_weight(node->sum_g, node->sum_h, rule);
+            node->weight = weight;
+            node->value = split ? 0.0f : weight * learning_rate;
+            node->hessian = scale_by(in_units(node->sum_h).hi, 24 - scale->h);
+            node->gain = split ? gain : 0.0f;
+            node->left = NO_NODE;
+            node->feature = 0;
+            node->bin = 0;
+            node->split_kind = 0;
+            node->default_left = 0;
+        }
+        if (split) {
+            GLOBAL const candidate_t* c = &chosen[index];
+            const u32 left = first + count + 2 * rank;
+            node->left = left;
+            node->feature = c->feature;
+            node->bin = c->bin_direction >> 1;
+            node->default_left = c->bin_direction & 1;
+            nodes[left].sum_g = c->left_g;
+            nodes[left].sum_h = c->left_h;
+            nodes[left + 1].sum_g = node->sum_g - c->left_g;
+            nodes[left + 1].sum_h = node->sum_h - c->left_h;
+            for (u32 side = 0; side < 2; side++) {
+                nodes[left + side].parent = first + index;
+                nodes[left + side].depth = depth + 1;
+            }
+        }
+        n_split += more_split;
+        n_tasks += more_tasks;
+    }
+    if (LOCAL_ID == 0) {
+        row_task_begin[count] = n_tasks;
+        levels[depth].row_tasks = n_tasks;
+        if (!is_last) {
+            levels[depth + 1].first = first + count;
+            levels[depth + 1].count = 2 * n_split;
+            levels[depth + 1].hist_tasks = 0;
+        }
+    }
+}
+
+KERNEL(${wg_size}) place(
+        const u32 depth, const u32 build_children, GLOBAL level_t* RESTRICT levels,
+        GLOBAL node_t* nodes, GLOBAL const u32* RESTRICT row_task_begin,
+        GLOBAL u32* task_left, GLOBAL u32* RESTRICT hist_task_begin) {
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    const u32 n_tasks = levels[depth].row_tasks;
+    /* rows that go left, per task -> before the task */
+    u32 before = 0, more;
+    for (u32 base = 0; base < n_tasks; base += ${wg_size}) {
+        const u32 task = base + LOCAL_ID;
+        const u32 lefts = group_scan(task < n_tasks ? task_left[task] : 0, shared, &more);
+        if (task < n_tasks) task_left[task] = before + lefts;
+        before += more;
+    }
+    if (LOCAL_ID == 0) task_left[n_tasks] = before;
+    BARRIER();
+    /* the root has slot 0, and every split of the levels before took one more */
+    const u32 next_slot = (first + count - 1) / 2 + 1;
+    u32 n_hist = 0;
+    for (u32 base = 0; base < count; base += ${wg_size}) {
+        const u32 index = base + LOCAL_ID;
+        const int split = index < count && nodes[first + index].left != NO_NODE;
+        u32 tasks = 0, small = 0, left = 0;
+        if (split) {
+            GLOBAL const node_t* node = &nodes[first + index];
+            left = node->left;
+            const u32 n_left = task_left[row_task_begin[index + 1]] - task_left[row_task_begin[index]];
+            const u32 n_right = node->count - n_left;
+            nodes[left].begin = node->begin;
+            nodes[left].count = n_left;
+            nodes[left + 1].begin = node->begin + n_left;
+            nodes[left + 1].count = n_right;
+            small = n_right < n_left;
+            tasks = tasks_of(small ? n_right : n_left, ${hist_chunk});
+            const u32 rank = (left - first - count) / 2;
+            nodes[left + small].slot = (i32)(next_slot + rank);
+            nodes[left + small].sibling_slot = -1;
+            nodes[left + 1 - small].slot = node->slot;
+            nodes[left + 1 - small].sibling_slot = (i32)(next_slot + rank);
+        }
+        if (!build_children) continue;
+        const u32 task = n_hist + group_scan(tasks, shared, &more);
+        if (split) {
+            const u32 child = left - first - count;
+            hist_task_begin[child] = task;
+            hist_task_begin[child + 1] = small ? task : task + tasks;
+        }
+        n_hist += more;
+    }
+    if (build_children && LOCAL_ID == 0) {
+        hist_task_begin[levels[depth + 1].count] = n_hist;
+        levels[depth + 1].hist_tasks = n_hist;
+    }
+}
+
+KERNEL(${wg_size}) finish_tree(
+        const u32 depth, GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const f32* RESTRICT thresholds,
+        GLOBAL u32* RESTRICT leaf_task_begin, GLOBAL u32* RESTRICT leaf_header,
+        GLOBAL walk_t* RESTRICT walk) {
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    const u32 n_nodes = levels[depth].first + levels[depth].count;
+    u32 n_tasks = 0, more;
+    for (u32 base = 0; base < n_nodes; base += ${wg_size}) {
+        const u32 id = base + LOCAL_ID;
+        const int leaf = id < n_nodes && nodes[id].left == NO_NODE;
+        const u32 tasks = leaf ? tasks_of(nodes[id].count, ${leaf_chunk}) : 0;
+        const u32 task = n_tasks + group_scan(tasks, shared, &more);
+        n_tasks += more;
+        if (id >= n_nodes) continue;
+        leaf_task_begin[id] = task;
+        walk[id].left = leaf ? 0 : nodes[id].left;
+        walk[id].feature = nodes[id].feature;
+        walk[id].default_left = nodes[id].default_left;
+        walk[id].number = leaf ? nodes[id].value
+                               : thresholds[feature_offset[nodes[id].feature] + nodes[id].bin];
+    }
+    if (LOCAL_ID == 0) {
+        leaf_task_begin[n_nodes] = n_tasks;
+        leaf_header[0] = n_nodes;
+        leaf_header[1] = n_tasks;
+    }
+}

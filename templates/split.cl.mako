@@ -1,0 +1,178 @@
+## split: the best split of every node of a level, from its histogram
+## uses: portable_math structs gain
+##
+##   find   one work-group a (feature, node): each work-item takes a run of neighbouring bins, the
+##          group scans over the runs, then every bin border is scored with the missing rows on
+##          the right and, where there are any, on the left
+##   best   one work-group a node: the best feature
+##
+##   bins      | 0 1 | 2 3 | 4 5 | missing      a border behind bin b sends bins 0..b to the left
+##   items     |  i0 |  i1 |  i2 |
+##
+##   A node whose sibling was built from rows gets  histogram = parent - sibling  first, in place.
+##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right.
+##
+## params: wg_size
+<%page args="wg_size"/>
+<%namespace name="group" file="group.cl.mako"/>
+${group.exclusive_scan("group_scan", "i64", wg_size)}
+
+/* Is (score a, key a) ahead of (score b, key b)? Equal scores: the lower key. */
+FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
+    if (df_less(b, a)) return 1;
+    if (df_less(a, b)) return 0;
+    return key_a < key_b;
+}
+
+% if wg_size > 1:
+/* Bring the best (score, key) of the group to every work-item. */
+FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* keys) {
+    const u32 id = LOCAL_ID;
+    hi[id] = best->hi;
+    lo[id] = best->lo;
+    keys[id] = *key;
+    BARRIER();
+    for (u32 width = ${wg_size // 2}; width > 0; width /= 2) {
+        if (id < width) {
+            const u32 other = id + width;
+            if (ahead(df_make(hi[other], lo[other]), keys[other], df_make(hi[id], lo[id]), keys[id])) {
+                hi[id] = hi[other];
+                lo[id] = lo[other];
+                keys[id] = keys[other];
+            }
+        }
+        BARRIER();
+    }
+    *best = df_make(hi[0], lo[0]);
+    *key = keys[0];
+    BARRIER();
+}
+% endif
+
+#define NO_KEY 0xFFFFFFFFu
+
+KERNEL(${wg_size}) find(
+        const u32 depth, const u32 n_features, const u32 n_codes,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        const f32 min_child_weight,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL i64* pool,
+        GLOBAL candidate_t* RESTRICT candidates) {
+    LOCAL_ARRAY(i64, shared, ${wg_size});
+% if wg_size > 1:
+    LOCAL_ARRAY(f32, best_hi, ${wg_size});
+    LOCAL_ARRAY(f32, best_lo, ${wg_size});
+    LOCAL_ARRAY(u32, best_key, ${wg_size});
+% endif
+    const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
+    const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
+    const int has_missing = feature_offset[feature + 1] - offset > n_bins;
+    const u32 run = (n_bins + ${wg_size - 1}) / ${wg_size};
+    const u32 run_begin = LOCAL_ID * run < n_bins ? LOCAL_ID * run : n_bins;
+    const u32 run_end = run_begin + run < n_bins ? run_begin + run : n_bins;
+    const i64 least = to_quanta(min_child_weight, scale->h);
+    const rule_t rule = make_rule(scale->g, scale->h, reg_lambda, reg_alpha, max_delta_step);
+    const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+        GLOBAL const node_t* node = &nodes[first + index];
+        GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
+        GLOBAL const i64* sibling = node->sibling_slot < 0
+            ? cells : pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
+        const int subtract = node->sibling_slot >= 0;
+
+        i64 left_g = 0, left_h = 0;
+        for (u32 bin = run_begin; bin < run_end; bin++) {
+            if (subtract) {
+                cells[2 * bin] -= sibling[2 * bin];
+                cells[2 * bin + 1] -= sibling[2 * bin + 1];
+            }
+            left_g += cells[2 * bin];
+            left_h += cells[2 * bin + 1];
+        }
+        i64 missing_g = 0, missing_h = 0;
+        if (has_missing) {
+            missing_g = cells[2 * n_bins] - (subtract ? sibling[2 * n_bins] : 0);
+            missing_h = cells[2 * n_bins + 1] - (subtract ? sibling[2 * n_bins + 1] : 0);
+        }
+        i64 total;
+        left_g = group_scan(left_g, shared, &total);
+        left_h = group_scan(left_h, shared, &total);
+        if (has_missing && subtract) {
+            BARRIER(); /* all have read before one writes */
+            if (LOCAL_ID == 0) {
+                cells[2 * n_bins] = missing_g;
+                cells[2 * n_bins + 1] = missing_h;
+            }
+        }
+
+        const i64 node_g = node->sum_g, node_h = node->sum_h;
+        df best = df_make(-1.0f, 0.0f);
+        u32 best_at = NO_KEY;
+        i64 best_g = 0, best_h = 0;
+        for (u32 bin = run_begin; bin < run_end; bin++) {
+            const i64 bin_h = cells[2 * bin + 1];
+            left_g += cells[2 * bin];
+            left_h += bin_h;
+            if (bin_h == 0) continue; /* the same rows as behind the bin before */
+            for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
+                const i64 g = left_g + (direction ? missing_g : 0);
+                const i64 h = left_h + (direction ? missing_h : 0);
+                if (node_h - h <= 0 || h < least || node_h - h < least) continue;
+                if (!exact_only) {
+                    const f32 rough = rough_score(g, h, rule) + rough_score(node_g - g, node_h - h, rule);
+                    if (rough * 1.0000152587890625f < best.hi) continue; /* 1 + 2^-16 */
+                }
+                const df s = df_add(score(g, h, rule), score(node_g - g, node_h - h, rule));
+                if (ahead(s, 2 * bin + direction, best, best_at)) {
+                    best = s;
+                    best_at = 2 * bin + direction;
+                    best_g = g;
+                    best_h = h;
+                }
+            }
+        }
+        const u32 mine = best_at;
+% if wg_size > 1:
+        group_best(&best, &best_at, best_hi, best_lo, best_key);
+% endif
+        if (best_at == NO_KEY ? LOCAL_ID == 0 : mine == best_at) {
+            GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
+            out->left_g = best_g;
+            out->left_h = best_h;
+            out->score_hi = best.hi;
+            out->score_lo = best.lo;
+            out->feature = feature;
+            out->bin_direction = best_at;
+        }
+    }
+}
+
+KERNEL(${wg_size}) best(
+        const u32 depth, const u32 n_features, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const candidate_t* RESTRICT candidates, GLOBAL candidate_t* RESTRICT chosen) {
+% if wg_size > 1:
+    LOCAL_ARRAY(f32, best_hi, ${wg_size});
+    LOCAL_ARRAY(f32, best_lo, ${wg_size});
+    LOCAL_ARRAY(u32, best_key, ${wg_size});
+% endif
+    const u32 index = GROUP_ID;
+    if (index >= levels[depth].count) return;
+    GLOBAL const candidate_t* mine = candidates + (u64)index * n_features;
+    df top = df_make(-1.0f, 0.0f);
+    u32 top_feature = NO_KEY;
+    for (u32 feature = LOCAL_ID; feature < n_features; feature += ${wg_size}) {
+        const df s = df_make(mine[feature].score_hi, mine[feature].score_lo);
+        if (s.hi >= 0.0f && ahead(s, feature, top, top_feature)) {
+            top = s;
+            top_feature = feature;
+        }
+    }
+% if wg_size > 1:
+    group_best(&top, &top_feature, best_hi, best_lo, best_key);
+% endif
+    if (LOCAL_ID == 0) {
+        if (top_feature != NO_KEY) chosen[index] = mine[top_feature];
+        else chosen[index].score_hi = -1.0f;
+    }
+}

@@ -1,0 +1,104 @@
+## tree: the fixed order in which scan, segmented_scan and segmented_reduce combine elements
+##
+##   element   0..15   16..31   ...             a run: 16 elements, left to right
+##   run       0..15   16..31   ...             a row: 16 runs, left to right
+##   row       0..15                            a tile: 16 rows, left to right = 4096 elements
+##
+## The order depends on positions alone, so float sums have the same bits for every work-group size.
+## Work-items own whole runs; `runs` (256) and `rows` (16) are LOCAL.
+##
+## op is sum, max or min; type is u32, u64 (sums of integers wrap), i32, i64 or f32.
+## f32 sum: starts from +0.0 and every NaN that is stored is 0x7fc00000.
+## f32 max, min: of bit patterns in total order (-0.0 < +0.0), NaN wins; no float operation at all.
+
+<%def name="operation(type, op)">
+<%
+    ordered = type == "f32" and op != "sum"
+    stored = "u32" if ordered else type
+    inner = "i32" if ordered else type
+    limits = {"i32": ("(-2147483647 - 1)", "2147483647"), "u32": ("0u", "4294967295u"),
+              "i64": ("(-9223372036854775807 - 1)", "9223372036854775807"),
+              "f32": ("(-2139095041)", "2139095040")}  # f32: keys of -inf and +inf
+    nan_key = limits["i32"][1] if op == "max" else limits["i32"][0]
+    if op == "sum":
+        identity = "0.0f" if type == "f32" else "0"
+    else:
+        identity = limits[type][0 if op == "max" else 1]
+%>
+typedef ${stored} stored_t; /* in buffers */
+typedef ${inner} value_t;   /* in registers and local memory */
+#define IDENTITY ((value_t)${identity})
+
+FN value_t combine(const value_t a, const value_t b) {
+% if op == "sum":
+    return a + b;
+% else:
+    return a ${">" if op == "max" else "<"} b ? a : b;
+% endif
+}
+
+FN value_t load(const stored_t x) {
+% if ordered:
+    const i32 bits = (i32)x;
+    if ((x & 0x7fffffffu) > 0x7f800000u) return ${nan_key};
+    return bits < 0 ? bits ^ 0x7fffffff : bits;
+% elif type == "f32":
+    return 0.0f + x; /* -0.0 becomes +0.0 */
+% else:
+    return x;
+% endif
+}
+
+FN stored_t store(const value_t x) {
+% if ordered:
+    if (x == ${nan_key}) return 0x7fc00000u;
+    return (u32)(x < 0 ? x ^ 0x7fffffff : x);
+% elif type == "f32":
+    return x == x ? x : as_f32(0x7fc00000u);
+% else:
+    return x;
+% endif
+}
+</%def>
+
+<%def name="tile_total(name, wg_size)">
+/* Combine `count` <= 4096 elements; the result counts in work-item 0 alone.
+   All work-items call it; runs and rows are free again after a BARRIER(). */
+FN value_t ${name}(
+    GLOBAL const stored_t* values, const u32 count, LOCAL value_t* runs, LOCAL value_t* rows) {
+% if wg_size == 1:
+    (void)runs; (void)rows;
+    value_t tile = IDENTITY;
+    for (u32 i = 0; i < count;) {
+        value_t row = IDENTITY;
+        const u32 row_end = count - i < 256 ? count : i + 256;
+        while (i < row_end) {
+            value_t run = IDENTITY;
+            const u32 run_end = row_end - i < 16 ? row_end : i + 16;
+            for (; i < run_end; ++i) run = combine(run, load(values[i]));
+            row = combine(row, run);
+        }
+        tile = combine(tile, row);
+    }
+    return tile;
+% else:
+    for (u32 run = LOCAL_ID; run < 256; run += ${wg_size}) {
+        value_t total = IDENTITY;
+        for (u32 i = run * 16; i < run * 16 + 16; ++i)
+            if (i < count) total = combine(total, load(values[i]));
+        runs[run] = total;
+    }
+    BARRIER();
+    for (u32 row = LOCAL_ID; row < 16; row += ${wg_size}) {
+        value_t total = IDENTITY;
+        for (u32 run = 0; run < 16; ++run) total = combine(total, runs[row * 16 + run]);
+        rows[row] = total;
+    }
+    BARRIER();
+    value_t total = IDENTITY;
+    if (LOCAL_ID == 0)
+        for (u32 row = 0; row < 16; ++row) total = combine(total, rows[row]);
+    return total;
+% endif
+}
+</%def>

@@ -1,0 +1,48 @@
+"""Compare arrays bit by bit and name the first place where they differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def assert_same_bits(actual: npt.ArrayLike, expected: npt.ArrayLike, what: str = "array") -> None:
+    """Fail unless two arrays have the same dtype, shape and bits.
+
+    Parameters
+    ----------
+    actual, expected : array_like
+        Floats are compared by their bits: -0.0 differs from +0.0, a NaN equals itself.
+    what : str
+        Name used in the message.
+
+    Raises
+    ------
+    AssertionError
+        Names the first differing index, both values and how many places differ.
+    """
+    got, want = np.asarray(actual), np.asarray(expected)
+    assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
+    differs = _bytes(got) != _bytes(want)
+    if not differs.any():
+        return
+    places = np.flatnonzero(differs.any(axis=1))
+    first = np.unravel_index(places[0], got.shape)
+    index = tuple(int(i) for i in first)
+    raise AssertionError(
+        f"{what}: {len(places)} of {got.size} places differ; first at {index}: "
+        f"{got[first]!r} ({_hex(got[first])}), expected {want[first]!r} ({_hex(want[first])})"
+    )
+
+
+def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """One row of bytes per element."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).reshape(flat.size, flat.dtype.itemsize)
+
+
+def _hex(value: Any) -> str:
+    return "0x" + np.asarray(value).tobytes()[::-1].hex()

@@ -1,0 +1,173 @@
+"""Targets, labels and weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.data import check_binary_labels, check_target, check_weight, encode_labels
+from pyopencl_gbdt.errors import DataError
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [0, 1, 1],
+        (0.0, 1.0, 1.0),
+        range(3),
+        np.array([0, 1, 1], ">i2"),
+        np.array([[0], [1], [1]], np.float64),
+        np.array([0, 9, 1, 9, 1, 9])[::2],
+        np.array([False, True, True]),
+        np.array([0, 1, 1], object),
+    ],
+)
+def test_target_becomes_a_float32_vector(y):
+    target = check_target(y, 3)
+    assert target.dtype == np.float32
+    assert target.shape == (3,)
+    assert target.flags.c_contiguous
+    np.testing.assert_array_equal(target, np.asarray(y, float).reshape(-1))
+
+
+def test_target_is_not_copied():
+    y = np.ones(4, np.float32)
+    assert np.shares_memory(check_target(y, 4), y)
+    assert np.shares_memory(check_weight(y, 4), y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1, 2], "y has 2 values, X has 3 rows"),
+        ([1], "y has 1 value, X has 3 rows"),
+        (1.0, "y is 1.0: expected an array"),
+        (None, "y is None: expected an array"),
+        ([[1, 2, 3]], r"y has shape \(1, 3\): expected \(n_rows,\) or \(n_rows, 1\)"),
+        (np.zeros((3, 1, 1)), r"y has shape \(3, 1, 1\)"),
+        ([1, NAN, 3], "1 missing value, the first .* at row 1,"),
+        ([1, None, None], "2 missing values, the first .* at row 1,"),
+        ([1, 2, np.inf], "1 infinite value, the first .* at row 2, .*expected finite numbers;"),
+        ([1, 2, 1e39], "1 too large value, the first .* at row 2,"),
+        (np.ma.masked_array([1, 2, 3], [0, 0, 1]), "1 missing value, the first .* at row 2,"),
+        ([1, "b", 3], "y holds 'b' at row 1, .*expected a number.*encode"),
+        (np.array(["a", "b", "c"]), "y holds 'a' at row 0"),
+        ([1j, 2, 3], "dtype complex128"),
+    ],
+)
+def test_target_messages(y, message):
+    with pytest.raises(DataError, match=message):
+        check_target(y, 3)
+
+
+def test_binary_labels():
+    assert check_target([0, 1], 2, objective="binary:logistic").tolist() == [0, 1]
+    assert check_target([True, True], 2, objective="binary:logistic").tolist() == [1, 1]
+    zeros = np.zeros(1, np.float32)
+    assert check_binary_labels(zeros) is zeros
+    with pytest.raises(DataError, match=r"y holds -1.0 at row 1, .*expected 0 or 1 .*GBDTClassif"):
+        check_target([1, -1], 2, objective="binary:logistic")
+    with pytest.raises(DataError, match=r"y holds 0.5 at row 0"):
+        check_binary_labels(np.array([0.5], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (["no", "yes", "no"], ["no", "yes"]),
+        ([False, True, False], [False, True]),
+        ([-1, 1, -1], [-1, 1]),
+        ([[3], [7], [3]], [3, 7]),
+        ([0.5, 1.5, 0.5], [0.5, 1.5]),
+        (np.array(["no", "yes", "no"], object), ["no", "yes"]),
+        (np.array([b"n", b"y", b"n"]), [b"n", b"y"]),
+        (np.array([1, 2, 1], object), [1, 2]),
+        (np.array(["2020", "2021", "2020"], "M8[Y]"), np.array(["2020", "2021"], "M8[Y]")),
+    ],
+)
+def test_encode_labels(y, classes):
+    found, codes = encode_labels(y)
+    np.testing.assert_array_equal(found, classes)
+    assert codes.dtype == np.float32
+    assert codes.tolist() == [0, 1, 0]
+
+
+def test_classes_keep_a_plain_dtype():
+    assert encode_labels([True, False])[0].dtype == np.bool_
+    assert encode_labels(np.array([3, 4], object))[0].dtype.kind == "i"
+    assert encode_labels(["a", "b"])[0].dtype.kind == "U"
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", "a"], r"y has 1 class \('a'\): expected 2; add rows"),
+        (list("abcdefg"), r"y has 7 classes \('a', 'b', 'c', 'd', 'e', ...\): expected 2"),
+        ([1.5, 2.5, 3.5], r"3 classes \(1.5, 2.5, 3.5\).*GBDTRegressor"),
+        ([], r"y has 0 classes"),
+        ([1, "a"], "y mixes labels of types int, str"),
+        (["a", None], r"1 missing or infinite label, the first \(None\) at row 1"),
+        ([1, NAN, NAN], r"2 missing or infinite labels, the first \(nan\) at row 1"),
+        ([1, np.inf], r"the first \(inf\) at row 1"),
+        (np.array(["2020", "NaT"], "M8[Y]"), "at row 1"),
+        (np.ma.masked_array([1, 2], [0, 1]), r"the first \(None\) at row 1"),
+        ([[1, 2]], r"y has shape \(1, 2\)"),
+    ],
+)
+def test_encode_labels_messages(y, message):
+    with pytest.raises(DataError, match=message):
+        encode_labels(y)
+
+
+def test_weight():
+    assert check_weight(None, 3) is None
+    weight = check_weight([0, 1, 2], 3)
+    assert weight.dtype == np.float32
+    assert weight.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1, 2], "weight has 2 values, X has 3 rows"),
+        ([1, -1, -2], r"weight holds 2 negative values, the first \(-1.0\) at row 1, .*>= 0"),
+        ([0, 0, 0], "weight is 0 in every row"),
+        ([1e-50, 0, 0], "weight is 0 in every row"),
+        ([1, NAN, 1], "weight holds 1 missing value"),
+        ([1, 1, np.inf], "weight holds 1 infinite value"),
+        (["a", 1, 1], "weight holds 'a' at row 0"),
+        (2.0, "weight is 2.0: expected an array"),
+    ],
+)
+def test_weight_messages(weight, message):
+    with pytest.raises(DataError, match=message):
+        check_weight(weight, 3)
+
+
+def test_pandas_targets():
+    pd = pytest.importorskip("pandas")
+    assert check_target(pd.Series([1, 2], dtype="Int64", index=[7, 7]), 2).tolist() == [1, 2]
+    assert check_target(pd.DataFrame({"y": [1, 2]}), 2).tolist() == [1, 2]
+    assert check_target(pd.Index([1, 2]), 2).tolist() == [1, 2]
+    assert check_target(pd.array([1, 2], dtype="Int64"), 2).tolist() == [1, 2]
+    with pytest.raises(DataError, match=r"1 missing value, the first .* at row 1,"):
+        check_target(pd.Series([1, None], dtype="Int64"), 2)
+    with pytest.raises(DataError, match="y holds 'a' at row 0"):
+        check_target(pd.Series(["a", "b"]), 2)
+    with pytest.raises(DataError, match="y has dtype category"):
+        check_target(pd.Series([1, 2], dtype="category"), 2)
+    with pytest.raises(DataError, match=r"y has shape \(1, 2\)"):
+        check_target(pd.DataFrame([[1, 2]]), 1)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "category", "object", "string", "boolean"])
+def test_pandas_labels(dtype):
+    pd = pytest.importorskip("pandas")
+    values = ["0", "1"] if dtype == "string" else [False, True] if dtype == "boolean" else [0, 1]
+    classes, codes = encode_labels(pd.Series(values, dtype=dtype))
+    assert classes.tolist() == values
+    assert codes.tolist() == [0, 1]
+    with pytest.raises(DataError, match=r"1 missing or infinite label.* at row 1"):
+        encode_labels(pd.Series([values[0], None], dtype=dtype))

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import xgboost
+
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model import read_model, to_xgboost_json, write_model
+from tests.model.samples import assert_same_margins, make_ensemble, make_rows
+
+
+def test_write_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    for splits in ([3, 2], [1]):  # a new file, then one that is replaced
+        ensemble = make_ensemble(splits, feature_names=["a", "b", "c", "d"])
+        write_model(ensemble, path)
+        assert path.read_bytes() == to_xgboost_json(ensemble).encode()
+        assert read_model(path) == read_model(str(path)) == ensemble
+        booster = xgboost.Booster(model_file=str(path))
+        assert_same_margins(ensemble, booster, make_rows(20))
+        assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
+
+
+def test_a_refused_model_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("old")
+    with pytest.raises(ModelFormatError):
+        write_model(make_ensemble([1], objective="other"), path)
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("old")
+
+    def no_space(_: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(OSError, match="no space left"):
+        write_model(make_ensemble([1]), path)
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    write_model(make_ensemble([1]), link)
+    assert link.is_symlink()
+    assert read_model(real) == make_ensemble([1])
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(to_xgboost_json(make_ensemble([1])).encode()[:-5])
+    with pytest.raises(ModelFormatError, match=r"bad\.json: not JSON or cut short"):
+        read_model(path)
+    with pytest.raises(FileNotFoundError):
+        read_model(tmp_path / "none.json")
+    with pytest.raises(FileNotFoundError):
+        write_model(make_ensemble([1]), tmp_path / "none" / "model.json")

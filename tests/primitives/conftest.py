@@ -1,0 +1,29 @@
+"""Every test that takes ``variant`` runs each row of its module's ``KERNEL`` that the device can.
+
+``other_device`` is the same device, opened a second time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.device import Device, find, open_device, runnable
+from tests.conftest import TEST_DEVICE
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "variant" in metafunc.fixturenames:
+        caps = find(TEST_DEVICE).caps
+        rows = runnable(metafunc.module.KERNEL, caps) if caps else []
+        metafunc.parametrize("variant", rows, ids=[row.name for row in rows])
+
+
+@pytest.fixture(scope="session")
+def other_device() -> Device:
+    return open_device(TEST_DEVICE)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20)

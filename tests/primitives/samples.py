@@ -1,0 +1,42 @@
+"""Random arrays and edge sizes shared by the primitives' tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device
+
+#: Floats that break careless code: zeros of both signs, infinities, NaNs of any sign and payload.
+SPECIAL_BITS = np.array(
+    [0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF],
+    np.uint32,
+)
+
+
+def edge_sizes(device: Device, *tiles: int) -> list[int]:
+    """Return 0, 1, wg-1, wg, wg+1, wg*wg+1, the edges of tiles and a few others.
+
+    A simulator gets the small ones only: it takes microseconds for one access to memory.
+    """
+    sizes = [0, 1, 2, 255, 256, 257]
+    if device.caps.is_simulator:
+        return sizes
+    sizes += [size for tile in tiles for size in (tile - 1, tile, tile + 1)]
+    return [*sizes, 256 * 256 + 1, 12_345, 100_003]
+
+
+def any_bits(rng: np.random.Generator, n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return ``n`` elements of random bits."""
+    dtype = np.dtype(dtype)
+    return rng.integers(0, 256, n * dtype.itemsize, dtype=np.uint8).view(dtype)
+
+
+def floats(rng: np.random.Generator, n: int, special: float = 0.0) -> npt.NDArray[np.float32]:
+    """Return normal float32 numbers; a share of them is replaced by special ones."""
+    values = rng.standard_normal(n).astype(np.float32)
+    chosen = rng.random(n) < special
+    values.view(np.uint32)[chosen] = rng.choice(SPECIAL_BITS, int(chosen.sum()))
+    return values

@@ -1,0 +1,100 @@
+"""scan: equal to NumPy's cumulative functions, bit by bit, in every variant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.primitives.scan import TILE, Scan, scan
+from pyopencl_gbdt.reference import scan as twin
+from tests.compare import assert_same_bits
+from tests.primitives.samples import any_bits, edge_sizes, floats
+
+KERNEL = "scan"
+DTYPES = [np.int32, np.uint32, np.int64, np.float32]
+
+
+def sample(rng, n, dtype, special=0.0):
+    return floats(rng, n, special) if dtype == np.float32 else any_bits(rng, n, dtype)
+
+
+@pytest.mark.parametrize("op", ["sum", "max", "min"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_equals_twin_at_edges(device, variant, rng, dtype, op):
+    for n in edge_sizes(device, TILE):
+        values = sample(rng, n, dtype)
+        on_device = device.upload(values)
+        for inclusive in (False, True):
+            got = scan(on_device, inclusive=inclusive, op=op, variant=variant).get()
+            assert_same_bits(got, twin.scan(values, inclusive=inclusive, op=op), f"scan of {n}")
+
+
+@pytest.mark.parametrize("op", ["sum", "max", "min"])
+def test_special_floats(device, variant, rng, op):
+    n = 300
+    for share in (0.02, 0.5):
+        values = floats(rng, n, special=share)
+        if share < 0.1:  # infinities and zeros without NaN in front of them
+            values[np.isnan(values)] = -0.0
+        for inclusive in (False, True):
+            got = scan(device.upload(values), inclusive=inclusive, op=op, variant=variant).get()
+            assert_same_bits(got, twin.scan(values, inclusive=inclusive, op=op))
+
+
+def test_float_sums_are_accurate(device, variant, rng):
+    n = 300 if device.caps.is_simulator else 100_000
+    values = floats(rng, n)
+    got = scan(device.upload(values), inclusive=True, variant=variant).get()
+    exact = np.cumsum(values.astype(np.float64))
+    bound = 17 * 5 * 2.0**-24 * np.cumsum(np.abs(values).astype(np.float64))
+    assert (np.abs(got - exact) <= bound).all()
+
+
+def test_law_inclusive_is_exclusive_and_the_element(device, variant, rng):
+    values = any_bits(rng, 300, np.int32)
+    before = scan(device.upload(values), variant=variant).get()
+    after = scan(device.upload(values), inclusive=True, variant=variant).get()
+    assert_same_bits(after, before + values)
+    assert_same_bits(after[:-1], before[1:])
+
+
+def test_three_levels_and_in_place(device, variant):
+    if device.caps.is_simulator:
+        pytest.skip("too large for a simulator")
+    n = TILE * TILE + 1
+    values = device.upload(np.ones(n, np.uint32))
+    assert scan(values, values, inclusive=True, variant=variant) is values
+    assert_same_bits(values.get(), np.arange(1, n + 1, dtype=np.uint32))
+
+
+def test_prepared_runs_again_without_waiting(device, rng):
+    n = 257 if device.caps.is_simulator else TILE + 1
+    values, out = device.zeros(n, np.int64), device.zeros(n, np.int64)
+    launches = Scan(device, n, np.int64).bind(values, out)
+    for _ in range(2):
+        host = any_bits(rng, n, np.int64)
+        values.set(host)
+        waits = device.n_waits
+        for launch in launches:
+            launch()
+        assert device.n_waits == waits
+        assert_same_bits(out.get(), twin.scan(host))
+
+
+def test_errors_come_before_any_launch(device, other_device):
+    values = device.zeros(4, np.int32)
+    launched = device.n_launches
+    with pytest.raises(DataError, match="values: list; expected a DeviceArray"):
+        scan([1, 2])
+    with pytest.raises(DataError, match="dtype: dtype uint8; expected one of int32"):
+        scan(device.zeros(4, np.uint8))
+    with pytest.raises(DataError, match="out: 3 elements; expected 4"):
+        scan(values, device.zeros(3, np.int32))
+    with pytest.raises(DataError, match="out: dtype int64"):
+        scan(values, device.zeros(4, np.int64))
+    with pytest.raises(DataError, match="out: lies on another opened device"):
+        scan(values, other_device.zeros(4, np.int32))
+    with pytest.raises(ParameterError, match="op='mean'"):
+        scan(values, op="mean")
+    assert device.n_launches == launched

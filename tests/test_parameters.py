@@ -1,0 +1,204 @@
+"""The parameter table: names, defaults, conversions, and a message for every mistake."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, fields, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters import IGNORED, TABLE, XGBOOST_ONLY, Parameters
+
+
+def test_table_and_attributes_agree():
+    assert [field.name for field in fields(Parameters)] == [row.name for row in TABLE]
+    annotated = {field.name: str(field.type) for field in fields(Parameters)}
+    for row in TABLE:
+        optional = " | None" if row.default is None else ""
+        assert annotated[row.name] == row.kind.__name__ + optional
+
+
+def test_spellings_are_distinct():
+    spellings = [name for row in TABLE for name in (row.name, *row.aliases)]
+    spellings += [*IGNORED, *XGBOOST_ONLY]
+    assert len(set(spellings)) == len(spellings)
+
+
+def test_defaults_pass_their_own_checks():
+    defaults = Parameters.from_dict({})
+    for row in TABLE:
+        value = getattr(defaults, row.name)
+        assert value == row.default
+        assert row.default is None or type(value) is row.kind
+    assert (defaults.n_estimators, defaults.learning_rate, defaults.max_bin) == (100, 0.3, 256)
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"), [(alias, row.name) for row in TABLE for alias in row.aliases]
+)
+def test_alias_sets_the_parameter(alias, name):
+    assert getattr(Parameters.from_dict({alias: 3}), name) == 3
+
+
+def test_two_spellings_are_refused():
+    with pytest.raises(ParameterError, match="eta and learning_rate are two spellings"):
+        Parameters.from_dict({"eta": 0.1, "learning_rate": 0.1})
+
+
+def test_none_means_not_given():
+    assert Parameters.from_dict({"eta": None, "max_depth": None, "learning_rate": 0.5}) == (
+        Parameters.from_dict({"learning_rate": 0.5})
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(7, 7), (7.0, 7), (np.int8(7), 7), (np.uint64(7), 7), (np.float32(7), 7), (Fraction(7), 7)],
+)
+def test_int_conversions(value, expected):
+    depth = Parameters.from_dict({"max_depth": value}).max_depth
+    assert depth == expected
+    assert type(depth) is int
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.float16(2), np.int64(2), np.longdouble(2)])
+def test_float_conversions(value):
+    penalty = Parameters.from_dict({"reg_lambda": value}).reg_lambda
+    assert penalty == 2.0
+    assert type(penalty) is float
+
+
+@pytest.mark.parametrize("name", ["max_depth", "reg_lambda"])
+@pytest.mark.parametrize(
+    "value", [True, np.True_, "1", math.nan, math.inf, [1], np.array([1]), 1j, object, b"1"]
+)
+def test_what_is_no_number_is_refused(name, value):
+    with pytest.raises(ParameterError, match=f"^{name}=.*expected"):
+        Parameters.from_dict({name: value})
+
+
+EDGES = [(row, row.low, -1) for row in TABLE if row.low is not None]
+EDGES += [(row, row.high, +1) for row in TABLE if row.high is not None]
+
+
+@pytest.mark.parametrize(
+    ("row", "bound", "outwards"), EDGES, ids=[f"{r.name}{o:+}" for r, _, o in EDGES]
+)
+def test_bounds(row, bound, outwards):
+    outside = bound + outwards if row.kind is int else math.nextafter(bound, outwards * math.inf)
+    inside = math.nextafter(bound, math.inf) if row.low_open and outwards < 0 else bound
+    assert getattr(Parameters.from_dict({row.name: inside}), row.name) == inside
+    word = "raise" if outwards < 0 else "lower"
+    with pytest.raises(ParameterError, match=f"^{row.name}=.*expected .*; {word} {row.name}$"):
+        Parameters.from_dict({row.name: outside})
+
+
+def test_open_bound():
+    with pytest.raises(ParameterError, match=r"eta=0.0: expected a finite number > 0; raise eta"):
+        Parameters.from_dict({"eta": 0})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_bin": 70000}, "max_bin=70000: expected 2..65535; lower max_bin"),
+        ({"max_depth": 6.5}, "max_depth=6.5: expected 1..32; give a whole number"),
+        ({"max_depth": 10**5000}, "max_depth=<integer of 16610 bits>: expected 1..32"),
+        ({"gamma": 10**400}, "gamma=<integer of 1329 bits>: expected .*float32"),
+        ({"gamma": 3.5e38}, "float32 can hold"),
+        ({"reg_lambda": np.float64(-1)}, "reg_lambda=-1.0: expected"),
+        ({"work_group_size": 48}, "expected 0 .* or a power of two up to 1024; try 32"),
+        ({"work_group_size": 2048}, "lower work_group_size"),
+        ({"objective": "reg:squarederorr"}, "did you mean 'reg:squarederror'"),
+        ({"objective": "rank:ndcg"}, "expected 'reg:squarederror' or 'binary:logistic'"),
+        ({"objective": 1}, "objective=1: expected"),
+        ({"device": ""}, "device='': expected a string that is not empty"),
+        ({"max_dept": 3}, "unknown parameter 'max_dept'; did you mean 'max_depth'"),
+        ({"Max_Depth": 3}, "did you mean 'max_depth'"),
+        ({"sub_sample": 3}, "did you mean 'subsample'"),
+        ({"zzz": 3}, "unknown parameter 'zzz'; known: objective, n_estimators"),
+        ({5: 3}, "unknown parameter 5"),
+        ([("max_depth", 3)], "expected a dict"),
+    ],
+)
+def test_messages(given, message):
+    with pytest.raises(ParameterError, match=message):
+        Parameters.from_dict(given)
+
+
+@pytest.mark.parametrize("size", [0, *(2**i for i in range(11))])
+def test_work_group_sizes(size):
+    assert Parameters.from_dict({"work_group_size": size}).work_group_size == size
+
+
+@pytest.mark.parametrize("score", [0, 1, -0.5, 1 - 1e-9, 1e-50])
+def test_base_score_of_logistic_is_a_probability_in_float32(score):
+    assert Parameters.from_dict({"base_score": score}).base_score == score
+    with pytest.raises(ParameterError, match=r"0 < base_score < 1 .* give a probability"):
+        Parameters.from_dict({"base_score": score, "objective": "binary:logistic"})
+
+
+def test_logistic_base_score():
+    given = {"base_score": 0.25, "objective": "binary:logistic"}
+    assert Parameters.from_dict(given).base_score == 0.25
+
+
+@pytest.mark.parametrize("name", XGBOOST_ONLY)
+def test_neutral_values_of_xgboost_are_accepted(name):
+    defaults = Parameters.from_dict({})
+    for value in (*XGBOOST_ONLY[name], None):
+        assert Parameters.from_dict({name: value}) == defaults
+
+
+@pytest.mark.parametrize("name", XGBOOST_ONLY)
+def test_other_values_of_xgboost_are_refused(name):
+    message = f"^{name}='else': known from XGBoost, not supported yet; leave it out$"
+    with pytest.raises(ParameterError, match=message):
+        Parameters.from_dict({name: "else"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"subsample": 1.0},
+        {"subsample": np.float32(1)},
+        {"missing": np.float64("nan")},
+        {"monotone_constraints": {}},
+        {"interaction_constraints": []},
+        {"feature_types": np.array([])},
+        {"n_jobs": -1},
+        {"nthread": "all"},
+        {"enable_categorical": np.False_},
+    ],
+)
+def test_neutral_values_in_other_types(given):
+    assert Parameters.from_dict(given) == Parameters.from_dict({})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"subsample": 0.5},
+        {"missing": 0.0},
+        {"monotone_constraints": (1, 0)},
+        {"tree_method": "exact"},
+        {"booster": "dart"},
+        {"eval_metric": np.array(["auc"])},
+    ],
+)
+def test_values_that_would_matter(given):
+    with pytest.raises(ParameterError, match="known from XGBoost, not supported yet"):
+        Parameters.from_dict(given)
+
+
+def test_parameters_are_frozen_and_replace_checks():
+    parameters = Parameters.from_dict({"max_depth": 3})
+    with pytest.raises(FrozenInstanceError):
+        parameters.max_depth = 4
+    assert replace(parameters, max_depth=4.0).max_depth == 4
+    with pytest.raises(ParameterError, match=r"max_depth=33: expected 1..32"):
+        replace(parameters, max_depth=33)
+    assert hash(parameters) == hash(Parameters.from_dict({"max_depth": 3}))
