@@ -60,6 +60,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL i64* pool,
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
+    LOCAL_ARRAY(i64, missing, 2);
 % if wg_size > 1:
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
@@ -90,22 +91,22 @@ KERNEL(${wg_size}) find(
             left_g += cells[2 * bin];
             left_h += cells[2 * bin + 1];
         }
-        i64 missing_g = 0, missing_h = 0;
-        if (has_missing) {
-            missing_g = cells[2 * n_bins] - (subtract ? sibling[2 * n_bins] : 0);
-            missing_h = cells[2 * n_bins + 1] - (subtract ? sibling[2 * n_bins + 1] : 0);
+        if (LOCAL_ID == 0) {
+            i64 g = 0, h = 0;
+            if (has_missing) {
+                g = cells[2 * n_bins] - (subtract ? sibling[2 * n_bins] : 0);
+                h = cells[2 * n_bins + 1] - (subtract ? sibling[2 * n_bins + 1] : 0);
+                cells[2 * n_bins] = g;
+                cells[2 * n_bins + 1] = h;
+            }
+            missing[0] = g;
+            missing[1] = h;
         }
+        BARRIER();
+        const i64 missing_g = missing[0], missing_h = missing[1];
         i64 total;
         left_g = group_scan(left_g, shared, &total);
         left_h = group_scan(left_h, shared, &total);
-        if (has_missing && subtract) {
-            BARRIER(); /* all have read before one writes */
-            if (LOCAL_ID == 0) {
-                cells[2 * n_bins] = missing_g;
-                cells[2 * n_bins + 1] = missing_h;
-            }
-        }
-
         const i64 node_g = node->sum_g, node_h = node->sum_h;
         df best = df_make(-1.0f, 0.0f);
         u32 best_at = NO_KEY;

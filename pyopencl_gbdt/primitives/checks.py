@@ -20,6 +20,13 @@ C_NAMES = {
     np.dtype(np.uint64): "u64",
     np.dtype(np.float32): "f32",
 }
+#: Elements that one work-group scans or reduces: part of the order of float sums, not a tuning knob.
+TILE = 4096
+OPS = ("sum", "max", "min")
+SCAN_DTYPES = (np.int32, np.uint32, np.int64, np.float32)
+#: Values that are only moved: 4 or 8 bytes of any meaning.
+MOVED_DTYPES = (np.uint32, np.int32, np.float32, np.int64)
+OFFSET_DTYPES = (np.uint32, np.int64)
 FLAG_DTYPES = (np.dtype(np.uint8), np.dtype(np.bool_))
 
 
@@ -76,6 +83,15 @@ def check_array(
     return array
 
 
+def check_apart(name: str, array: DeviceArray, other_name: str, other: DeviceArray) -> None:
+    """Raise DataError if an array that is written is the one that is read."""
+    if array is other and array.size:
+        raise DataError(
+            f"{name}: the same array as {other_name}; expected another; "
+            f"use device.empty({name}.size, {name}.dtype)"
+        )
+
+
 def own_device(name: str, array: object) -> Device:
     """Return the device of an array; raises DataError if it is no ``DeviceArray``."""
     if not isinstance(array, DeviceArray):
@@ -92,6 +108,19 @@ def check_length(name: str, n: object, largest: int) -> int:
     return int(n)
 
 
+def check_op(op: object) -> str:
+    """Return ``op``; raises ParameterError unless it is one of ``OPS``."""
+    if op not in OPS:
+        raise ParameterError(f"op={op!r}: expected one of {OPS}; use op='sum'")
+    return str(op)
+
+
+def kernel_type(dtype: np.dtype[Any], op: str) -> str:
+    """Return the C type that combines ``dtype``: integers are summed unsigned, as they wrap."""
+    name = C_NAMES[dtype]
+    return name.replace("i", "u") if op == "sum" else name
+
+
 def pick(kernel: str, device: Device, variant: str | Variant) -> Variant:
     """Return a row of the variant table: one given as it is, or chosen by name."""
     return variant if isinstance(variant, Variant) else choose(kernel, device.caps, variant)
@@ -106,3 +135,73 @@ def run(launches: Sequence[Launch]) -> None:
 def ceil_div(a: int, b: int) -> int:
     """Return ``a / b``, rounded up."""
     return -(-a // b)
+
+
+def chunking(variant: Variant, wg_size: int, n: int, device: Device) -> tuple[int, int]:
+    """Cut ``n`` elements into chunks of whole tiles, one for each work-group.
+
+    Parameters
+    ----------
+    variant : Variant
+        Its ``items`` (per work-item in a tile) and ``groups_per_unit`` (work-groups at most).
+    wg_size : int
+        Work-items per work-group, as built.
+    n : int
+    device : Device
+
+    Returns
+    -------
+    chunk, groups : int
+        Elements of a chunk, and how many chunks there are (0 if n is 0).
+    """
+    tile = wg_size * variant.params["items"]
+    most_groups = variant.params["groups_per_unit"] * device.caps.compute_units
+    chunk = tile * max(1, ceil_div(ceil_div(n, tile), most_groups))
+    return chunk, ceil_div(n, chunk)
+
+
+def offsets_on_device(
+    offsets: object, device: Device, n: int, *, cover: bool = False
+) -> DeviceArray:
+    """Return segment offsets as a device array.
+
+    Parameters
+    ----------
+    offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
+        A device array is taken unseen; host values are checked and uploaded as int64.
+    device : Device
+    n : int
+        Elements that are cut into segments.
+    cover : bool
+        Whether the segments must cover all ``n`` elements.
+
+    Raises
+    ------
+    DataError
+        If the dtype or the device is wrong, there is no element, or host offsets descend or leave
+        ``0..n``.
+    """
+    if isinstance(offsets, DeviceArray):
+        check_array("offsets", offsets, device, OFFSET_DTYPES)
+        if offsets.size == 0:
+            raise DataError("offsets: 0 elements; expected n_segments + 1; pass at least [0]")
+        return offsets
+    host = np.asarray(offsets)
+    if host.ndim != 1 or host.size == 0 or host.dtype.kind not in "iu":
+        raise DataError(
+            f"offsets: {host.dtype} of shape {host.shape}; expected n_segments + 1 integers"
+        )
+    falls = np.flatnonzero(host[1:] < host[:-1])
+    if falls.size:
+        at = int(falls[0])
+        raise DataError(
+            f"offsets: {host[at]} at {at} is followed by {host[at + 1]}; expected ascending "
+            "offsets; sort the rows by segment first"
+        )
+    if host[0] < 0 or host[-1] > n or (cover and (host[0] != 0 or host[-1] != n)):
+        raise DataError(
+            f"offsets: run from {host[0]} to {host[-1]}; expected "
+            f"{'from 0 to' if cover else 'within 0..'}{' ' if cover else ''}{n}; "
+            "offsets count elements of values"
+        )
+    return device.upload(host, np.int64)

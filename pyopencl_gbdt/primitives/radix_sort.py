@@ -9,10 +9,10 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
-    ceil_div,
     check_array,
     check_dtype,
     check_length,
+    chunking,
     own_device,
     pick,
     run,
@@ -71,20 +71,17 @@ class RadixSort:
         self.value_dtype = (
             None if value_dtype is None else check_dtype("value_dtype", value_dtype, DTYPES)
         )
-        params = pick("radix_sort", device, variant).params
-        self._bits = params["radix_bits"]
+        row = pick("radix_sort", device, variant)
+        self._bits = row.params["radix_bits"]
         self._program = device.build(
             "radix_sort",
-            wg_size=params["wg_size"],
-            items=params["items"],
+            wg_size=row.params["wg_size"],
+            items=row.params["items"],
             radix_bits=self._bits,
             key=C_NAMES[self.key_dtype],
             has_values=self.value_dtype is not None,
         )
-        tile = self._program.wg_size * params["items"]
-        most_groups = params["groups_per_unit"] * device.caps.compute_units
-        self._chunk = tile * max(1, ceil_div(ceil_div(self.n, tile), most_groups))
-        self._groups = ceil_div(self.n, self._chunk)
+        self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
         self._counts = device.empty(self._groups << self._bits, np.uint32)
         self._total = device.empty(1, np.uint32)
         self._keys = device.empty(self.n, self.key_dtype)

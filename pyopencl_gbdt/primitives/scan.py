@@ -6,36 +6,21 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.primitives.checks import (
-    C_NAMES,
+    SCAN_DTYPES,
+    TILE,
     ceil_div,
     check_array,
     check_dtype,
     check_length,
+    check_op,
+    kernel_type,
     own_device,
     pick,
     run,
 )
 
-DTYPES = (np.int32, np.uint32, np.int64, np.float32)
-OPS = ("sum", "max", "min")
-#: Elements that one work-group combines; part of the order of float sums, so not a tuning knob.
-TILE = 4096
-MAX_ELEMENTS = TILE * (2**31 - 1)
-
-
-def check_op(op: object) -> str:
-    """Return ``op``; raises ParameterError unless it is one of ``OPS``."""
-    if op not in OPS:
-        raise ParameterError(f"op={op!r}: expected one of {OPS}; use op='sum'")
-    return str(op)
-
-
-def kernel_type(dtype: np.dtype[np.generic], op: str) -> str:
-    """Return the C type that combines ``dtype``: integers are summed unsigned, as they wrap."""
-    name = C_NAMES[dtype]
-    return name.replace("i", "u") if op == "sum" else name
+MAX_ELEMENTS = TILE * (2**31 - 1)  # work-groups are numbered by int32
 
 
 class Scan:
@@ -85,7 +70,7 @@ class Scan:
     ) -> None:
         self.device = device
         self.n = check_length("n", n, MAX_ELEMENTS)
-        self.dtype = check_dtype("dtype", dtype, DTYPES)
+        self.dtype = check_dtype("dtype", dtype, SCAN_DTYPES)
         self.inclusive = bool(inclusive)
         self.op = check_op(op)
         self._program = device.build(
@@ -168,9 +153,7 @@ def scan(
         If ``op`` or ``variant`` is unknown.
     """
     device = own_device("values", values)
-    prepared = Scan(
-        device, values.size, values.dtype, inclusive=inclusive, op=op, variant=variant
-    )
+    prepared = Scan(device, values.size, values.dtype, inclusive=inclusive, op=op, variant=variant)
     if out is None:
         out = device.empty(values.shape, values.dtype)
     run(prepared.bind(values, out))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 CHILDREN = 16
-_NAN = np.array(0x7FC00000, np.uint32).view(np.float32)[()]
+#: The NaN that every float result with a NaN in it holds.
+NAN = np.array(0x7FC00000, np.uint32).view(np.float32)[()]
 
 
 def identity(dtype: npt.DTypeLike, op: str) -> Any:
@@ -84,7 +85,7 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
     if dtype == np.float32 and op == "sum":
         with np.errstate(invalid="ignore", over="ignore"):
             result = tree_prefixes(values + np.float32(0), inclusive=inclusive)
-        result[np.isnan(result)] = _NAN
+        result[np.isnan(result)] = NAN
         return result
     shifted = values if inclusive else np.concatenate([[identity(dtype, op)], values[:-1]])
     shifted = shifted.astype(dtype)
@@ -95,5 +96,5 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
         keys = extreme.accumulate(float_keys(shifted))
         bits = np.where(keys < 0, 2**31 - 1 - keys, keys).astype(np.uint32)
         seen_nan = np.maximum.accumulate(np.isnan(shifted))
-        return np.where(seen_nan, _NAN, bits.view(np.float32))
+        return np.where(seen_nan, NAN, bits.view(np.float32))
     return np.asarray(extreme.accumulate(shifted))

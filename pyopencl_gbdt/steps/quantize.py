@@ -46,7 +46,8 @@ def make_layout(cuts: Cuts) -> Layout:
 
     The last threshold of a feature lies beyond all its values: it parts values from missing ones.
     """
-    below, above = cuts.below.astype(np.float64), cuts.above.astype(np.float64)
+    used = np.arange(cuts.below.shape[1]) < cuts.n_bins[:, None]
+    below, above = (np.where(used, side, 0).astype(np.float64) for side in (cuts.below, cuts.above))
     middle = ((below + above) / 2).astype(np.float32)
     middle = np.where(middle > cuts.below, middle, cuts.above)  # neighbours in float32
     n_bins = cuts.n_bins.astype(np.int64)

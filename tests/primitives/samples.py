@@ -40,3 +40,18 @@ def floats(rng: np.random.Generator, n: int, special: float = 0.0) -> npt.NDArra
     chosen = rng.random(n) < special
     values.view(np.uint32)[chosen] = rng.choice(SPECIAL_BITS, int(chosen.sum()))
     return values
+
+
+def elements(
+    rng: np.random.Generator, n: int, dtype: npt.DTypeLike, special: float = 0.0
+) -> npt.NDArray[Any]:
+    """Return normal floats or integers of random bits."""
+    return floats(rng, n, special) if np.dtype(dtype) == np.float32 else any_bits(rng, n, dtype)
+
+
+def cuts(rng: np.random.Generator, n: int, n_segments: int) -> npt.NDArray[np.int64]:
+    """Return offsets of segments that cover ``n`` elements; about a third of them is empty."""
+    inner = np.sort(rng.integers(0, n + 1, max(0, n_segments - 1)))
+    again = rng.random(len(inner)) < 0.33
+    inner[1:][again[1:]] = inner[:-1][again[1:]]
+    return np.concatenate([[0], np.sort(inner), [n]]).astype(np.int64)

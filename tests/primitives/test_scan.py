@@ -6,24 +6,21 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.scan import TILE, Scan, scan
+from pyopencl_gbdt.primitives.checks import TILE
+from pyopencl_gbdt.primitives.scan import Scan, scan
 from pyopencl_gbdt.reference import scan as twin
 from tests.compare import assert_same_bits
-from tests.primitives.samples import any_bits, edge_sizes, floats
+from tests.primitives.samples import any_bits, edge_sizes, elements, floats
 
 KERNEL = "scan"
 DTYPES = [np.int32, np.uint32, np.int64, np.float32]
-
-
-def sample(rng, n, dtype, special=0.0):
-    return floats(rng, n, special) if dtype == np.float32 else any_bits(rng, n, dtype)
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "min"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_equals_twin_at_edges(device, variant, rng, dtype, op):
     for n in edge_sizes(device, TILE):
-        values = sample(rng, n, dtype)
+        values = elements(rng, n, dtype)
         on_device = device.upload(values)
         for inclusive in (False, True):
             got = scan(on_device, inclusive=inclusive, op=op, variant=variant).get()

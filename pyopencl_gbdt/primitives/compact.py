@@ -1,0 +1,131 @@
+"""Keep the flagged values, in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.primitives.checks import (
+    FLAG_DTYPES,
+    MOVED_DTYPES,
+    check_apart,
+    check_array,
+    check_dtype,
+    check_length,
+    chunking,
+    own_device,
+    pick,
+    run,
+)
+
+_MAX_VALUES = 2**32 - 1  # places are uint32
+
+
+class Compact:
+    """A compaction of ``n`` values, prepared once and bound to arrays.
+
+    Count each chunk's flags, scan the counts, move (Blelloch, CMU-CS-90-190, section 1.4, by chunks
+    of many tiles).
+
+    Parameters
+    ----------
+    device : Device
+    n : int
+        Values, 0..2**32 - 1.
+    dtype : dtype
+        uint32, int32, float32 or int64.
+    variant : str or Variant, default "auto"
+
+    Raises
+    ------
+    DataError, ParameterError
+        If dtype or n is none of the above.
+    """
+
+    def __init__(
+        self, device: Device, n: int, dtype: npt.DTypeLike, *, variant: str | Variant = "auto"
+    ) -> None:
+        self.device = device
+        self.n = check_length("n", n, _MAX_VALUES)
+        self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
+        row = pick("compact", device, variant)
+        self._program = device.build(
+            "compact",
+            wg_size=row.params["wg_size"],
+            items=row.params["items"],
+            type=f"u{8 * self.dtype.itemsize}",
+        )
+        self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
+        self._counts = device.empty(self._groups, np.uint32)
+
+    def bind(
+        self, values: DeviceArray, flags: DeviceArray, out: DeviceArray, count: DeviceArray
+    ) -> list[Launch]:
+        """Bind the kernels to arrays.
+
+        Parameters
+        ----------
+        values : DeviceArray of ``dtype``, n elements
+        flags : DeviceArray of uint8 or bool, n elements
+            Not zero where the value is kept.
+        out : DeviceArray of ``dtype``, n elements, written; not ``values``
+            Elements from the count on stay as they are.
+        count : DeviceArray of uint32, 1 element, written
+            How many are kept.
+
+        Returns
+        -------
+        list of Launch
+            Run in order, as often as wanted.
+
+        Raises
+        ------
+        DataError
+            If an array is of another device, dtype or size, or out is values.
+        """
+        check_array("values", values, self.device, [self.dtype], self.n)
+        check_array("flags", flags, self.device, FLAG_DTYPES, self.n)
+        check_array("out", out, self.device, [self.dtype], self.n)
+        check_apart("out", out, "values", values)
+        check_array("count", count, self.device, [np.uint32], 1)
+        bind, groups, counts = self._program.bind, self._groups, self._counts
+        n, chunk = np.uint32(self.n), np.uint32(self._chunk)
+        return [
+            bind("compact_counts", groups, flags, n, chunk, counts),
+            bind("compact_offsets", 1, counts, np.uint32(groups), count),
+            bind("compact_move", groups, values, flags, n, chunk, counts, out),
+        ]
+
+
+def compact(
+    values: DeviceArray, flags: DeviceArray, *, variant: str | Variant = "auto"
+) -> tuple[DeviceArray, DeviceArray]:
+    """Return the values whose flag is set, in order, and how many they are.
+
+    Parameters
+    ----------
+    values : DeviceArray of uint32, int32, float32 or int64
+    flags : DeviceArray of uint8 or bool, as many as values
+    variant : str or Variant, default "auto"
+
+    Returns
+    -------
+    out : DeviceArray like ``values``
+        As large as ``values``; elements from the count on are undefined.
+    count : DeviceArray of uint32, 1 element
+        On the device: the host does not wait for it.
+
+    Raises
+    ------
+    DataError
+        If an array is no device array, of another device, dtype or size.
+    ParameterError
+        If ``variant`` is unknown.
+    """
+    device = own_device("values", values)
+    check_array("flags", flags, device, FLAG_DTYPES, values.size)
+    prepared = Compact(device, values.size, values.dtype, variant=variant)
+    out, count = device.empty(values.size, values.dtype), device.empty(1, np.uint32)
+    run(prepared.bind(values, flags, out, count))
+    return out, count

@@ -1,0 +1,111 @@
+"""segmented_scan: equal to a scan of every segment, bit by bit, in every variant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.primitives.checks import TILE
+from pyopencl_gbdt.primitives.scan import scan
+from pyopencl_gbdt.primitives.segmented_scan import SegmentedScan, segmented_scan
+from pyopencl_gbdt.reference import segmented_scan as twin
+from tests.compare import assert_same_bits
+from tests.primitives.samples import any_bits, edge_sizes, elements, floats
+
+KERNEL = "segmented_scan"
+DTYPES = [np.int32, np.uint32, np.int64, np.float32]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op"), [*((d, "sum") for d in DTYPES), (np.int64, "max"), (np.float32, "min")]
+)
+def test_equals_twin_at_edges(device, variant, rng, dtype, op):
+    for n in edge_sizes(device, TILE):
+        values = elements(rng, n, dtype)
+        for share in (0.0003, 0.2):
+            heads = (rng.random(n) < share).astype(np.uint8)
+            arrays = device.upload(values), device.upload(heads)
+            for inclusive in (False, True):
+                got = segmented_scan(*arrays, inclusive=inclusive, op=op, variant=variant).get()
+                expected = twin.segmented_scan(values, heads, inclusive=inclusive, op=op)
+                assert_same_bits(got, expected, f"scan of {n}, share of heads {share}")
+
+
+@pytest.mark.parametrize("op", ["sum", "max"])
+def test_special_floats_stay_in_their_segment(device, variant, rng, op):
+    values = floats(rng, 300, special=0.1)
+    heads = rng.random(300) < 0.1
+    for inclusive in (False, True):
+        got = segmented_scan(
+            *(device.upload(values), device.upload(heads)),
+            inclusive=inclusive,
+            op=op,
+            variant=variant,
+        ).get()
+        assert_same_bits(got, twin.segmented_scan(values, heads, inclusive=inclusive, op=op))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_law_without_heads_it_is_a_scan(device, variant, rng, dtype):
+    n = 300 if device.caps.is_simulator else 10_000
+    values = device.upload(elements(rng, n, dtype))
+    for inclusive in (False, True):
+        got = segmented_scan(
+            values, device.zeros(n, np.uint8), inclusive=inclusive, variant=variant
+        )
+        assert_same_bits(got.get(), scan(values, inclusive=inclusive).get())
+
+
+def test_law_every_element_a_head(device, variant, rng):
+    values = any_bits(rng, 300, np.int32)
+    heads = device.upload(np.full(300, 7, np.uint8))
+    got = segmented_scan(device.upload(values), heads, inclusive=True, variant=variant)
+    assert_same_bits(got.get(), values)
+    got = segmented_scan(device.upload(values), heads, variant=variant)
+    assert_same_bits(got.get(), np.zeros(300, np.int32))
+
+
+def test_three_levels_and_in_place(device, variant):
+    if device.caps.is_simulator:
+        pytest.skip("too large for a simulator")
+    n = TILE * TILE + 1
+    values, heads = device.upload(np.ones(n, np.uint32)), np.zeros(n, np.uint8)
+    heads[[10, n - 2]] = 1
+    assert segmented_scan(values, device.upload(heads), values, variant=variant) is values
+    expected = np.arange(-10, n - 10, dtype=np.int64)
+    expected[:10] += 10
+    expected[-2:] = [0, 1]
+    assert_same_bits(values.get(), expected.astype(np.uint32))
+
+
+def test_prepared_runs_again_without_waiting(device, rng):
+    n = 257 if device.caps.is_simulator else TILE + 1
+    values, out = device.zeros(n, np.float32), device.zeros(n, np.float32)
+    heads = device.zeros(n, np.bool_)
+    launches = SegmentedScan(device, n, np.float32).bind(values, heads, out)
+    for _ in range(2):
+        host, flags = floats(rng, n), rng.random(n) < 0.01
+        values.set(host)
+        heads.set(flags)
+        waits = device.n_waits
+        for launch in launches:
+            launch()
+        assert device.n_waits == waits
+        assert_same_bits(out.get(), twin.segmented_scan(host, flags))
+
+
+def test_errors_come_before_any_launch(device, other_device):
+    values, heads = device.zeros(4, np.int32), device.zeros(4, np.uint8)
+    launched = device.n_launches
+    with pytest.raises(DataError, match="values: ndarray; expected a DeviceArray"):
+        segmented_scan(np.zeros(4, np.int32), heads)
+    with pytest.raises(DataError, match="head_flags: dtype int32; expected one of uint8, bool"):
+        segmented_scan(values, values)
+    with pytest.raises(DataError, match="head_flags: 3 elements; expected 4"):
+        segmented_scan(values, device.zeros(3, np.uint8))
+    with pytest.raises(DataError, match="head_flags: lies on another opened device"):
+        segmented_scan(values, other_device.zeros(4, np.uint8))
+    with pytest.raises(ParameterError, match="op=None"):
+        segmented_scan(values, heads, op=None)
+    assert device.n_launches == launched
