@@ -1,0 +1,36 @@
+"""Gradient-boosted decision trees that train on any GPU, through OpenCL or CUDA.
+
+Importing this package is quick and touches no device.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from pyopencl_gbdt._version import __version__
+
+#: Public name -> module that holds it; imported when first used.
+_PUBLIC = {
+    "Dataset": "pyopencl_gbdt.dataset",
+    "DeviceArray": "pyopencl_gbdt.device",
+    "GBDTClassifier": "pyopencl_gbdt.estimators",
+    "GBDTRegressor": "pyopencl_gbdt.estimators",
+    "Model": "pyopencl_gbdt.training",
+    "devices": "pyopencl_gbdt.device",
+    "train": "pyopencl_gbdt.training",
+}
+
+__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,6 +1,7 @@
 """The boosting loop: the one place that joins the steps.
 
-    quantize -> [ gradients -> ( histogram -> split -> decide -> partition ) a level -> leaf ] a tree
+    quantize -> [ gradients -> [ histogram -> split -> decide -> partition ] -> leaf ]
+                               [            once a level             ]   once a tree
 
 A tree is a fixed list of launches whose sizes are known beforehand; what the data decides stays on
 the device. The host reads finished trees a block at a time, and margins of evaluation sets where a

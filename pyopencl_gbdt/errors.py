@@ -19,6 +19,10 @@ class DataError(GBDTError, ValueError):
     """An input array or file cannot be used: shape, dtype, NaN, infinity, labels."""
 
 
+class DataTypeError(DataError, TypeError):
+    """An input holds objects that are no numbers at all."""
+
+
 class ModelFormatError(GBDTError, ValueError):
     """A model file is truncated, malformed or inconsistent."""
 

@@ -47,9 +47,7 @@ class Model:
     def objective(self) -> Objective:
         return get_objective(self.ensemble.objective)
 
-    def predict(
-        self, X: Any, *, output_margin: bool = False, device: str | Device = "auto"
-    ) -> F32:
+    def predict(self, X: Any, *, output_margin: bool = False, device: str | Device = "auto") -> F32:
         """Predict.
 
         Parameters
@@ -90,7 +88,7 @@ class Model:
 
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
         """Return importances that sum to 1; see ``model.feature_importances``."""
-        return feature_importances(self.ensemble, kind)  # type: ignore[arg-type]
+        return feature_importances(self.ensemble, kind)
 
 
 def train(

@@ -35,11 +35,12 @@ KERNEL(${wg_size}) segment_partials(
     }
     for (u64 slot = begin; slot < end; ++slot) {
         if (segment + 1 < n_segments && first_slot(offsets, segment + 1) <= slot) ++segment;
-        const u64 from = slot < first_slot(offsets, segment) ? (u64)offsets[segment + 1]
-            : offsets[segment] + (slot - first_slot(offsets, segment)) * 4096;
-        const u64 left = from < (u64)offsets[segment + 1] ? offsets[segment + 1] - from : 0;
-        if (left > 0) { /* the same for the whole group */
-            const value_t total = tile_total(values + from, left < 4096 ? (u32)left : 4096, runs, rows);
+        const u64 chunk = slot - first_slot(offsets, segment); /* huge before the first segment */
+        const u64 from = offsets[segment] + chunk * 4096;
+        const u64 to = offsets[segment + 1];
+        if (chunk <= n_slots && from < to) { /* the same for the whole group */
+            const u32 count = to - from < 4096 ? (u32)(to - from) : 4096;
+            const value_t total = tile_total(values + from, count, runs, rows);
             if (LOCAL_ID == 0) partials[slot] = store(total);
         }
         BARRIER();

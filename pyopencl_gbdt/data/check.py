@@ -82,7 +82,7 @@ def _check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> N
     """Demand two dimensions, none of them empty, and the right number of columns."""
     if len(shape) == 1:
         raise DataError(
-            f"{name} has shape {shape}: expected two dimensions (rows, features); use "
+            f"{name} has shape {shape}: expected rows and features. Reshape your data: "
             f"{name}.reshape(-1, 1) if it is one feature or {name}.reshape(1, -1) if it is one row"
         )
     if len(shape) != 2:
@@ -90,16 +90,16 @@ def _check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> N
             f"{name} has shape {shape}: expected two dimensions (rows, features); "
             f"give an array with a row per example"
         )
-    for size, what in zip(shape, ("rows", "columns"), strict=True):
+    for size, what in zip(shape, ("sample", "feature"), strict=True):
         if size == 0:
             raise DataError(
-                f"{name} has 0 {what} (shape {shape}): expected at least 1; "
+                f"{name} has 0 {what}(s) (shape={shape}) while a minimum of 1 is required; "
                 f"check the selection that made it"
             )
     if n_features is not None and shape[1] != n_features:
         raise DataError(
-            f"{name} has {shape[1]} columns: expected {n_features}; "
-            f"give the same features, in the same order, as in training"
+            f"{name} has {shape[1]} features, but the model is expecting {n_features} features as "
+            f"input; give the same features, in the same order, as in training"
         )
 
 

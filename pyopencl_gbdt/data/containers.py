@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.places import Source, show
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, DataTypeError
 
 NUMERIC_KINDS = "biuf"
 CHUNK = 1 << 20
@@ -110,8 +110,9 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
         return objects_to_float64(array, source)
     if array.size and kind in "UST":
         raise _not_a_number(array[0, 0], source, 0, 0)
+    unsupported = "Complex data not supported: " if kind == "c" else ""
     raise DataError(
-        f"{source.name} has dtype {array.dtype}: expected real numbers; "
+        f"{unsupported}{source.name} has dtype {array.dtype}: expected real numbers; "
         f"convert it, for example {source.name}.astype(np.float32)"
     )
 
@@ -232,9 +233,11 @@ def _no_array(source: Source, reason: str) -> DataError:
 def _not_a_number(value: object, source: Source, row: int, column: int) -> DataError:
     or_missing = "" if source.is_vector else ", or a missing value (NaN, None)"
     move = _ENCODE if isinstance(value, (str, bytes)) else "correct it or drop the row"
-    return DataError(
+    error = DataError if isinstance(value, (str, bytes)) else DataTypeError
+    return error(
         f"{source.name} holds {show(value)} at {source.place(row, column)}: "
-        f"expected a number that float32 can hold{or_missing}; {move}"
+        f"expected a number that float32 can hold{or_missing}, as in float(): "
+        f"argument must be a string that spells one or a number; {move}"
     )
 
 

@@ -108,8 +108,11 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
         move = (
             "add rows of the other class"
             if len(classes) < 2
-            else "multi-class is not supported yet; for a numeric target use GBDTRegressor"
+            else "Only binary classification is supported. The type of the target is "
+            "multiclass; for a numeric target use GBDTRegressor"
         )
+        if classes.dtype.kind == "f" and (classes != np.rint(classes)).any():
+            move = "Unknown label type: continuous; use GBDTRegressor"
         n_classes = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
         raise DataError(f"y has {n_classes} ({few}{more}): expected 2; {move}")
     return classes, codes.reshape(-1).astype(np.float32)
@@ -148,7 +151,7 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
         )
     if not weight.any():
         raise DataError(
-            "weight is 0 in every row: expected at least one above 0; leave weight out for 1 each"
+            "weight is zero in every row: expected at least one above 0; leave it out for 1 each"
         )
     return weight
 

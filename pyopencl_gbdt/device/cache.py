@@ -60,5 +60,3 @@ def store(key: str, payload: bytes) -> bool:
                 Path(temporary).unlink()
         return False
     return True
-
-

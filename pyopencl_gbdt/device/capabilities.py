@@ -52,7 +52,7 @@ class Capabilities:
         return f"{self.name} ({self.platform}, {self.device_id})"
 
     def describe(self) -> list[str]:
-        """The capabilities in plain words, one line each."""
+        """Return the capabilities in plain words, one line each."""
         mib = 1024 * 1024
 
         def yes(flag: bool) -> str:

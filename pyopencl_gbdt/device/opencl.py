@@ -124,8 +124,8 @@ class OpenCLDevice(Device):
             return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, nbytes)
         except cl.Error as error:
             raise MemoryPlanError(
-                f"{self.caps.label} cannot allocate {nbytes} bytes beside the "
-                f"{self.allocated_bytes} already taken: {message(error)}; use fewer rows or features"
+                f"{self.caps.label} cannot allocate {nbytes} bytes beside {self.allocated_bytes} "
+                f"taken already: {message(error)}; use fewer rows or features"
             ) from error
 
     def clear(self, array: DeviceArray) -> None:
@@ -151,9 +151,7 @@ class OpenCLDevice(Device):
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         self.n_waits += 1
-        cl.enqueue_copy(
-            self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=True
-        )
+        cl.enqueue_copy(self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=True)
 
     def finish(self) -> None:
         self.n_waits += 1
@@ -172,11 +170,11 @@ class OpenCLDevice(Device):
         )
         return OpenCLProgram(self, program, source, min(wg_size, limit))
 
-    def _compile(
-        self, template: str, source: str, wg_size: int, params: dict[str, Param]
-    ) -> Any:
+    def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
         caps = self.caps
-        key = cache.cache_key(source, *_OPTIONS, caps.platform, caps.name, caps.driver, cl.VERSION_TEXT)
+        key = cache.cache_key(
+            source, *_OPTIONS, caps.platform, caps.name, caps.driver, cl.VERSION_TEXT
+        )
         binary = cache.load(key)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -16,9 +16,9 @@ _ARGS = re.compile(r'<%page\s+args="([^"]*)"\s*/>')
 _USES = re.compile(r"^##\s*uses:\s*(.+)$", re.MULTILINE)
 
 
-@lru_cache(maxsize=None)
+@cache
 def source_folder(name: Literal["templates", "cl_kernels"]) -> Path:
-    """Return where kernel sources lie: inside the package, else the sibling folder of a checkout."""
+    """Return where kernel sources lie: in the package, else the sibling folder of a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / name, package.parent / name):
         if (folder / "__init__.py").is_file():
@@ -29,7 +29,7 @@ def source_folder(name: Literal["templates", "cl_kernels"]) -> Path:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lookup() -> TemplateLookup:
     return TemplateLookup(
         directories=[str(source_folder("templates"))],
@@ -38,13 +38,13 @@ def _lookup() -> TemplateLookup:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def template_text(template: str) -> str:
     """Return the unrendered text of ``templates/<template>.cl.mako``."""
     return (source_folder("templates") / f"{template}.cl.mako").read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=None)
+@cache
 def declared(template: str) -> frozenset[str]:
     """Return the parameter names that a template declares in its ``<%page args>``."""
     found = _ARGS.search(template_text(template))
@@ -52,7 +52,7 @@ def declared(template: str) -> frozenset[str]:
     return frozenset(name.strip() for name in names.split(",") if name.strip())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _header(name: str) -> str:
     return (source_folder("cl_kernels") / name).read_text(encoding="utf-8")
 

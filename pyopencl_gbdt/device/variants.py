@@ -10,7 +10,7 @@ bits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 from pyopencl_gbdt.errors import ParameterError
@@ -31,7 +31,7 @@ class Variant:
     """Where the choice comes from: device, size, ratio to the next row, bench."""
     int64_atomics: bool = False
     """Needs 64-bit integer atomics on global memory."""
-    chosen_on: frozenset[Kind] = field(default_factory=lambda: frozenset({"gpu", "cpu", "accelerator"}))
+    chosen_on: frozenset[Kind] = frozenset({"gpu", "cpu", "accelerator"})
     """Kinds of device on which it is taken unasked; it runs wherever its needs are met."""
 
     def lacks(self, caps: Capabilities) -> str:

@@ -20,7 +20,7 @@ C_NAMES = {
     np.dtype(np.uint64): "u64",
     np.dtype(np.float32): "f32",
 }
-#: Elements that one work-group scans or reduces: part of the order of float sums, not a tuning knob.
+#: Elements that a work-group scans or reduces: part of the order of float sums, no tuning knob.
 TILE = 4096
 OPS = ("sum", "max", "min")
 SCAN_DTYPES = (np.int32, np.uint32, np.int64, np.float32)

@@ -1,0 +1,1 @@
+"""Slow, obvious NumPy twins of every primitive and step."""

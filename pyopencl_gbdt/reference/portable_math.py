@@ -1,7 +1,7 @@
-"""Twin of ``cl_kernels/portable_math.h``: the same operations in the same order, in NumPy float32.
+"""Twin of ``cl_kernels/portable_math.h``: the same operations in the same order, in float32.
 
-Every function takes and returns float32 (or int64) arrays and works elementwise. A number carried in
-two floats is a pair ``(hi, lo)``.
+Every function takes and returns float32 (or int64) arrays and works elementwise. A number carried
+in two floats is a pair ``(hi, lo)``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def df_less(a: DF, b: DF) -> npt.NDArray[np.bool_]:
 
 def power_of_two(k: int) -> np.float32:
     """Return 2^k, k clamped to -126..127."""
-    return _f(np.ldexp(1.0, min(max(int(k), -126), 127)))
+    return _f(2.0 ** min(max(int(k), -126), 127))
 
 
 def scale_by(x: F, k: int) -> F:

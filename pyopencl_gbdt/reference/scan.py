@@ -84,7 +84,7 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
         return values.copy()
     if dtype == np.float32 and op == "sum":
         with np.errstate(invalid="ignore", over="ignore"):
-            result = tree_prefixes(values + np.float32(0), inclusive=inclusive)
+            result: Array = tree_prefixes(values + np.float32(0), inclusive=inclusive)
         result[np.isnan(result)] = NAN
         return result
     shifted = values if inclusive else np.concatenate([[identity(dtype, op)], values[:-1]])
@@ -96,5 +96,6 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
         keys = extreme.accumulate(float_keys(shifted))
         bits = np.where(keys < 0, 2**31 - 1 - keys, keys).astype(np.uint32)
         seen_nan = np.maximum.accumulate(np.isnan(shifted))
-        return np.where(seen_nan, NAN, bits.view(np.float32))
+        result = np.where(seen_nan, NAN, bits.view(np.float32))
+        return result
     return np.asarray(extreme.accumulate(shifted))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def segmented_reduce(values: Array, offsets: Array, *, op: str = "sum") -> Array
     array of the dtype of ``values``, shape (n_segments,)
     """
     results = np.full(len(offsets) - 1, identity(values.dtype, op), values.dtype)
-    for segment, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for segment, (start, end) in enumerate(pairwise(offsets)):
         if start == end:
             continue
         part = values[start:end]

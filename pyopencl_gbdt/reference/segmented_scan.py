@@ -1,4 +1,4 @@
-"""Twin of ``primitives.segmented_scan``: a scan of every segment; float sums in the tree's order."""
+"""Twin of ``primitives.segmented_scan``: a scan of each segment; float sums in tree order."""
 
 from __future__ import annotations
 

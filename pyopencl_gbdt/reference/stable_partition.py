@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def stable_partition(
         offsets = np.array([0, len(values)])
     out = values.copy()
     counts = np.zeros(len(offsets) - 1, np.uint32)
-    for segment, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for segment, (start, end) in enumerate(pairwise(offsets)):
         part, first = values[start:end], flags[start:end] != 0
         out[start:end] = np.concatenate([part[first], part[~first]])
         counts[segment] = first.sum()

@@ -92,14 +92,13 @@ class Histogram:
             ws["hist_task_begin"], rows, ws.codes, ws["quanta"], ws["gradients"], ws["scale"],
             ws["feature_offset"], self.ranges, ws["pool"], ws["partial"],
         )  # fmt: skip
+        pieces = max(1, min(64, ws.layout.n_codes // 512))
         if not self.partials:
             zero = self.program.bind(
-                "clear", (max(1, min(64, ws.layout.n_codes // 512)), min(ws.level_capacity(depth), MOST_Y)),
-                np.uint32(depth), n_codes, ws["levels"], ws["nodes"], ws["hist_task_begin"],
-                ws["pool"],
+                "clear", (pieces, min(ws.level_capacity(depth), MOST_Y)), np.uint32(depth), n_codes,
+                ws["levels"], ws["nodes"], ws["hist_task_begin"], ws["pool"],
             )  # fmt: skip
             return [zero, build]
-        pieces = max(1, min(64, ws.layout.n_codes // 512))
         add_up = self.program.bind(
             "reduce", (pieces, groups), np.uint32(depth), n_codes, np.uint32(groups),
             ws["levels"], ws["nodes"], ws["hist_task_begin"], ws["pool"], ws["partial"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.dtypes import c_type
 from pyopencl_gbdt.workspace import Workspace
 
@@ -40,5 +40,5 @@ class Partition:
             self._rows(depth + 1),
         )  # fmt: skip
 
-    def _rows(self, depth: int):  # type: ignore[no-untyped-def]
+    def _rows(self, depth: int) -> DeviceArray:
         return self.ws["odd_rows" if depth % 2 else "even_rows"]

@@ -88,7 +88,7 @@ def test_first_place_is_by_row_across_columns():
 def test_shapes_and_names_that_do_not_fit():
     with pytest.raises(DataError, match="two columns named 'a'"):
         check_matrix(pd.DataFrame(np.eye(2), columns=["a", "a"]))
-    with pytest.raises(DataError, match="X has 2 columns: expected 3"):
+    with pytest.raises(DataError, match="X has 2 features, but the model is expecting 3"):
         check_matrix(pd.DataFrame(np.eye(2)), n_features=3)
     with pytest.raises(DataError, match="0 rows"):
         check_matrix(pd.DataFrame({"a": []}))

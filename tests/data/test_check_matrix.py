@@ -108,9 +108,9 @@ def test_mask_is_missing_and_leaves_the_input_alone():
         (None, "X is None: expected an array"),
         ("abc", "X is 'abc': expected an array"),
         ({"a": [1]}, "expected an array"),
-        (np.zeros((0, 3)), "X has 0 rows"),
-        (np.zeros((3, 0)), "X has 0 columns"),
-        ([[]], "X has 0 columns"),
+        (np.zeros((0, 3)), "X has 0 sample"),
+        (np.zeros((3, 0)), "X has 0 feature"),
+        ([[]], "X has 0 feature"),
         ([[1, 2], [3]], "row 1 has 1 values, row 0 has 2; .*equal length"),
         ([[1, 2], 3], "row 1 is no sequence"),
         ([[1, "red"]], r"X holds 'red' at row 0, column 1, .*expected a number.*encode"),
@@ -139,7 +139,7 @@ def test_name_is_used():
 
 def test_n_features():
     assert matrix_of(SMALL, n_features=3).shape == (2, 3)
-    with pytest.raises(DataError, match="X has 3 columns: expected 4; give the same features"):
+    with pytest.raises(DataError, match="X has 3 features, but the model is expecting 4 features as input; give the same features"):
         check_matrix(SMALL, n_features=4)
 
 

@@ -133,8 +133,8 @@ def test_weight():
     [
         ([1, 2], "weight has 2 values, X has 3 rows"),
         ([1, -1, -2], r"weight holds 2 negative values, the first \(-1.0\) at row 1, .*>= 0"),
-        ([0, 0, 0], "weight is 0 in every row"),
-        ([1e-50, 0, 0], "weight is 0 in every row"),
+        ([0, 0, 0], "weight is zero in every row"),
+        ([1e-50, 0, 0], "weight is zero in every row"),
         ([1, NAN, 1], "weight holds 1 missing value"),
         ([1, 1, np.inf], "weight holds 1 infinite value"),
         (["a", 1, 1], "weight holds 'a' at row 0"),

@@ -67,6 +67,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
 
 def test_errors_come_before_any_launch(device, other_device):
     values, flags = device.zeros(4, np.int32), device.zeros(4, np.uint8)
+    out = device.zeros(4, np.int32)
     launched = device.n_launches
     with pytest.raises(DataError, match="values: list; expected a DeviceArray"):
         compact([1], flags)
@@ -79,7 +80,7 @@ def test_errors_come_before_any_launch(device, other_device):
     with pytest.raises(DataError, match="flags: lies on another opened device"):
         compact(values, other_device.zeros(4, np.uint8))
     with pytest.raises(DataError, match="count: 2 elements; expected 1"):
-        Compact(device, 4, np.int32).bind(values, flags, values, device.zeros(2, np.uint32))
+        Compact(device, 4, np.int32).bind(values, flags, out, device.zeros(2, np.uint32))
     with pytest.raises(DataError, match="out: the same array as values"):
         Compact(device, 4, np.int32).bind(values, flags, values, device.zeros(1, np.uint32))
     assert device.n_launches == launched

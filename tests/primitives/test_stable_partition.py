@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_law_a_stable_permutation_within_segments(device, variant, rng):
     out, counts = stable_partition(rows, device.upload(flags), offsets, variant=variant)
     order, counts = out.get().astype(np.int64), counts.get()
     assert counts.sum() == flags.sum()
-    for segment, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for segment, (start, end) in enumerate(pairwise(offsets)):
         first, second = np.split(order[start:end], [counts[segment]])
         assert flags[first].all()
         assert not flags[second].any()
