@@ -53,7 +53,7 @@ KERNEL(${wg_size}) scan_tiles(
     LOCAL_ARRAY(value_t, runs, 256);
     LOCAL_ARRAY(value_t, rows, 16);
     tile_total(from, count, runs, rows); /* leaves the totals of runs and rows behind */
-    for (u32 r = LOCAL_ID; r < 256; r += ${wg_size}) {
+    for (u32 r = LOCAL_ID; r * 16 < count; r += ${wg_size}) {
         value_t before_row = IDENTITY, before_run = IDENTITY, run = IDENTITY;
         for (u32 k = 0; k < r / 16; ++k) before_row = combine(before_row, rows[k]);
         for (u32 k = r / 16 * 16; k < r; ++k) before_run = combine(before_run, runs[k]);

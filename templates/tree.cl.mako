@@ -82,22 +82,24 @@ FN value_t ${name}(
     }
     return tile;
 % else:
-    for (u32 run = LOCAL_ID; run < 256; run += ${wg_size}) {
+    const u32 n_runs = (count + 15) / 16, n_rows = (n_runs + 15) / 16;
+    for (u32 run = LOCAL_ID; run < n_runs; run += ${wg_size}) {
         value_t total = IDENTITY;
         for (u32 i = run * 16; i < run * 16 + 16; ++i)
             if (i < count) total = combine(total, load(values[i]));
         runs[run] = total;
     }
     BARRIER();
-    for (u32 row = LOCAL_ID; row < 16; row += ${wg_size}) {
+    for (u32 row = LOCAL_ID; row < n_rows; row += ${wg_size}) {
         value_t total = IDENTITY;
-        for (u32 run = 0; run < 16; ++run) total = combine(total, runs[row * 16 + run]);
+        for (u32 run = row * 16; run < row * 16 + 16; ++run)
+            if (run < n_runs) total = combine(total, runs[run]);
         rows[row] = total;
     }
     BARRIER();
     value_t total = IDENTITY;
     if (LOCAL_ID == 0)
-        for (u32 row = 0; row < 16; ++row) total = combine(total, rows[row]);
+        for (u32 row = 0; row < n_rows; ++row) total = combine(total, rows[row]);
     return total;
 % endif
 }

@@ -70,7 +70,8 @@ def df_less(a: DF, b: DF) -> npt.NDArray[np.bool_]:
 
 def power_of_two(k: int) -> np.float32:
     """Return 2^k, k clamped to -126..127."""
-    return _f(2.0 ** min(max(int(k), -126), 127))
+    power: np.float32 = _f(2.0 ** min(max(int(k), -126), 127))
+    return power
 
 
 def scale_by(x: F, k: int) -> F:
@@ -141,12 +142,13 @@ def portable_sigmoid(x: F) -> F:
 
 
 def to_quanta(x: F, s: int) -> I:
-    """Return round(x * 2^s), ties to even; subnormal x count as 0."""
-    x = np.asarray(x, _f)
-    normal = np.abs(x) >= np.finfo(_f).tiny
-    # float64 holds x * 2^s exactly; beyond 2^53 it is whole already
-    scaled = np.ldexp(np.where(normal, x, 0).astype(np.float64), int(s))
-    return np.asarray(np.rint(scaled)).astype(np.int64)
+    """Return round(x * 2^s), ties to even; subnormal x count as 0, results stay below 2^62."""
+    bits = np.asarray(x, _f).view(np.uint32)
+    exponent = ((bits >> 23) & 0xFF).astype(np.int64)
+    mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.float64)
+    # float64 holds the shifted mantissa exactly; beyond 2^53 it is whole already
+    size = np.rint(np.ldexp(mantissa, np.clip(exponent - 150 + int(s), -26, 38))).astype(np.int64)
+    return np.where(exponent == 0, 0, np.where(bits >> 31, -size, size))
 
 
 def weigh(q: I, w: F) -> I:
@@ -162,3 +164,16 @@ def weigh(q: I, w: F) -> I:
     small = high * mantissa + ((low * mantissa + (np.int64(1) << (down - 1))) >> down)
     result: I = np.where(shift <= 0, (q * mantissa) << up, small)
     return np.where(exponent == 0, 0, result)
+
+
+def ordered(x: F) -> npt.NDArray[np.uint32]:
+    """Return keys that order floats as unsigned integers; -0 and +0 share one."""
+    bits = np.asarray(x, _f).view(np.uint32)
+    keys = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000))
+    return np.where((bits & 0x7FFFFFFF) == 0, np.uint32(0x80000000), keys).astype(np.uint32)
+
+
+def is_missing(x: F) -> npt.NDArray[np.bool_]:
+    """Return which are NaN, by their bits."""
+    missing: npt.NDArray[np.bool_] = (np.asarray(x, _f).view(np.uint32) & 0x7FFFFFFF) > 0x7F800000
+    return missing

@@ -81,10 +81,10 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
     """
     dtype = values.dtype
     if len(values) == 0:
-        return values.copy()
+        return np.array(values)
     if dtype == np.float32 and op == "sum":
         with np.errstate(invalid="ignore", over="ignore"):
-            result: Array = tree_prefixes(values + np.float32(0), inclusive=inclusive)
+            result = tree_prefixes(values + np.float32(0), inclusive=inclusive)
         result[np.isnan(result)] = NAN
         return result
     shifted = values if inclusive else np.concatenate([[identity(dtype, op)], values[:-1]])

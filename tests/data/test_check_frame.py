@@ -90,9 +90,9 @@ def test_shapes_and_names_that_do_not_fit():
         check_matrix(pd.DataFrame(np.eye(2), columns=["a", "a"]))
     with pytest.raises(DataError, match="X has 2 features, but the model is expecting 3"):
         check_matrix(pd.DataFrame(np.eye(2)), n_features=3)
-    with pytest.raises(DataError, match="0 rows"):
+    with pytest.raises(DataError, match="0 sample"):
         check_matrix(pd.DataFrame({"a": []}))
-    with pytest.raises(DataError, match="0 columns"):
+    with pytest.raises(DataError, match="0 feature"):
         check_matrix(pd.DataFrame(index=[1, 2]))
     with pytest.raises(DataError, match="reshape"):
         check_matrix(pd.Series([1, 2]))

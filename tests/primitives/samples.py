@@ -19,11 +19,11 @@ SPECIAL_BITS = np.array(
 def edge_sizes(device: Device, *tiles: int) -> list[int]:
     """Return 0, 1, wg-1, wg, wg+1, wg*wg+1, the edges of tiles and a few others.
 
-    A simulator gets the small ones only: it takes microseconds for one access to memory.
+    A simulator gets few: it takes microseconds for one access to memory.
     """
     sizes = [0, 1, 2, 255, 256, 257]
     if device.caps.is_simulator:
-        return sizes
+        return [*sizes, max(tiles) + 1]
     sizes += [size for tile in tiles for size in (tile - 1, tile, tile + 1)]
     return [*sizes, 256 * 256 + 1, 12_345, 100_003]
 

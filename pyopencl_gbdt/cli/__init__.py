@@ -1,0 +1,127 @@
+"""``pyopencl-gbdt``: one module per subcommand.
+
+A subcommand is a function ``add(commands)`` that adds its parser and names what runs it::
+
+    parser = commands.add_parser("bench", help="measure this machine")
+    parser.set_defaults(run=run)  # run(args) -> exit code
+
+To register it, append the function to ``COMMANDS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.cli import demo, devices, predict, train
+from pyopencl_gbdt.cli.output import complain, say
+from pyopencl_gbdt.errors import GBDTError
+
+#: What adds each subcommand, in the order of the help.
+COMMANDS: tuple[Callable[[Any], None], ...] = (demo.add, devices.add, train.add, predict.add)
+
+EXIT_UNUSABLE, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
+
+_EXAMPLES = """\
+examples:
+  pyopencl-gbdt demo
+  pyopencl-gbdt devices
+  pyopencl-gbdt train train.csv --model model.json --objective binary:logistic \\
+      --eval test.csv --eval-metric auc --learning-rate 0.1
+  pyopencl-gbdt predict test.csv --model model.json --out predictions.txt
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser with every subcommand of ``COMMANDS``."""
+    parser = argparse.ArgumentParser(
+        prog="pyopencl-gbdt",
+        description="Gradient-boosted decision trees that train on any OpenCL or CUDA device.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"pyopencl-gbdt {__version__}")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for add in COMMANDS:
+        add(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str or None
+        Arguments without the program's name; None takes the process's own.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done; 1 no usable device (``devices``); 2 an error, said on standard error;
+        130 interrupted; 141 the reader of standard output has gone.
+
+    Raises
+    ------
+    SystemExit
+        By argparse, after ``--help`` and ``--version`` (0) and for wrong arguments (2).
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        try:
+            code = _run(argv)
+            sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
+        except BrokenPipeError:
+            _drop_output()
+            return EXIT_BROKEN_PIPE
+        except KeyboardInterrupt:
+            complain("interrupted")
+            return EXIT_INTERRUPTED
+        except GBDTError as error:
+            complain(f"error: {error}")
+            return EXIT_ERROR
+        except OSError as error:
+            complain(f"error: {_reason(error)}")
+            return EXIT_ERROR
+        except MemoryError:
+            complain("error: this machine's main memory is exhausted; use fewer rows")
+            return EXIT_ERROR
+    return code
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if args.run is None:
+        say(parser.format_help().rstrip())
+        return 0
+    return int(args.run(args))
+
+
+def _reason(error: OSError) -> str:
+    if error.filename is None or not error.strerror:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}; check the path and its permissions"
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show a warning as a line, without the place in the library that raised it."""
+    complain(f"warning: {message}")
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, or Python would complain about it while it exits."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # not a real file, hence nothing that complains
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

@@ -1,0 +1,67 @@
+"""``pyopencl-gbdt devices``: what is here, and what would be chosen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from pyopencl_gbdt.cli.output import complain, say, wrapped
+from pyopencl_gbdt.errors import DeviceError
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "devices",
+        help="list the devices of this machine",
+        description="List every OpenCL and CUDA device, and the one that 'auto' chooses. "
+        "The exit code is 1 if none can be used.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON instead")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the devices; return 0 if one can be used."""
+    from pyopencl_gbdt.device import devices, find
+
+    found = devices()
+    chosen, problem = "", ""
+    try:
+        chosen = find("auto").device_id
+    except DeviceError as error:
+        problem = str(error)
+    if args.json:
+        listed = [
+            {
+                "device": info.device_id,
+                "usable": info.usable,
+                "problem": info.problem,
+                "variants": info.variants(),
+                "capabilities": None if info.caps is None else asdict(info.caps),
+            }
+            for info in found
+        ]
+        say(json.dumps({"chosen": chosen or None, "error": problem, "devices": listed}, indent=2))
+        return 0 if chosen else 1
+    for info in found:
+        for line in info.describe().splitlines():
+            text = line.lstrip()
+            indent = " " * (len(line) - len(text))
+            say(wrapped(text, indent, indent + "    "))
+        say()
+    if problem:
+        complain(f"error: {problem}")
+        return 1
+    say(f"'auto' chooses {chosen}.")
+    say(
+        wrapped(
+            f"Choose another by --device {found[-1].device_id}, by a part of a name such as "
+            f"--device nvidia, in Python by device='...', or for every program by the environment "
+            f"variable PYOPENCL_GBDT_DEVICE."
+        )
+    )
+    return 0

@@ -1,0 +1,136 @@
+"""The options that say how a file is to be read, and the reading."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from pyopencl_gbdt.cli.output import complain
+from pyopencl_gbdt.data import TableData, check_target, read_table
+from pyopencl_gbdt.data.readers import FORMATS
+from pyopencl_gbdt.errors import DataError
+
+_HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
+
+
+def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options on a file's layout; return their group."""
+    group = parser.add_argument_group("how files are laid out")
+    group.add_argument(
+        "--label-column",
+        type=_column,
+        metavar="N|NAME",
+        help="label's column in CSV and TSV: a number (from 0; -1 is the last) or a name of the "
+        "header; default 0",
+    )
+    group.add_argument(
+        "--header",
+        choices=list(_HEADER),
+        default="auto",
+        help="whether the first line of CSV and TSV holds names; default auto",
+    )
+    group.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="auto",
+        help="default auto: by content, and .libsvm, .svm, .svmlight by name",
+    )
+    group.add_argument(
+        "--one-based", action="store_true", help="libsvm: indices start at 1; they start at 0 else"
+    )
+    return group
+
+
+def _column(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
+    return read_table(
+        path,
+        label_column=0 if args.label_column is None else args.label_column,
+        header=_HEADER[args.header],
+        file_format=args.format,
+        one_based=args.one_based,
+        **options,
+    )
+
+
+def read_labelled(
+    path: str, args: argparse.Namespace, objective: str, like: TableData | None = None
+) -> TableData:
+    """Read rows with labels that fit an objective.
+
+    Parameters
+    ----------
+    path : str
+    args : argparse.Namespace
+        Options of `add_options`, and ``n_features``.
+    objective : str
+    like : TableData or None
+        Training data, whose columns the file has to have.
+
+    Raises
+    ------
+    DataError
+        The file cannot be used; the message names it.
+    """
+    n_features = args.n_features if like is None else like.X.shape[1]
+    table = _read(path, args, n_features=n_features)
+    try:
+        check_target(table.y, len(table.X), objective=objective)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    if like is not None:
+        check_names(path, table.feature_names, like.feature_names)
+    return table
+
+
+def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> TableData:
+    """Read rows to predict, with a label that is left aside or without one.
+
+    Unless an option tells, a file that cannot be read with a label is read without. With the number
+    of features known, a table never fits both.
+    """
+    if args.no_label:
+        return _read(path, args, n_features=n_features, with_label=False)
+    try:
+        return _read(path, args, n_features=n_features)
+    except DataError as error:
+        if args.label_column is not None:
+            raise
+        try:
+            table = _read(path, args, n_features=n_features, with_label=False)
+        except DataError as other:
+            same = str(other) == str(error)
+            raise DataError(
+                str(error) if same else f"{error}\nRead without a label: {other}"
+            ) from None
+    complain(f"note: {path} has no labels, features only")
+    return table
+
+
+def read_weights(path: str, n_rows: int) -> Any:
+    """Read a file with one number a line, (n_rows,) float32."""
+    table = read_table(path, with_label=False, header=False, file_format="delimited")
+    if table.X.shape != (n_rows, 1):
+        lines, columns = table.X.shape
+        raise DataError(
+            f"--weight {path}: {lines} lines of {columns} numbers: expected {n_rows} lines of one "
+            f"number, a line per row of the training data"
+        )
+    return table.X[:, 0]
+
+
+def check_names(path: str, names: list[str] | None, expected: list[str] | None) -> None:
+    """Raise ``DataError`` if both name their columns, and differently."""
+    if names is None or expected is None or names == expected:
+        return
+    column = next(i for i, pair in enumerate(zip(names, expected, strict=True)) if len({*pair}) > 1)
+    raise DataError(
+        f"{path}: feature {column} is {names[column]!r}: expected {expected[column]!r} as in "
+        f"training; give the same columns in the same order"
+    )

@@ -1,0 +1,224 @@
+"""``pyopencl-gbdt train``: files in, a model file out."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyopencl_gbdt.cli import tables
+from pyopencl_gbdt.cli.output import (
+    Progress,
+    check_output,
+    complain,
+    group_variants,
+    say,
+    section,
+)
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.metrics import METRICS, get_metric
+from pyopencl_gbdt.parameters import TABLE, Parameters
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.device import DeviceInfo
+
+_METAVARS = {int: "INT", float: "NUMBER", str: "NAME"}
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "train",
+        help="train a model on a file",
+        description="Train on CSV, TSV, libsvm or npz (arrays X and y), each plain or gzipped, and "
+        "save the model in XGBoost's JSON format.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("data", metavar="DATA", help="training data")
+    parser.add_argument("--model", required=True, metavar="FILE", help="where to save the model")
+    parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
+    parser.add_argument(
+        "--eval",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="rows to evaluate after every round; can be repeated",
+    )
+    parser.add_argument(
+        "--eval-metric",
+        action="append",
+        metavar="NAME",
+        help=f"{', '.join(METRICS)}; can be repeated; default: the objective's own",
+    )
+    parser.add_argument(
+        "--verbose-every",
+        type=int,
+        default=10,
+        metavar="N",
+        help="show the metrics every N rounds; 0 never; default 10",
+    )
+    parser.add_argument(
+        "--weight",
+        metavar="FILE",
+        help="weights of the training rows, one number a line; replaces those of an npz",
+    )
+    layout = tables.add_options(parser)
+    layout.add_argument(
+        "--n-features",
+        type=int,
+        metavar="N",
+        help="features there have to be; width of libsvm, default its largest index",
+    )
+    _add_parameters(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_parameters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("training parameters, by XGBoost's names")
+    for row in TABLE:
+        if row.name != "device":
+            default = "" if row.default is None else f"; default {row.default}"
+            group.add_argument(
+                *[f"--{name.replace('_', '-')}" for name in (row.name, *row.aliases)],
+                dest=f"param_{row.name}",
+                metavar=_METAVARS[row.kind],
+                help=f"{row.doc} ({row.expected}{default})",
+            )
+    group.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the same for any parameter; can be repeated",
+    )
+
+
+def _number_or_text(text: str) -> int | float | str:
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text
+
+
+def read_parameters(args: argparse.Namespace) -> dict[str, int | float | str]:
+    """Return the parameters that were given, by the names that were used for them.
+
+    Raises
+    ------
+    ParameterError
+        If one is given twice or is not of the form ``name=value``.
+    """
+    given: dict[str, int | float | str] = {}
+    for row in TABLE:
+        text = getattr(args, f"param_{row.name}", None)
+        if text is not None:
+            given[row.name] = text if row.kind is str else _number_or_text(text)
+    for pair in args.param:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not (name and equals and text):
+            raise ParameterError(f"--param {pair}: expected NAME=VALUE, such as max_depth=8")
+        if name in given:
+            raise ParameterError(f"--param {pair}: {name} is given twice; give it once")
+        if name == "device":
+            raise ParameterError(f"--param {pair}: choose the device by --device {text}")
+        given[name] = _number_or_text(text)
+    return given
+
+
+def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
+    """Return every kernel's variant, as far as it is known before the data are read."""
+    from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
+
+    assert info.caps is not None
+    histogram = choose("histogram", info.caps, p.histogram).name
+    fits = (info.caps.local_bytes - LOCAL_HEADROOM) // 8  # two 32-bit accumulators a code
+    if histogram not in ("cpu", "bin_range_passes") and p.max_bin + 1 > fits:
+        histogram += " (bin_range_passes if the data need so many bins)"
+    return {**info.variants(), "histogram": histogram}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check everything that can be checked beforehand, read, train, save."""
+    from pyopencl_gbdt.device import find
+    from pyopencl_gbdt.training import train
+
+    given = read_parameters(args)
+    p = Parameters.from_dict({**given, "device": args.device})
+    _check_options(args)
+    info = find(p.device)
+    assert info.caps is not None
+    variants = chosen_variants(info, p)
+    data, evals = _read(args, p.objective)
+    tell = _nothing if p.verbosity == 0 else section
+    tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")
+    tell("Device", info.caps.label)
+    tell("Kernels", *group_variants(variants))
+
+    def show(number: int, metrics: list[str]) -> None:
+        say("  ".join([f"  round {number:>5}", *metrics]))
+
+    silent = p.verbosity == 0 or not evals or args.verbose_every == 0
+    progress = Progress(
+        None if silent else show,
+        n_rounds=p.n_estimators,
+        every=max(1, args.verbose_every),
+        waits=bool(evals),
+    )
+    model = train(
+        {**given, "device": info.device_id},
+        data,
+        evals=evals,
+        eval_metric=args.eval_metric,
+        verbose=True,
+        report=progress.report,
+    )
+    progress.finish()
+    model.save_model(args.model)
+    tell("Time", progress.summary())
+    tell("Saved", f"{args.model}: {len(model.ensemble.trees)} trees")
+    return 0
+
+
+def _nothing(title: str, *paragraphs: str) -> None:
+    """Stand in for `section` where nothing is to be said."""
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    for name in args.eval_metric or ():
+        get_metric(name)
+    check_output(args.model, "--model")
+    if Path(args.model).exists() and not Path(args.model).is_file():
+        raise DataError(f"--model {args.model}: expected a regular file; give another name")
+    if Path(args.model).suffix != ".json":
+        complain(f"note: XGBoost reads {args.model} only if its name ends in .json")
+    if args.verbose_every < 0:
+        raise ParameterError(f"--verbose-every {args.verbose_every}: expected 0 or more")
+    if args.n_features is not None and args.n_features < 1:
+        raise ParameterError(f"--n-features {args.n_features}: expected 1 or more")
+
+
+def _read(args: argparse.Namespace, objective: str) -> tuple[Dataset, list[tuple[Dataset, str]]]:
+    """Read the training rows, and the evaluation rows with their names."""
+    from pyopencl_gbdt.dataset import Dataset
+
+    table = tables.read_labelled(args.data, args, objective)
+    weight = table.weight
+    if args.weight is not None:
+        weight = tables.read_weights(args.weight, len(table.X))
+    evals = []
+    for path, name in zip(args.eval, _names(args.eval), strict=True):
+        rows = tables.read_labelled(path, args, objective, like=table)
+        evals.append((Dataset(rows.X, rows.y, rows.weight), name))
+    return Dataset(table.X, table.y, weight, table.feature_names), evals
+
+
+def _names(paths: list[str]) -> list[str]:
+    """Name evaluation sets by their files, without folders and endings, each differently."""
+    names: list[str] = []
+    for path in paths:
+        name = Path(path).name.lstrip(".").split(".")[0] or "eval"
+        names.append(name if name not in names else f"{name}#{len(names) + 1}")
+    return names

@@ -1,0 +1,126 @@
+"""Twin of ``cl_kernels/gain.h``: score and weight of a node from its sums, in two floats.
+
+All functions work elementwise on int64 arrays of quanta. Inside, 2^24 quanta are 1; the formulas
+stand in the kernels' file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.reference.portable_math import (
+    DF,
+    F,
+    I,
+    df_add,
+    df_div,
+    df_from_i64,
+    df_less,
+    df_mul,
+    df_neg,
+    scale_by,
+)
+
+_f = np.float32
+_UNIT = _f(2.0**-24)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Regularisation in units of 2^24 quanta.
+
+    Attributes
+    ----------
+    reg_lambda, alpha, max_delta : float32 array, shape (1,)
+    weight_power, gain_power : int
+        A weight or a gain in units, times 2 to this power, is in real units.
+    """
+
+    reg_lambda: F
+    alpha: F
+    max_delta: F
+    weight_power: int
+    gain_power: int
+
+
+def make_rule(
+    scale_g: int, scale_h: int, reg_lambda: float, reg_alpha: float, max_delta_step: float
+) -> Rule:
+    """Return the rule for quanta of 2^-scale_g (gradients) and 2^-scale_h (Hessians)."""
+    weight_power = scale_h - scale_g
+    return Rule(
+        reg_lambda=scale_by(np.array([reg_lambda], _f), scale_h - 24),
+        alpha=scale_by(np.array([reg_alpha], _f), scale_g - 24),
+        max_delta=scale_by(np.array([max_delta_step], _f), -weight_power),
+        weight_power=weight_power,
+        gain_power=24 - 2 * scale_g + scale_h,
+    )
+
+
+def in_units(quanta: I) -> DF:
+    """Return sums of quanta in units of 2^24."""
+    hi, lo = df_from_i64(quanta)
+    return hi * _UNIT, lo * _UNIT
+
+
+def _where(condition: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], a: DF, b: DF) -> DF:
+    return np.where(condition, a[0], b[0]), np.where(condition, a[1], b[1])
+
+
+def _constant(value: F, like: F) -> DF:
+    return np.full_like(like, value), np.zeros_like(like)
+
+
+def shrink(g: DF, alpha: F) -> DF:
+    """Return g moved towards 0 by alpha, at most to 0."""
+    if alpha[0] == 0:
+        return g
+    a = _constant(alpha, g[0])
+    nothing = _constant(np.zeros(1, _f), g[0])
+    from_below = _where(df_less(g, df_neg(a)), df_add(g, a), nothing)
+    return _where(df_less(a, g), df_add(g, df_neg(a)), from_below)
+
+
+def unit_weight(t: DF, denominator: DF, max_delta: F) -> DF:
+    """Return -t / denominator, clipped to +-max_delta if that is not 0."""
+    w = df_neg(df_div(t, denominator))
+    if max_delta[0] > 0:
+        w = _where(w[0] > max_delta, _constant(max_delta, w[0]), w)
+        w = _where(w[0] < -max_delta, _constant(-max_delta, w[0]), w)
+    return w
+
+
+def _fraction(g: I, h: I, rule: Rule) -> tuple[DF, DF]:
+    """Return the shrunk gradient and the denominator."""
+    t = shrink(in_units(g), rule.alpha)
+    units = in_units(h)
+    return t, df_add(units, _constant(rule.reg_lambda, units[0]))
+
+
+def score(g: I, h: I, rule: Rule) -> DF:
+    """Return twice the loss reduction of a node with sums g and h.
+
+    Parameters
+    ----------
+    g, h : int64 array, shape (n,)
+        Sums in quanta, h > 0.
+    rule : Rule
+
+    Returns
+    -------
+    pair of float32 arrays, shape (n,)
+    """
+    t, d = _fraction(g, h, rule)
+    if rule.max_delta[0] > 0:
+        w = unit_weight(t, d, rule.max_delta)
+        twice = _f(2.0) * t[0], _f(2.0) * t[1]
+        return df_neg(df_mul(w, df_add(twice, df_mul(d, w))))
+    return df_div(df_mul(t, t), d)
+
+
+def node_weight(g: I, h: I, rule: Rule) -> F:
+    """Return the optimal weight in real units, float32, shape (n,)."""
+    t, d = _fraction(g, h, rule)
+    return scale_by(unit_weight(t, d, rule.max_delta)[0], rule.weight_power)

@@ -1,0 +1,91 @@
+"""Twin of ``steps.gradients``: gradients and Hessians to fixed point, one scale a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.reference.portable_math import to_quanta, weigh
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Quanta are 2^-g and 2^-h; ``wide`` says that some need more than 32 bits."""
+
+    g: int
+    h: int
+    wide: bool
+
+
+def exponent_counts(x: F32, weight: F32 | None) -> I64:
+    """Return how many rows of nonzero weight have each biased exponent.
+
+    Parameters
+    ----------
+    x : float32 array, shape (n_rows,)
+    weight : float32 array, shape (n_rows,), or None
+
+    Returns
+    -------
+    int64 array, shape (256,)
+    """
+    counted = x if weight is None else x[weight != 0]
+    return np.bincount((counted.view(np.uint32) >> 23) & 0xFF, minlength=256)
+
+
+def scale_exponent(counts: I64, weight_bits: int) -> tuple[int, bool]:
+    """Return the exponent of one component's scale, and whether it is wide.
+
+    All but one nonzero value in 1024 stay below 2^24 quanta, and no sum over rows reaches 2^61.
+    A biased exponent e stands for values below 2^(e - 126); 0 stands for none that counts.
+    """
+    there = [e for e in range(1, 256) if counts[e]]
+    if not there:
+        return 0, False
+    sum_bits = max(e - 126 + int(counts[e]).bit_length() for e in there)
+    few = int(counts[1:].sum()) // 1024
+    bulk = max(e for e in there if int(counts[e:].sum()) > few)
+    s = max(-100, min(150 - bulk, 61 - 8 - sum_bits - weight_bits, 120))
+    return s, there[-1] - 126 + s + weight_bits > 30
+
+
+def choose_scale(g: F32, h: F32, weight: F32 | None, weight_bits: int) -> Scale:
+    """Return the scale of a tree.
+
+    Parameters
+    ----------
+    g, h : float32 array, shape (n_rows,)
+    weight : float32 array, shape (n_rows,), or None
+        As ``weights.normalise`` returns them.
+    weight_bits : int
+        All weights lie below 2^weight_bits.
+    """
+    scale_g, wide_g = scale_exponent(exponent_counts(g, weight), weight_bits)
+    scale_h, wide_h = scale_exponent(exponent_counts(h, weight), weight_bits)
+    return Scale(scale_g, scale_h, wide_g or wide_h)
+
+
+def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale) -> I64:
+    """Return weighted gradients and Hessians as integers.
+
+    Returns
+    -------
+    int64 array, shape (n_rows, 2)
+        Quanta of gradient and Hessian; every row of nonzero weight has a Hessian of at least 1.
+    """
+    quanta = np.stack([to_quanta(g, scale.g), np.maximum(to_quanta(h, scale.h), 1)], axis=1)
+    if weight is not None:
+        quanta = weigh(quanta, weight[:, None])
+        quanta[:, 1] = np.where(weight > 0, np.maximum(quanta[:, 1], 1), quanta[:, 1])
+    return quanta
+
+
+def words(quanta: I64) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return (low, high) with quanta = high * 2^32 + low, low signed, like ``quanta``."""
+    low = quanta.astype(np.int32)
+    return low, ((quanta - low) >> 32).astype(np.int32)

@@ -1,0 +1,143 @@
+"""Twin of ``steps.grow``: one tree, level by level, every histogram built from rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.reference.gain import Rule, in_units, make_rule, node_weight, score
+from pyopencl_gbdt.reference.gradients import Scale
+from pyopencl_gbdt.reference.histogram import histogram
+from pyopencl_gbdt.reference.partition import goes_left, partition
+from pyopencl_gbdt.reference.portable_math import df_add, df_neg, scale_by, to_quanta
+from pyopencl_gbdt.reference.split import Candidate, best_split
+from pyopencl_gbdt.workspace import Layout
+
+I64 = npt.NDArray[np.int64]
+_ZERO = np.float32(0)
+_LARGEST = np.finfo(np.float32).max
+#: A split gains more than this (XGBoost's ``kRtEps``).
+_LEAST_GAIN = np.float32(1e-6)
+
+
+@dataclass
+class Node:
+    """A node and its rows; a leaf until it is split."""
+
+    rows: npt.NDArray[np.uint32]
+    sum_g: int
+    sum_h: int
+    parent: int = NO_NODE
+    left: int = NO_NODE
+    feature: int = 0
+    bin: int = 0
+    default_left: bool = False
+    gain: np.float32 = field(default=_ZERO)
+    weight: np.float32 = field(default=_ZERO)
+    value: np.float32 = field(default=_ZERO)
+    hessian: np.float32 = field(default=_ZERO)
+
+
+@dataclass(frozen=True)
+class Grower:
+    """What all nodes of a tree share.
+
+    Attributes
+    ----------
+    codes : integer array, shape (n_rows, n_features)
+    quanta : int64 array, shape (n_rows, 2)
+    scale : Scale
+    layout : Layout
+    params : Parameters
+    """
+
+    codes: npt.NDArray[Any]
+    quanta: I64
+    scale: Scale
+    layout: Layout
+    params: Parameters
+
+    @property
+    def rule(self) -> Rule:
+        """Regularisation in the tree's units."""
+        p = self.params
+        return make_rule(self.scale.g, self.scale.h, p.reg_lambda, p.reg_alpha, p.max_delta_step)
+
+    def grow(self) -> list[Node]:
+        """Return the nodes, breadth first: children are appended as their parents are split."""
+        rows = np.arange(self.codes.shape[0], dtype=np.uint32)
+        sum_g, sum_h = self.quanta.sum(axis=0)
+        nodes = [Node(rows, int(sum_g), int(sum_h))]
+        begin = 0
+        for depth in range(self.params.max_depth + 1):
+            level = range(begin, len(nodes))
+            begin = len(nodes)
+            for number in level:
+                node = nodes[number]
+                self._finish(node)
+                if depth < self.params.max_depth:
+                    nodes += self._split(node, number, len(nodes))
+        return nodes
+
+    def _finish(self, node: Node) -> None:
+        """Give a node what it has as a leaf."""
+        g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
+        node.weight = node_weight(g, h, self.rule)[0]
+        node.value = node.weight * np.float32(self.params.learning_rate)
+        node.hessian = scale_by(in_units(h)[0], 24 - self.scale.h)[0]
+
+    def gain(self, node: Node, best: Candidate) -> np.float32:
+        """Return the loss reduction of a split, at most the largest float32."""
+        g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
+        loss = df_add(best.score, df_neg(score(g, h, self.rule)))
+        gain: np.float32 = np.minimum(scale_by(loss[0], self.rule.gain_power), _LARGEST)[0]
+        return gain
+
+    def _split(self, node: Node, number: int, left: int) -> list[Node]:
+        """Split a node if that gains enough; return its children, the left one's id is ``left``."""
+        least = int(
+            to_quanta(np.array([self.params.min_child_weight], np.float32), self.scale.h)[0]
+        )
+        hist = histogram(self.codes, self.quanta, node.rows, self.layout)
+        best = best_split(hist, node.sum_g, node.sum_h, self.layout, self.rule, least)
+        if best is None:
+            return []
+        gain = self.gain(node, best)
+        if not (gain > _LEAST_GAIN and gain >= np.float32(self.params.gamma)):
+            return []
+        node.left, node.gain, node.value = left, gain, _ZERO
+        node.feature, node.bin, node.default_left = best.feature, best.bin, bool(best.direction)
+        n_bins = int(self.layout.feature_bins[best.feature])
+        codes = self.codes[node.rows, best.feature]
+        rows = partition(node.rows, goes_left(codes, best.bin, n_bins, node.default_left))
+        right_g, right_h = node.sum_g - best.left_g, node.sum_h - best.left_h
+        return [
+            Node(rows[0], best.left_g, best.left_h, number),
+            Node(rows[1], right_g, right_h, number),
+        ]
+
+
+def to_tree(nodes: list[Node], layout: Layout) -> Tree:
+    """Return the model's tree of grown nodes."""
+    numbers = []
+    for node in nodes:
+        place = int(layout.feature_offset[node.feature]) + node.bin
+        numbers.append(_ZERO if node.left == NO_NODE else layout.thresholds[place])
+    return Tree(
+        left=np.array([node.left for node in nodes], np.int32),
+        right=np.array([NO_NODE if n.left == NO_NODE else n.left + 1 for n in nodes], np.int32),
+        parent=np.array([node.parent for node in nodes], np.int32),
+        feature=np.array([node.feature for node in nodes], np.int32),
+        threshold=np.array(numbers, np.float32),
+        default_left=np.array([node.default_left for node in nodes], np.bool_),
+        split_kind=np.full(len(nodes), NUMERIC_SPLIT, np.uint8),
+        value=np.array([[node.value] for node in nodes], np.float32),
+        weight=np.array([[node.weight] for node in nodes], np.float32),
+        gain=np.array([node.gain for node in nodes], np.float32),
+        sum_hessian=np.array([node.hessian for node in nodes], np.float32),
+    )

@@ -1,0 +1,41 @@
+"""Twin of ``steps.predict``: one row after the other walks one tree after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
+
+F32 = npt.NDArray[np.float32]
+
+
+def leaf_of(tree: Tree, x: F32) -> int:
+    """Return the leaf of a row, float32 (n_features,), NaN for missing."""
+    node = 0
+    while tree.left[node] != NO_NODE:
+        value = x[tree.feature[node]]
+        left = tree.default_left[node] if np.isnan(value) else value < tree.threshold[node]
+        node = int(tree.left[node] if left else tree.right[node])
+    return node
+
+
+def predict(ensemble: Ensemble, values: F32) -> F32:
+    """Return margins: starting score plus leaf values, added in float32 in the order of the trees.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        One output.
+    values : float32 array, shape (n_rows, n_features)
+
+    Returns
+    -------
+    float32 array, shape (n_rows,)
+    """
+    margins = np.full(values.shape[0], ensemble.base_margin, np.float32)
+    for tree in ensemble.trees:
+        leaves = [leaf_of(tree, x) for x in values]
+        margins = margins + tree.value[leaves, 0]
+    return margins

@@ -1,0 +1,153 @@
+"""Twin of ``steps.quantize``: distinct values with weights fill one bin after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.reference.portable_math import ordered, to_quanta
+from pyopencl_gbdt.workspace import Layout
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class ColumnCuts:
+    """Values on both sides of the cuts of one feature.
+
+    Attributes
+    ----------
+    below, above : float32 array, shape (n_bins,)
+        Last value of each bin and first value of the next; the last bin's are equal.
+    missing : bool
+        Whether any row's value is missing.
+    """
+
+    below: F32
+    above: F32
+    missing: bool
+
+
+def whole_weights(weight: F32 | None, n_rows: int) -> I64:
+    """Return weights as integers whose sum stays below 2^61; 0 only for weights of 0.
+
+    Parameters
+    ----------
+    weight : float32 array, shape (n_rows,), or None
+    n_rows : int
+    """
+    if weight is None:
+        return np.ones(n_rows, np.int64)
+    top = int(np.frexp(weight)[1].max())
+    whole = to_quanta(weight, 61 - top - n_rows.bit_length())
+    return np.where(weight > 0, np.maximum(whole, 1), 0)
+
+
+def fill_bins(weight: I64, most: int) -> list[int]:
+    """Return, for every bin, the distinct value behind its last one.
+
+    Each bin takes values until it has its share of what remains: an equal part for every bin that
+    may still come.
+
+    Parameters
+    ----------
+    weight : int64 array, shape (n_distinct,)
+        Weight of each distinct value, in ascending order of the values.
+    most : int
+        Most bins.
+    """
+    if weight.size <= most:
+        return list(range(1, weight.size + 1))
+    ends: list[int] = []
+    value, rest = 0, int(weight.sum())
+    while value < weight.size:
+        share = -(-rest // (most - len(ends)))
+        taken = 0
+        while taken < share:
+            taken += int(weight[value])
+            value += 1
+        rest -= taken
+        ends.append(value)
+    return ends
+
+
+def cut_column(column: F32, weight: I64, max_bin: int) -> ColumnCuts:
+    """Cut one feature by equal frequency.
+
+    Parameters
+    ----------
+    column : float32 array, shape (n_rows,)
+        NaN is missing.
+    weight : int64 array, shape (n_rows,)
+        Rows of weight 0 do not count.
+    max_bin : int
+        Most bins; 255 instead of 256 where values are missing, to leave a byte's last code to them.
+    """
+    missing = np.isnan(column)
+    there = ~missing & (weight > 0)
+    most = 255 if max_bin == 256 and (missing & (weight > 0)).any() else max_bin
+    values, weight = column[there], weight[there]
+    keys, first, distinct = np.unique(ordered(values), return_index=True, return_inverse=True)
+    last = np.zeros(keys.size, np.int64)
+    last[distinct] = np.arange(values.size)  # the later row wins: zeros have two signs
+    total = np.zeros(keys.size, np.int64)
+    np.add.at(total, distinct, weight)
+    ends = np.array(fill_bins(total, most), np.int64)
+    below = values[last[ends - 1]] if ends.size else values
+    above = np.concatenate([values[first[ends[:-1]]], below[-1:]])
+    return ColumnCuts(below, above, bool(missing.any()))
+
+
+def cuts(values: F32, weight: F32 | None, max_bin: int) -> list[ColumnCuts]:
+    """Return the cuts of every column of float32 values, shape (n_rows, n_features)."""
+    whole = whole_weights(weight, values.shape[0])
+    return [cut_column(column, whole, max_bin) for column in values.T]
+
+
+def thresholds(column: ColumnCuts) -> F32:
+    """Return a feature's thresholds: half-way between neighbours, the last beyond all values."""
+    result = np.zeros(column.below.size, np.float32)
+    for bin_, (below, above) in enumerate(zip(column.below, column.above, strict=True)):
+        middle = np.float32((float(below) + float(above)) / 2)
+        result[bin_] = middle if middle > below else above
+    if result.size:
+        top = float(column.below[-1])
+        result[-1] = min(top + abs(top) + 1.0, _LARGEST)
+    return result
+
+
+def make_layout(columns: list[ColumnCuts]) -> Layout:
+    """Put the codes of all features one after the other: its bins, then missing if any is."""
+    offset, numbers = [0], []
+    for column in columns:
+        mine = [*thresholds(column), *([np.float32(0)] if column.missing else [])]
+        numbers += mine
+        offset.append(offset[-1] + len(mine))
+    bins = np.array([column.below.size for column in columns], np.uint32)
+    return Layout(bins, np.array(offset, np.uint32), np.array(numbers, np.float32))
+
+
+def encode(values: F32, layout: Layout) -> npt.NDArray[np.uint32]:
+    """Return every value's code: how many thresholds but the last it reaches; missing is the last.
+
+    Parameters
+    ----------
+    values : float32 array, shape (n_rows, n_features)
+    layout : Layout
+
+    Returns
+    -------
+    uint32 array, shape (n_rows, n_features)
+    """
+    codes = np.zeros(values.shape, np.uint32)
+    for feature, column in enumerate(values.T):
+        n_bins = int(layout.feature_bins[feature])
+        begin = int(layout.feature_offset[feature])
+        inner = layout.thresholds[begin : begin + max(n_bins - 1, 0)]
+        reached = np.searchsorted(inner, column, side="right")
+        codes[:, feature] = np.where(np.isnan(column), n_bins, reached)
+    return codes

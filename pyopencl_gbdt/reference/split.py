@@ -1,0 +1,90 @@
+"""Twin of ``steps.split``: every border of every feature, both ways for missing values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.reference.gain import Rule, score
+from pyopencl_gbdt.reference.portable_math import DF, df_add
+from pyopencl_gbdt.workspace import Layout
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A split: bins ``0 .. bin`` of ``feature`` go left, missing values where ``direction`` says.
+
+    Attributes
+    ----------
+    score : pair of float32 arrays, shape (1,)
+        Score of the left child plus that of the right one.
+    left_g, left_h : int
+        Sums of the left child, in quanta.
+    feature, bin : int
+    direction : int
+        1 if missing values go left.
+    """
+
+    score: DF
+    left_g: int
+    left_h: int
+    feature: int
+    bin: int
+    direction: int
+
+
+def _borders(hist: I64, layout: Layout, feature: int) -> I64:
+    """Return (left_g, left_h, feature, bin, direction) of every border worth a look.
+
+    A border behind an empty bin parts the same rows as the one before it.
+    """
+    n_bins = int(layout.feature_bins[feature])
+    begin, end = (int(offset) for offset in layout.feature_offset[feature : feature + 2])
+    cells = hist[begin : begin + n_bins]
+    missing = hist[begin + n_bins : end].sum(axis=0)  # of one code or none
+    bins = np.flatnonzero(cells[:, 1])
+    left = cells.cumsum(axis=0)[bins]
+    parts = []
+    for direction in (0, 1) if missing[1] > 0 else (0,):
+        sums = left + direction * missing
+        facts = [np.full_like(bins, feature), bins, np.full_like(bins, direction)]
+        parts.append(np.column_stack([sums, *facts]))
+    return np.concatenate(parts)
+
+
+def best_split(
+    hist: I64, sum_g: int, sum_h: int, layout: Layout, rule: Rule, least: int
+) -> Candidate | None:
+    """Return the best split of a node, or None if there is none.
+
+    Parameters
+    ----------
+    hist : int64 array, shape (n_codes, 2)
+        Sums of the node's rows, in quanta.
+    sum_g, sum_h : int
+        Sums over all rows of the node.
+    layout : Layout
+    rule : Rule
+    least : int
+        Least sum of Hessians in a child, in quanta.
+
+    Notes
+    -----
+    Order: highest score, then lowest feature, bin, and missing values to the right.
+    """
+    features = range(layout.n_features)
+    borders = np.concatenate([_borders(hist, layout, feature) for feature in features])
+    right_h = sum_h - borders[:, 1]
+    borders = borders[(right_h > 0) & (right_h >= least) & (borders[:, 1] >= least)]
+    left_g, left_h, feature, bins, direction = borders.T
+    both = df_add(score(left_g, left_h, rule), score(sum_g - left_g, sum_h - left_h, rule))
+    order = np.lexsort((direction, bins, feature, -both[1], -both[0]))
+    if order.size == 0 or both[0][order[0]] < 0:
+        return None
+    best = order[:1]
+    facts = [int(number) for number in borders[best[0]]]
+    return Candidate((both[0][best], both[1][best]), *facts)

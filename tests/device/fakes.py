@@ -1,0 +1,145 @@
+"""Devices that are not there: capabilities, an opened device in host memory, OpenCL's platforms."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from pyopencl_gbdt.device import Capabilities, Device, Launch, Program
+from pyopencl_gbdt.device.discovery import DeviceInfo
+
+MIB = 1024 * 1024
+
+BASELINE = Capabilities(
+    api="opencl",
+    device_id="opencl:0:0",
+    name="Baseline",
+    platform="Nobody's OpenCL",
+    vendor="Nobody",
+    driver="1.0",
+    kind="gpu",
+    is_simulator=False,
+    compute_units=8,
+    max_work_group=256,
+    local_bytes=32 * 1024,
+    global_bytes=1024 * MIB,
+    max_alloc_bytes=256 * MIB,
+    int32_atomics=True,
+    int64_atomics=False,
+    fp64=False,
+    unified_memory=False,
+)
+
+
+def make_caps(**changes: Any) -> Capabilities:
+    """The baseline of the variant table, changed in places."""
+    return replace(BASELINE, **changes)
+
+
+def make_info(problem: str = "", **changes: Any) -> DeviceInfo:
+    """A device as discovery lists it."""
+    caps = make_caps(**changes)
+    return DeviceInfo(caps.device_id, caps, problem, handle=object())
+
+
+class FakeProgram(Program):
+    """Built at no cost; cannot run."""
+
+    def __init__(self, wg_size: int) -> None:
+        self.wg_size = wg_size
+        self.source = ""
+
+    def bind(self, name: str, groups: Any, *args: Any) -> Launch:
+        raise NotImplementedError
+
+
+class FakeDevice(Device):
+    """A device in host memory, whose kernels run at ``kernel_limit`` work-items at most."""
+
+    def __init__(self, kernel_limit: int = 1 << 30, **caps: Any) -> None:
+        super().__init__(make_caps(**caps))
+        self.kernel_limit = kernel_limit
+        self.built: list[int] = []
+        self.allocations: list[int] = []
+
+    def _allocate(self, nbytes: int, array: Any) -> Any:
+        self.allocations.append(nbytes)
+        return np.full(nbytes, 0xAA, np.uint8)
+
+    def clear(self, array: Any) -> None:
+        array.handle[:] = 0
+
+    def copy(self, source: Any, target: Any, start: int) -> None:
+        first = start * target.dtype.itemsize
+        target.handle[first : first + source.nbytes] = source.handle[: source.nbytes]
+
+    def read(self, array: Any) -> Any:
+        return array.handle[: array.nbytes].view(array.dtype).reshape(array.shape).copy()
+
+    def write(self, array: Any, host: Any, start_bytes: int) -> None:
+        array.handle[start_bytes : start_bytes + host.nbytes] = host.reshape(-1).view(np.uint8)
+
+    def _build(self, template: str, wg_size: int, params: Any) -> Program:
+        self.built.append(wg_size)
+        return FakeProgram(min(wg_size, self.kernel_limit))
+
+    def finish(self) -> None:
+        pass
+
+
+def opencl_device(platform: Any = None, **changes: Any) -> Any:
+    """What ``opencl.capabilities`` and ``opencl.why_unusable`` ask a ``pyopencl.Device``."""
+    facts = {
+        "available": True,
+        "compiler_available": True,
+        "driver_version": "1.2.3",
+        "endian_little": True,
+        "extensions": "cl_khr_int64_base_atomics cl_khr_icd",
+        "global_mem_size": 1024 * MIB,
+        "host_unified_memory": False,
+        "local_mem_size": 32 * 1024,
+        "max_compute_units": 8,
+        "max_mem_alloc_size": 256 * MIB,
+        "max_work_group_size": 256,
+        "name": " Fake card ",
+        "platform": platform or SimpleNamespace(name="Fake platform", version="OpenCL 3.0 Fake"),
+        "profile": "FULL_PROFILE",
+        "type": cl.device_type.GPU,
+        "vendor": "Fake",
+        "version": "OpenCL 3.0 Fake",
+    }
+    return SimpleNamespace(**{**facts, **changes})
+
+
+class ThrowingDevice:
+    """A device whose every query fails."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise cl.LogicError(f"cannot be asked for {name}")
+
+
+class Platform:
+    """A platform of the given devices, or one that raises when it is asked for them."""
+
+    def __init__(self, name: str, devices: Any) -> None:
+        self.name = name
+        self.version = "OpenCL 3.0"
+        self.devices = devices
+
+    def get_devices(self) -> Any:
+        if isinstance(self.devices, Exception):
+            raise self.devices
+        return self.devices
+
+
+def forget_module(monkeypatch: Any, name: str) -> None:
+    """Let a module be imported anew during a test and put the old one back afterwards."""
+    parent, _, leaf = name.rpartition(".")
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    if parent in sys.modules:
+        monkeypatch.delattr(sys.modules[parent], leaf, raising=False)

@@ -1,0 +1,82 @@
+"""Plausible parameters for every template, by the parameters' names.
+
+A new template needs nothing here unless it declares a parameter of a new name or its parameters
+do not go together freely.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from pyopencl_gbdt.device.render import declared, source_folder
+from pyopencl_gbdt.objectives import OBJECTIVES
+
+#: Templates that others import: they have no kernels of their own.
+LIBRARIES = frozenset({"group", "counting", "tree"})
+
+VALUES: dict[str, list[Any]] = {
+    "wg_size": [1, 64, 256],
+    "items": [1, 4],
+    "chunk": [2048],
+    "row_chunk": [2048],
+    "hist_chunk": [8192],
+    "leaf_chunk": [2048],
+    "capacity": [1024],
+    "radix_bits": [4, 8],
+    "code": ["u8", "u16"],
+    "type": ["u32", "u64"],
+    "key": ["u32", "i32", "f32"],
+    "offset": ["u32", "i64"],
+    "op": ["sum"],
+    "loss": [objective.kernel for objective in OBJECTIVES.values()],
+    "weighted": [False, True],
+    "has_values": [False, True],
+    "cpu": [False, True],
+    "partials": [False, True],
+    "ranged": [False, True],
+}
+
+_TYPE_AND_OP = [
+    {"type": kind, "op": op}
+    for kind, op in (
+        *itertools.product(("u32", "u64", "i32", "i64", "f32"), ("sum",)),
+        *itertools.product(("i32", "u32", "i64", "f32"), ("max", "min")),
+    )
+    if (kind, op) not in {("i32", "sum"), ("i64", "sum")}  # sums of integers are unsigned
+]
+
+
+def templates() -> list[str]:
+    """Names of all templates with kernels."""
+    files = source_folder("templates").glob("*.cl.mako")
+    return sorted({file.name.removesuffix(".cl.mako") for file in files} - LIBRARIES)
+
+
+def combinations(template: str) -> list[dict[str, Any]]:
+    """All plausible sets of parameters of a template."""
+    names = sorted(declared(template))
+    fixed: list[dict[str, Any]] = _TYPE_AND_OP if {"type", "op"} <= set(names) else [{}]
+    free = [name for name in names if name not in fixed[0]]
+    every = [
+        {**some, **dict(zip(free, values, strict=True))}
+        for some in fixed
+        for values in itertools.product(*(VALUES[name] for name in free))
+    ]
+    return [params for params in every if _together(params)]
+
+
+def few(template: str) -> list[dict[str, Any]]:
+    """A few sets of parameters in which every value of every parameter comes up."""
+    chosen: list[dict[str, Any]] = []
+    seen: set[tuple[str, Any]] = set()
+    for params in combinations(template):
+        if not seen.issuperset(params.items()):
+            seen.update(params.items())
+            chosen.append(params)
+    return chosen
+
+
+def _together(params: dict[str, Any]) -> bool:
+    """Whether the values go together: a private histogram belongs to one work-item."""
+    return not params.get("cpu") or params["wg_size"] == 1

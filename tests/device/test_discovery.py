@@ -1,0 +1,375 @@
+"""What is found, what each device string selects, and what the errors say."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pyopencl as cl
+import pytest
+
+from pyopencl_gbdt.device import Device, devices, discovery, find, open_device
+from pyopencl_gbdt.errors import DeviceError
+from tests.conftest import TEST_DEVICE
+from tests.device.fakes import (
+    FakeDevice,
+    Platform,
+    ThrowingDevice,
+    forget_module,
+    make_info,
+    opencl_device,
+)
+
+SIMULATOR = make_info(
+    device_id="opencl:0:0", name="Oclgrind Simulator", platform="Oclgrind", kind="cpu",
+    is_simulator=True, unified_memory=True, compute_units=1000,
+)  # fmt: skip
+POCL = make_info(
+    device_id="opencl:1:0", name="pthread", platform="Portable Computing Language", kind="cpu",
+    unified_memory=True,
+)  # fmt: skip
+INTEL_CPU = make_info(
+    device_id="opencl:2:0", name="CPU", platform="Intel(R) OpenCL", kind="cpu", unified_memory=True
+)
+INTEGRATED = make_info(
+    device_id="opencl:3:0", name="Graphics", platform="Intel(R) OpenCL Graphics",
+    unified_memory=True, compute_units=512,
+)  # fmt: skip
+NVIDIA_0 = make_info(device_id="opencl:4:0", name="NVIDIA A", platform="NVIDIA CUDA")
+NVIDIA_1 = make_info(
+    device_id="opencl:4:1", name="NVIDIA B", platform="NVIDIA CUDA", compute_units=100
+)
+CUDA_0 = make_info(device_id="cuda:0", api="cuda", name="NVIDIA A", platform="CUDA")
+CUDA_1 = make_info(
+    device_id="cuda:1", api="cuda", name="NVIDIA B", platform="CUDA", compute_units=100
+)
+BROKEN = make_info(
+    "its driver has no compiler", device_id="opencl:5:0", name="Broken", platform="Old"
+)
+DUMB = discovery.DeviceInfo("opencl:6:0", None, "cannot be asked")
+EVERYTHING = [
+    SIMULATOR, POCL, INTEL_CPU, INTEGRATED, NVIDIA_0, NVIDIA_1, BROKEN, DUMB, CUDA_0, CUDA_1,
+]  # fmt: skip
+CPUS = [SIMULATOR, POCL, INTEL_CPU]
+
+
+@pytest.fixture
+def present(monkeypatch):
+    """Call it with the devices that shall be there."""
+    monkeypatch.delenv(discovery.ENVIRONMENT, raising=False)
+
+    def be(found, notes=()):
+        opencl = [i for i in found if not i.device_id.startswith("cuda")]
+        cuda = [i for i in found if i.device_id.startswith("cuda")]
+        monkeypatch.setattr(discovery, "_opencl", lambda: (opencl, list(notes)))
+        monkeypatch.setattr(discovery, "_cuda", lambda: (cuda, []))
+
+    return be
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("auto", NVIDIA_1),  # a discrete GPU, by OpenCL, the larger one
+        ("", NVIDIA_1),
+        ("  AUTO ", NVIDIA_1),
+        ("gpu", NVIDIA_1),
+        ("cpu", INTEL_CPU),
+        ("opencl", NVIDIA_1),
+        ("cuda", CUDA_1),
+        ("cuda:0", CUDA_0),
+        ("cuda:1", CUDA_1),
+        ("CUDA:1", CUDA_1),
+        ("opencl:4:0", NVIDIA_0),
+        ("opencl:1:0", POCL),
+        ("opencl:0:0", SIMULATOR),  # asked for by its own name, a simulator is given
+        ("oclgrind", SIMULATOR),
+        ("portable computing", POCL),
+        ("Nvidia A", NVIDIA_0),
+    ],
+)
+def test_each_device_string_selects(present, spec, expected):
+    present(EVERYTHING)
+    assert find(spec) is expected
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        ([NVIDIA_0, NVIDIA_1], NVIDIA_1),
+        ([NVIDIA_1, NVIDIA_0], NVIDIA_1),
+        ([CUDA_1, NVIDIA_0], NVIDIA_0),  # OpenCL is the main road
+        ([CUDA_0, POCL], CUDA_0),
+        ([INTEGRATED, NVIDIA_0], NVIDIA_0),
+        ([INTEGRATED, INTEL_CPU], INTEGRATED),
+        ([POCL, INTEL_CPU], INTEL_CPU),
+        ([SIMULATOR, POCL], POCL),
+        ([BROKEN, DUMB, POCL], POCL),
+    ],
+)
+def test_auto_takes_the_best(present, there, expected):
+    present(there)
+    assert find("auto") is expected
+
+
+def test_equal_cards_give_the_first(present):
+    twin = make_info(device_id="opencl:4:1", name="NVIDIA A", platform="NVIDIA CUDA")
+    present([NVIDIA_0, twin])
+    assert find("auto") is NVIDIA_0
+
+
+@pytest.mark.parametrize("spec", ["auto", "cpu", "gpu", "opencl"])
+def test_a_simulator_is_never_chosen_unasked(present, spec):
+    present([SIMULATOR])
+    with pytest.raises(DeviceError, match="Oclgrind"):
+        find(spec)
+
+
+def test_the_environment_replaces_auto_alone(present, monkeypatch):
+    present(EVERYTHING)
+    monkeypatch.setenv(discovery.ENVIRONMENT, " CUDA:0 ")
+    assert find("auto") is CUDA_0
+    assert find() is CUDA_0
+    assert find("cpu") is INTEL_CPU
+
+
+def test_an_empty_environment_variable_is_none(present, monkeypatch):
+    present(EVERYTHING)
+    monkeypatch.setenv(discovery.ENVIRONMENT, "  ")
+    assert find("auto") is NVIDIA_1
+
+
+def test_an_error_from_the_environment_names_the_variable(present, monkeypatch):
+    present(CPUS)
+    monkeypatch.setenv(discovery.ENVIRONMENT, "gpu")
+    with pytest.raises(DeviceError, match=r"device='gpu' \(PYOPENCL_GBDT_DEVICE\)"):
+        find("auto")
+
+
+def test_a_missing_gpu_is_an_error_with_a_remedy(present):
+    present(CPUS)
+    with pytest.raises(DeviceError) as caught:
+        find("gpu")
+    text = str(caught.value)
+    assert "device='gpu'" in text
+    for info in CPUS:
+        assert info.device_id in text
+        assert info.caps.name in text
+    assert "install the GPU's OpenCL driver" in text
+    assert "device='cpu'" in text
+
+
+@pytest.mark.parametrize(
+    ("spec", "there", "remedy"),
+    [
+        ("cuda", CPUS, "[cuda12]"),
+        ("cuda:3", [CUDA_0], "[cuda12]"),
+        ("opencl:9:9", CPUS, "use one of the devices above"),
+        ("no such name", CPUS, "use one of the devices above"),
+        ("auto", [], "pyopencl_gbdt[cpu]"),
+        ("auto", [SIMULATOR, BROKEN], "pyopencl_gbdt[cpu]"),
+    ],
+)
+def test_every_error_ends_with_the_next_move(present, spec, there, remedy):
+    present(there)
+    with pytest.raises(DeviceError) as caught:
+        find(spec)
+    assert remedy in str(caught.value).splitlines()[-1]
+
+
+def test_an_unusable_device_is_listed_with_its_reason(present):
+    present([BROKEN, DUMB])
+    with pytest.raises(DeviceError) as caught:
+        find("opencl:5:0")
+    assert "its driver has no compiler" in str(caught.value)
+    assert "cannot be asked" in str(caught.value)
+    with pytest.raises(DeviceError, match="cannot be asked"):
+        find("opencl:6:0")
+
+
+@pytest.mark.parametrize("spec", [None, 0, b"cpu", ["cpu"]])
+def test_a_device_that_is_no_string(spec):
+    with pytest.raises(DeviceError, match="expected a string"):
+        find(spec)
+
+
+def test_no_device_at_all(present):
+    present([], notes=["OpenCL: PLATFORM_NOT_FOUND_KHR"])
+    assert devices() == []
+    with pytest.raises(DeviceError, match="no device") as caught:
+        find("auto")
+    assert "PLATFORM_NOT_FOUND_KHR" in str(caught.value)
+
+
+def test_an_opened_device_is_returned_as_it_is():
+    device = FakeDevice()
+    assert open_device(device) is device
+
+
+# -- OpenCL's own listing ----------------------------------------------------------------------
+@pytest.fixture
+def platforms(monkeypatch):
+    """Call it with the platforms that OpenCL shall list, or with what listing shall raise."""
+    monkeypatch.delenv(discovery.ENVIRONMENT, raising=False)
+    monkeypatch.setattr(discovery, "_cuda", lambda: ([], []))
+    monkeypatch.setattr(discovery.intel, "make_visible", lambda: None)
+
+    def be(listed):
+        def get_platforms():
+            if isinstance(listed, Exception):
+                raise listed
+            return listed
+
+        monkeypatch.setattr(cl, "get_platforms", get_platforms)
+
+    return be
+
+
+def test_a_platform_that_throws_does_not_hide_the_others(platforms):
+    good = Platform("Good", [opencl_device()])
+    platforms([Platform("Bad", cl.LogicError("driver out of order")), good])
+    assert [i.device_id for i in devices()] == ["opencl:1:0"]
+    assert find("auto").device_id == "opencl:1:0"
+    with pytest.raises(DeviceError, match=r"OpenCL platform 0: .*driver out of order"):
+        find("opencl:0:0")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("odd"), OSError("odd"), ValueError("odd")])
+def test_any_exception_of_a_driver_is_survived(platforms, error):
+    platforms([Platform("Bad", error), Platform("Good", [opencl_device()])])
+    assert find("auto").device_id == "opencl:1:0"
+
+
+def test_a_device_whose_queries_throw_is_listed_as_unusable(platforms):
+    platforms([Platform("Mixed", [ThrowingDevice(), opencl_device()])])
+    first, second = devices()
+    assert not first.usable
+    assert first.caps is None
+    assert "cannot be asked for" in first.problem
+    assert first.variants() == {}
+    assert "not usable" in first.describe()
+    assert second.usable
+    assert find("auto").device_id == "opencl:0:1"
+
+
+def test_no_platform_at_all(platforms):
+    platforms(cl.LogicError("clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR"))
+    assert devices() == []
+    with pytest.raises(DeviceError, match="PLATFORM_NOT_FOUND_KHR") as caught:
+        find("auto")
+    assert "pyopencl_gbdt[cpu]" in str(caught.value)
+
+
+def test_a_platform_without_devices(platforms):
+    platforms([Platform("Empty", [])])
+    assert devices() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"available": False}, "not available"),
+        ({"compiler_available": False}, "no compiler"),
+        ({"endian_little": False}, "big-endian"),
+        ({"profile": "EMBEDDED_PROFILE"}, "embedded profile"),
+        ({"version": "OpenCL 1.1 Old"}, "OpenCL 1.2 is needed"),
+    ],
+)
+def test_why_a_device_is_unusable(platforms, changes, reason):
+    platforms([Platform("P", [opencl_device(**changes)])])
+    (info,) = devices()
+    assert not info.usable
+    assert reason in info.problem
+    assert reason in info.describe()
+
+
+@pytest.mark.parametrize("version", ["OpenCL 1.2 x", "OpenCL 2.0 x", "OpenCL 3.0 ", "OpenCL 10.0"])
+def test_versions_from_1_2_on_are_usable(platforms, version):
+    platforms([Platform("P", [opencl_device(version=version)])])
+    assert devices()[0].usable
+
+
+def test_capabilities_are_what_the_driver_says(platforms):
+    platforms([Platform("P", [opencl_device(extensions="cl_khr_fp64", host_unified_memory=1)])])
+    caps = devices()[0].caps
+    assert caps.name == "Fake card"
+    assert caps.kind == "gpu"
+    assert (caps.fp64, caps.int64_atomics, caps.unified_memory) == (True, False, True)
+    assert caps.driver == "1.2.3 (OpenCL 3.0 Fake)"
+
+
+def test_oclgrind_is_recognised_though_it_says_it_is_a_gpu(platforms):
+    platform = SimpleNamespace(name="Oclgrind", version="OpenCL 1.2")
+    everything = cl.device_type.CPU | cl.device_type.GPU | cl.device_type.ACCELERATOR
+    platforms([Platform("Oclgrind", [opencl_device(platform, type=everything)])])
+    (info,) = devices()
+    assert info.caps.is_simulator
+    assert info.caps.kind == "cpu"
+    assert "never chosen by 'auto'" in info.describe()
+
+
+# -- CUDA --------------------------------------------------------------------------------------
+@pytest.fixture
+def cupy(monkeypatch):
+    """A CuPy that imports; give it a runtime."""
+    fake = ModuleType("cupy")
+    fake.__spec__ = importlib.machinery.ModuleSpec("cupy", None)
+    fake.__version__ = "0.0"
+    fake.cuda = SimpleNamespace()
+    forget_module(monkeypatch, "pyopencl_gbdt.device.cuda")
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    yield fake
+    sys.modules.pop("pyopencl_gbdt.device.cuda", None)
+
+
+def test_cupy_without_a_driver_is_a_note(cupy, monkeypatch):
+    def raise_error():
+        raise RuntimeError("cudaErrorInsufficientDriver: no CUDA driver")
+
+    cupy.cuda.runtime = SimpleNamespace(
+        driverGetVersion=lambda: 0, getDeviceCount=raise_error, getDeviceProperties=None
+    )
+    monkeypatch.setattr(discovery, "_opencl", lambda: ([POCL], []))
+    monkeypatch.delenv(discovery.ENVIRONMENT, raising=False)
+    assert devices() == [POCL]
+    assert find("auto") is POCL
+    with pytest.raises(DeviceError, match="CUDA: cudaErrorInsufficientDriver"):
+        find("cuda")
+
+
+def test_cupy_with_two_cards(cupy, monkeypatch):
+    def properties(index):
+        return {
+            "name": b"Card", "multiProcessorCount": 10 + index, "maxThreadsPerBlock": 1024,
+            "sharedMemPerBlock": 49152, "totalGlobalMem": 1 << 33, "integrated": 0,
+        }  # fmt: skip
+
+    cupy.cuda.runtime = SimpleNamespace(
+        driverGetVersion=lambda: 13000, getDeviceCount=lambda: 2, getDeviceProperties=properties
+    )
+    monkeypatch.setattr(discovery, "_opencl", lambda: ([], []))
+    monkeypatch.delenv(discovery.ENVIRONMENT, raising=False)
+    assert [i.device_id for i in devices()] == ["cuda:0", "cuda:1"]
+    assert find("auto").device_id == "cuda:1"
+    assert "13000" in find("cuda:0").caps.driver
+
+
+def test_a_missing_cupy_is_a_note(monkeypatch):
+    monkeypatch.setattr(discovery.importlib.util, "find_spec", lambda name: None)
+    found, notes = discovery._cuda()
+    assert found == []
+    assert "CuPy is not installed" in notes[0]
+
+
+# -- this machine ------------------------------------------------------------------------------
+def test_the_device_of_the_tests_opens_and_describes_itself():
+    info = find(TEST_DEVICE)
+    assert info.usable
+    text = info.describe()
+    assert text.startswith(info.device_id)
+    assert "kernels: histogram: " in text
+    device = open_device(info.device_id)
+    assert isinstance(device, Device)
+    assert device.caps == info.caps
+    assert info.device_id in [i.device_id for i in devices()]

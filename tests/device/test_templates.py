@@ -1,0 +1,78 @@
+"""Every template renders in both dialects, builds, and keeps to the kernels' vocabulary."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pyopencl_gbdt.device import TABLE
+from pyopencl_gbdt.device.render import declared, render, source_folder, template_text
+from tests.device.plausible import LIBRARIES, VALUES, combinations, few, templates
+from tests.device.vocabulary import complaints, header, strip_comments
+
+
+def parts(template, params):
+    """The rendered body with the shared C that it uses, without the dialect's header."""
+    source = render(template, "opencl", **params)
+    return source.removeprefix(header("dialect_opencl"))
+
+
+def test_the_list_of_templates_is_not_empty():
+    assert {"histogram", "scan", "split", "predict"} <= set(templates())
+
+
+@pytest.mark.parametrize("template", templates())
+def test_every_parameter_has_plausible_values(template):
+    assert "wg_size" in declared(template)
+    assert declared(template) <= VALUES.keys()
+
+
+@pytest.mark.parametrize("dialect", ["opencl", "cuda"])
+@pytest.mark.parametrize("template", templates())
+def test_every_template_renders(template, dialect):
+    for params in combinations(template):
+        source = render(template, dialect, **params)
+        assert f"KERNEL({params['wg_size']})" in source
+        assert "${" not in source
+        assert not re.search(r"\b(None|True|False|nan)\b", strip_comments(source))
+
+
+@pytest.mark.parametrize("template", templates())
+def test_bodies_use_the_kernels_words_alone(template):
+    for params in few(template):
+        assert complaints(parts(template, params)) == []
+
+
+@pytest.mark.parametrize("template", templates())
+def test_every_template_builds(template, device):
+    for params in few(template):
+        if params["wg_size"] <= device.caps.max_work_group:
+            program = device.build(template, **params)
+            assert 1 <= program.wg_size <= params["wg_size"]
+
+
+@pytest.mark.parametrize("template", templates())
+def test_a_template_says_what_it_computes(template):
+    text = template_text(template)
+    assert text.startswith(f"## {template}: ")
+    assert "## params:" in text
+    described = text.split("## params:")[1].split("<%page")[0]
+    for name in declared(template):
+        assert re.search(rf"\b{name}\b", described), f"{name} is not described"
+
+
+def test_every_kernel_of_the_variant_table_has_a_template():
+    names = {"plan": "grow"}  # the table's word for the kernels that plan a level
+    kernels = {names.get(row.kernel, row.kernel) for row in TABLE}
+    assert kernels <= set(templates())
+
+
+def test_no_template_is_longer_than_a_sitting():
+    for file in source_folder("templates").glob("*.mako"):
+        assert len(file.read_text().splitlines()) <= 250, file.name
+
+
+def test_libraries_have_no_kernels_that_run_alone():
+    for name in LIBRARIES:
+        assert declared(name) == frozenset()

@@ -1,0 +1,445 @@
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyopencl_gbdt.device
+import pyopencl_gbdt.training
+from pyopencl_gbdt import __version__
+from pyopencl_gbdt.cli import COMMANDS, build_parser, main
+from pyopencl_gbdt.cli.output import WIDTH, Progress, group_variants, write_text
+from pyopencl_gbdt.cli.train import chosen_variants
+from pyopencl_gbdt.device import find
+from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.parameters import TABLE, Parameters
+from pyopencl_gbdt.training import Model
+from tests.conftest import TEST_DEVICE
+
+N_ROWS, N_FEATURES = 120, 4
+NAMES = ["age", "height", "weight", "shoe"]
+DEVICE = ["--device", TEST_DEVICE]
+SMALL = [*DEVICE, "--n-estimators", "3", "--max-depth", "3", "--min-child-weight", "0"]
+LOGISTIC = ["--objective", "binary:logistic"]
+
+
+def make_rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = rng.integers(-40, 40, (N_ROWS, N_FEATURES)).astype(np.float32) / 8
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, (np.nan_to_num(X[:, 1]) > X[:, 3]).astype(np.float32)
+
+
+def cells(row: np.ndarray) -> list[str]:
+    return ["" if np.isnan(value) else str(value) for value in row]
+
+
+def write_rows(path: Path, label: str = "first", header: bool = False) -> Path:
+    """Write the rows in the format of the file's name; ``label``: first, last or none."""
+    X, y = make_rows()
+    kind = path.name.split(".")[1]
+    if kind == "npz":
+        arrays = {"X": X} if label == "none" else {"X": X, "y": y}
+        with path.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        data = path.read_bytes()
+    else:
+        lines = []
+        for row, target in zip(X, y, strict=True):
+            if kind == "libsvm":
+                pairs = [f"{i}:{v}" for i, v in enumerate(row) if not np.isnan(v)]
+                lines.append(" ".join([f"{target:g}", *pairs] if label != "none" else pairs))
+                continue
+            numbers = {"first": [f"{target:g}", *cells(row)], "last": [*cells(row), f"{target:g}"]}
+            lines.append(("\t" if kind == "tsv" else ",").join(numbers.get(label, cells(row))))
+        if header:
+            named = {"first": ["y", *NAMES], "last": [*NAMES, "y"]}.get(label, NAMES)
+            lines.insert(0, ("\t" if kind == "tsv" else ",").join(named))
+        data = ("\n".join(lines) + "\n").encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = tmp_path / "fixture.json"
+    data = write_rows(tmp_path / "fixture.csv")
+    assert main(["train", str(data), "--model", str(path), *SMALL, *LOGISTIC]) == 0
+    return str(path)
+
+
+def read_numbers(text: str) -> np.ndarray:
+    return np.array([np.float32(line) for line in text.splitlines()], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "header", "options"),
+    [
+        ("a.csv", "first", False, []),
+        ("a.csv", "last", False, ["--label-column", "-1"]),
+        ("a.csv", "last", True, ["--label-column", "y"]),
+        ("a.tsv", "first", True, ["--header", "yes"]),
+        ("a.tsv.gz", "first", False, ["--header", "no", "--format", "delimited"]),
+        ("a.libsvm", "first", False, []),
+        ("a.libsvm.gz", "first", False, []),
+        ("a.npz", "first", False, []),
+        ("a.npz.gz", "first", False, []),
+    ],
+)
+def test_train_then_predict(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    label: str,
+    header: bool,
+    options: list[str],
+) -> None:
+    data, saved = str(write_rows(tmp_path / name, label, header)), str(tmp_path / "m.json")
+    assert main(["train", data, "--model", saved, *options, *SMALL, *LOGISTIC]) == 0
+    said = capsys.readouterr().out
+    assert all(word in said for word in ("Data", "120 rows, 4 features", "Device", "Saved"))
+    assert "histogram" in said
+    assert "ms a round" in said
+    model = Model.load_model(saved)
+    assert len(model.ensemble.trees) == 3
+    assert model.ensemble.feature_names == (NAMES if header else None)
+    X, y = make_rows()
+    expected = model.predict(X, device=TEST_DEVICE)
+    assert np.mean((expected > 0.5) == y) > 0.8
+
+    assert main(["predict", data, "--model", saved, *options, *DEVICE]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert np.array_equal(read_numbers(captured.out), expected)
+
+    out = tmp_path / "p.txt"
+    arguments = ["predict", data, "--model", saved, *options, *DEVICE, "--out", str(out)]
+    assert main([*arguments, "--output-margin"]) == 0
+    margins = model.predict(X, device=TEST_DEVICE, output_margin=True)
+    assert np.array_equal(read_numbers(out.read_text()), margins)
+    assert "120 predictions written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["u.csv", "u.tsv", "u.libsvm", "u.npz"])
+@pytest.mark.parametrize("options", [[], ["--no-label"]])
+def test_predict_without_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, name: str, options: list[str]
+) -> None:
+    capsys.readouterr()
+    data = str(write_rows(tmp_path / name, "none"))
+    assert main(["predict", data, "--model", model, *DEVICE, *options]) == 0
+    captured = capsys.readouterr()
+    expected = Model.load_model(model).predict(make_rows()[0], device=TEST_DEVICE)
+    assert np.array_equal(read_numbers(captured.out), expected)
+    assert ("no labels" in captured.err) == (not options)
+
+
+def test_narrower_libsvm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, saved = str(write_rows(tmp_path / "a.libsvm")), str(tmp_path / "m.json")
+    narrow = tmp_path / "narrow.libsvm"
+    narrow.write_text("1 0:0.5\n0 1:-2 2:1\n")
+    assert main(["train", data, "--model", saved, "--eval", str(narrow), *SMALL]) == 0
+    assert "narrow-rmse:" in capsys.readouterr().out
+    assert main(["predict", str(narrow), "--model", saved, *DEVICE]) == 0
+    assert len(read_numbers(capsys.readouterr().out)) == 2
+    wide = ["--n-features", "9"]
+    assert main(["train", str(narrow), "--model", saved, *wide, *SMALL]) == 0
+    assert Model.load_model(saved).ensemble.n_features == 9
+
+
+def test_one_based_libsvm_and_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, saved = tmp_path / "a.svm", str(tmp_path / "m.json")
+    data.write_text("1 qid:1 1:0.5\n0 qid:1 1:-2 2:1\n")
+    assert main(["train", str(data), "--model", saved, "--one-based", *SMALL]) == 0
+    assert Model.load_model(saved).ensemble.n_features == 2
+    warning = capsys.readouterr().err
+    assert warning.startswith("warning: ")
+    assert "qid" in warning
+    assert ".py" not in warning
+
+
+def test_metrics_and_their_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, saved = str(write_rows(tmp_path / "a.csv")), str(tmp_path / "m.json")
+    other = write_rows(tmp_path / "a.tsv")
+    arguments = ["train", data, "--model", saved, *DEVICE, *LOGISTIC, "--num-boost-round", "5"]
+    arguments += ["--eval", data, "--eval", str(other), "--eval-metric", "auc"]
+    assert main([*arguments, "--eval-metric", "logloss", "--verbose-every", "2"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "round  " in line]
+    assert [int(line.split()[1]) for line in lines] == [1, 2, 4, 5]
+    names = [metric.split(":")[0] for metric in lines[0].split()[2:]]
+    assert names == ["a-auc", "a-logloss", "a#2-auc", "a#2-logloss"]
+    assert main([*arguments, "--verbose-every", "0"]) == 0
+    assert "round  " not in capsys.readouterr().out
+    assert main([*arguments, "--verbosity", "0"]) == 0
+    assert capsys.readouterr().out == ""
+    assert len(Model.load_model(saved).ensemble.trees) == 5
+
+
+@pytest.mark.parametrize("suffix", ["txt", "txt.gz"])
+def test_weight_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
+    data, saved = str(write_rows(tmp_path / "a.csv")), tmp_path / "m.json"
+    weights = np.arange(N_ROWS) % 3
+    file = tmp_path / f"w.{suffix}"
+    text = "".join(f"{weight}\n" for weight in weights).encode()
+    file.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+    arguments = ["train", data, "--model", str(saved), *SMALL, "--weight", str(file)]
+    assert main(arguments) == 0
+    X, y = make_rows()
+    rows = pyopencl_gbdt.Dataset(X, y, weights)
+    params = {"n_estimators": 3, "max_depth": 3, "min_child_weight": 0, "device": TEST_DEVICE}
+    pyopencl_gbdt.train(params, rows).save_model(tmp_path / "expected.json")
+    assert saved.read_bytes() == (tmp_path / "expected.json").read_bytes()
+
+    file.write_bytes(gzip.compress(text[:-2]) if suffix.endswith("gz") else text[:-2])
+    assert main(arguments) == 2
+    assert "119 lines of 1 numbers: expected 120 lines" in capsys.readouterr().err
+
+
+def test_flags_and_params_are_the_same(tmp_path: Path) -> None:
+    data = str(write_rows(tmp_path / "a.csv"))
+    one, two = tmp_path / "1.json", tmp_path / "2.json"
+    flags = ["--eta", "0.5", "--lambda", "2", "--n-estimators", "4", "--base-score", "0.25"]
+    params = ["learning_rate=.5", "reg_lambda=2.0", "num_boost_round=4", "base_score=0.25"]
+    assert main(["train", data, "--model", str(one), *DEVICE, *flags]) == 0
+    pairs = [word for param in params for word in ("--param", param)]
+    assert main(["train", data, "--model", str(two), *DEVICE, *pairs]) == 0
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_every_parameter_has_a_flag() -> None:
+    for row in TABLE:
+        for name in (row.name, *row.aliases):
+            flag = f"--{name.replace('_', '-')}=7"
+            build_parser().parse_args(["train", "data", "--model", "m", flag])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--param", "learning_rat=2"], "did you mean 'learning_rate'?"),
+        (["--param", "subsample=0.5"], "not supported yet"),
+        (["--param", "max_depth"], "expected NAME=VALUE"),
+        (["--param", "device=cpu"], "--device cpu"),
+        (["--param", "gamma=1", "--gamma", "2"], "given twice"),
+        (["--param", "eta=1", "--learning-rate", "1"], "two spellings"),
+        (["--max-depth", "many"], "max_depth='many': expected 1..32"),
+        (["--max-bin", "70000"], "max_bin=70000: expected 2..65535; lower max_bin"),
+        (["--objective", "binary:logistics"], "did you mean 'binary:logistic'?"),
+        (["--histogram", "fast"], "expected 'auto' or one of"),
+        (["--eval-metric", "f1"], "eval_metric='f1': expected one of"),
+        (["--device", "no such device"], "no usable device fits"),
+        (["--verbose-every", "-1"], "expected 0 or more"),
+        (["--n-features", "0"], "expected 1 or more"),
+        (["--n-features", "7"], "expected 7"),
+        (["--label-column", "name"], "label_column='name'"),
+        (["--label-column", "1", *LOGISTIC], "expected 0 or 1 for objective='binary:logistic'"),
+        (["--eval", "absent.csv"], "absent.csv: no such file"),
+        (["--weight", "absent.txt"], "absent.txt: no such file"),
+        (["--model", "."], "expected a file"),
+        (["--model", "absent/m.json"], "create it first"),
+        (["--model", "/dev/null"], "expected a regular file"),
+    ],
+)
+def test_errors_of_train(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("0,0.5,3,4,5\n1,2,3,4,5\n" * 9)
+    assert main(["train", "a.csv", "--model", "m.json", *DEVICE, *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: ")
+    assert words in captured.err
+    assert "Traceback" not in captured.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
+
+
+def test_errors_of_predict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = str(write_rows(tmp_path / "a.csv"))
+    broken, wide, out = tmp_path / "broken.json", tmp_path / "wide.csv", tmp_path / "out.txt"
+    broken.write_text(Path(model).read_text()[:500])
+    wide.write_text("1,2,3,4,5,6,7\n" * 5)
+    for arguments, words in (
+        ([data, "--model", str(tmp_path / "absent.json")], "absent.json: No such file"),
+        ([data, "--model", str(broken)], "broken.json"),
+        ([str(tmp_path / "absent.csv"), "--model", model], "absent.csv: no such file"),
+        ([str(wide), "--model", model], "has 6 feature columns: expected 4"),
+        ([str(wide), "--model", model], "has 7 feature columns: expected 4"),
+        ([str(wide), "--model", model, "--no-label"], "has 7 feature columns: expected 4"),
+        ([data, "--model", model, "--label-column", "9"], "label_column=9"),
+        ([data, "--model", model, "--out", str(tmp_path)], "expected a file"),
+        ([data, "--model", model, "--device", "zz"], "no usable device fits"),
+    ):
+        out.write_text("as before")
+        assert main(["predict", *DEVICE, "--out", str(out), *arguments]) == 2
+        captured = capsys.readouterr()
+        assert words in captured.err
+        assert captured.err.startswith("error: ")
+        assert out.read_text() == "as before"
+
+    def fail(*_: object, **__: object) -> None:
+        raise DeviceError("the device is gone")
+
+    monkeypatch.setattr(Model, "predict", fail)
+    before = set(tmp_path.iterdir())
+    assert main(["predict", data, "--model", model, "--out", str(tmp_path / "new")]) == 2
+    assert capsys.readouterr().err == "error: the device is gone\n"
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_columns_in_another_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, saved = write_rows(tmp_path / "a.csv", header=True), str(tmp_path / "m.json")
+    assert main(["train", str(data), "--model", saved, *SMALL]) == 0
+    swapped = tmp_path / "swapped.csv"
+    swapped.write_text(data.read_text().replace("age,height", "height,age", 1))
+    capsys.readouterr()
+    assert main(["predict", str(swapped), "--model", saved, *DEVICE]) == 2
+    assert "feature 0 is 'height': expected 'age'" in capsys.readouterr().err
+    assert main(["train", str(data), "--model", saved, "--eval", str(swapped), *SMALL]) == 2
+    assert "feature 0 is 'height': expected 'age'" in capsys.readouterr().err
+
+
+def test_write_text_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(str(target), "half \ud800")
+    assert target.read_text() == "old"
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    write_text(str(link), "new")
+    assert target.read_text() == "new"
+    assert link.is_symlink()
+    write_text("/dev/null", "nothing")
+    assert not Path("/dev/null").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
+
+
+def test_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == 0
+    said = capsys.readouterr().out
+    chosen = find("auto").device_id
+    assert f"'auto' chooses {chosen}." in said
+    assert "--device" in said
+    assert all(len(line) <= WIDTH for line in said.splitlines())
+    assert main(["devices", "--json"]) == 0
+    listing = json.loads(capsys.readouterr().out)
+    assert listing["chosen"] == chosen
+    assert listing["error"] == ""
+    found = {entry["device"]: entry for entry in listing["devices"]}
+    info = find(TEST_DEVICE)
+    assert info.caps is not None
+    assert found[info.device_id]["usable"]
+    assert found[info.device_id]["variants"] == info.variants()
+    assert found[info.device_id]["capabilities"]["name"] == info.caps.name
+
+
+def test_devices_where_none_is_usable(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYOPENCL_GBDT_DEVICE", "no such device")
+    assert main(["devices"]) == 1
+    assert "error: device='no such device'" in capsys.readouterr().err
+    assert main(["devices", "--json"]) == 1
+    listing = json.loads(capsys.readouterr().out)
+    assert listing["chosen"] is None
+    assert "no usable device fits" in listing["error"]
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    assert "examples:" in said
+    assert said.count("pyopencl-gbdt ") > len(COMMANDS)
+    for arguments, code in ((["--version"], 0), (["train"], 2), (["nonsense"], 2)):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == code
+    assert f"pyopencl-gbdt {__version__}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (BrokenPipeError(), 141, ""),
+        (PermissionError(13, "Permission denied", "here"), 2, "error: here: Permission denied"),
+        (OSError("disk"), 2, "error: disk\n"),
+        (MemoryError(), 2, "error: this machine's main memory is exhausted"),
+    ],
+)
+def test_how_it_ends(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    words: str,
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(pyopencl_gbdt.device, "devices", fail)
+    assert main(["devices"]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(words)
+    assert (captured.err == "") == (words == "")
+
+
+def test_broken_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed:
+        def write(self, text: str) -> None:
+            raise BrokenPipeError
+
+        def fileno(self) -> int:
+            raise ValueError
+
+    monkeypatch.setattr(sys, "stdout", Closed())
+    assert main([]) == 141
+
+
+def test_letters_that_the_terminal_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with (tmp_path / "out").open("w", encoding="ascii") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        data = write_rows(tmp_path / "\u00e9.csv")
+        assert main(["train", str(data), "--model", str(tmp_path / "m.json"), *SMALL]) == 0
+    assert "\\xe9.csv" in (tmp_path / "out").read_text()
+
+
+def test_progress_counts_rounds() -> None:
+    shown: list[Any] = []
+    progress = Progress(lambda *line: shown.append(line), n_rounds=7, every=3, waits=True)
+    assert progress.summary() == "no round"
+    for number in range(7):
+        progress.report(f"[{number}]\ta:{number}\tb:0")
+        if number == 0:
+            progress.finish()
+            assert "ms a round" not in progress.summary()
+    assert shown == [(n, [f"a:{n - 1}", "b:0"]) for n in (1, 3, 6, 7)]
+    progress.first, progress.end = progress.start + 1.0, progress.start + 1.6
+    expected = "set-up and the first round 1.00 s, then 100.00 ms a round; 1.60 s in all"
+    assert progress.summary() == expected
+
+
+def test_variants_that_are_shown() -> None:
+    info = find(TEST_DEVICE)
+    assert info.caps is not None
+    gpu = replace(info, caps=replace(info.caps, kind="gpu", local_bytes=32768))
+    default = Parameters.from_dict({})
+    assert chosen_variants(gpu, default) == gpu.variants()
+    partials = Parameters.from_dict({"histogram": "local_atomic_partials"})
+    assert chosen_variants(gpu, partials)["histogram"] == "local_atomic_partials"
+    many = chosen_variants(gpu, replace(default, max_bin=60000))["histogram"]
+    assert "bin_range_passes if" in many
+    assert group_variants({"a": "x", "b": "y", "c": "x"}) == ["x: a, c", "y: b"]
