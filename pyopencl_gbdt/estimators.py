@@ -183,7 +183,7 @@ class _Base(BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; give one"
             )
-        shape = getattr(y, "shape", ())
+        shape: tuple[int, ...] = getattr(y, "shape", ())
         if len(shape) == 2 and shape[1] == 1:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected; use y.ravel()",
@@ -227,7 +227,7 @@ class _Base(BaseEstimator):  # type: ignore[misc]
 
     def _predict(self, X: Any) -> F32:
         model = self._fitted()
-        shape = getattr(X, "shape", ())
+        shape: tuple[int, ...] = getattr(X, "shape", ())
         columns = shape[1] if len(shape) == 2 else self.n_features_in_
         if columns != self.n_features_in_:
             raise DataError(

@@ -31,5 +31,7 @@ def normalise(weight: F32 | None) -> tuple[F32 | None, int]:
     above = counts[::-1].cumsum()[::-1] - counts
     bulk = int(np.flatnonzero(above <= exponents.size // 1024)[0]) - 200
     shift = 0 if 1 <= bulk <= 7 else (bulk - 7 if bulk > 7 else bulk - 1)
-    scaled = np.ldexp(weight, -shift).astype(np.float32)
-    return scaled, max(0, int(exponents.max()) - shift)
+    # in float64: no overflow; then within what the kernels can multiply, and no subnormals
+    scaled = np.ldexp(weight.astype(np.float64), -shift) + 0.0
+    scaled = np.where(scaled > 0, np.clip(scaled, 2.0**-100, 2.0**30), 0).astype(np.float32)
+    return scaled, max(0, int(np.frexp(scaled.max())[1]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Device, DeviceArray, Variant
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
 from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NODE, QUANTA, ROW, SCALE, SUM, VALUE, WALK
 from pyopencl_gbdt.parameters import Parameters
 
@@ -16,6 +16,8 @@ from pyopencl_gbdt.parameters import Parameters
 FOREST_BYTES = 16 * 1024 * 1024
 #: Work-groups in y that one launch uses at most; CUDA allows 65535.
 MOST_Y = 4096
+#: Local accumulators of a code: 32 bits for the gradient, 32 for the Hessian.
+_BYTES_PER_CODE = 8
 _ADVICE = "lower max_depth or max_bin, or use fewer rows or features"
 
 
@@ -92,9 +94,30 @@ class Workspace:
         return self.arrays[name]
 
     def variant(self, kernel: str) -> Variant:
-        """Return the row of the variant table that this fit uses for a kernel."""
-        name = self.params.histogram if kernel == "histogram" else "auto"
-        return choose(kernel, self.device.caps, name)
+        """Return the row of the variant table that this fit uses for a kernel.
+
+        A histogram whose local accumulators hold fewer codes than a feature has is built in
+        ``bin_range_passes``.
+        """
+        caps = self.device.caps
+        if kernel != "histogram":
+            return choose(kernel, caps)
+        row = choose(kernel, caps, self.params.histogram)
+        if row.name != "cpu" and self.layout.most_codes > self._local_codes(row):
+            row = choose(kernel, caps, "bin_range_passes")
+        return row
+
+    def _local_codes(self, row: Variant) -> int:
+        fits = (self.device.caps.local_bytes - LOCAL_HEADROOM) // _BYTES_PER_CODE
+        return min(fits, row.params["codes"])
+
+    @property
+    def histogram_capacity(self) -> int:
+        """Codes that a work-group of the histogram holds at a time."""
+        row = self.variant("histogram")
+        if row.name == "cpu":  # in global memory: a feature always fits
+            return max(row.params["codes"], self.layout.most_codes)
+        return self._local_codes(row)
 
     def wg_size(self, kernel: str) -> int:
         """Return the work-group size to build a kernel for."""
@@ -143,12 +166,12 @@ class Workspace:
         n_codes, n_features = self.layout.n_codes, self.layout.n_features
         last = self.level_capacity(self.max_depth)
         search, nodes = self.search_capacity, self.max_nodes
-        partials = self.variant("histogram").int64_atomics is False
+        partials = not self.variant("histogram").int64_atomics
         plan = MemoryPlan()
         plan.add("margins", n, VALUE)
         plan.add("labels", n, VALUE)
         plan.add("weights", n if self.weighted else 1, VALUE)
-        plan.add("gradients", (n, 2), VALUE)  # later the quanta's high words
+        plan.add("gradients", (n, 2), np.uint32)  # floats' bits, later the quanta's high words
         plan.add("exponents", (groups, 512), np.uint32)
         plan.add("scale", 1, SCALE)
         plan.add("quanta", (n, 2), QUANTA)

@@ -3,7 +3,7 @@
 ##
 ##   margin, label --gradients--> (g, h) floats, and how many rows have which exponent
 ##   exponent counts --choose_scale--> 2^scale.g, 2^scale.h
-##   (g, h) --quantize_gradients--> quanta; the floats' place then holds the quanta's high words
+##   (g, h) --quantize_gradients--> quanta; the floats' place, held as bits, then holds high words
 ##
 ##   quanta[row] = (g, h) low words, high[row] = (g, h) high words: q = high * 2^32 + low.
 ##   High words are 0 unless scale.wide is set.
@@ -15,7 +15,7 @@ ${group.sum("group_sum", "i64", wg_size)}
 
 KERNEL(${wg_size}) gradients(
         const u32 n_rows, GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT gh, GLOBAL u32* RESTRICT counts) {
+        GLOBAL const f32* RESTRICT weights, GLOBAL u32* RESTRICT gh, GLOBAL u32* RESTRICT counts) {
     LOCAL_ARRAY(u32, exponents, 512);
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) exponents[i] = 0;
     BARRIER();
@@ -26,10 +26,10 @@ KERNEL(${wg_size}) gradients(
         const f32 label = labels[row];
         f32 g, h;
         ${loss}
-        gh[2 * (u64)row] = g;
-        gh[2 * (u64)row + 1] = h;
+        gh[2 * (u64)row] = as_u32(g);
+        gh[2 * (u64)row + 1] = as_u32(h);
 % if weighted:
-        if (weights[row] == 0.0f) continue;
+        if (as_u32(weights[row]) == 0) continue;
 % endif
         const u32 exponent_g = (as_u32(g) >> 23) & 0xFF;
         const u32 exponent_h = (as_u32(h) >> 23) & 0xFF;
@@ -97,7 +97,7 @@ KERNEL(${wg_size}) choose_scale(
 
 KERNEL(${wg_size}) quantize_gradients(
         const u32 n_rows, GLOBAL const f32* RESTRICT weights, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL f32* gh_then_high, GLOBAL i32* RESTRICT quanta, GLOBAL u32* RESTRICT rows,
+        GLOBAL u32* gh_then_high, GLOBAL i32* RESTRICT quanta, GLOBAL u32* RESTRICT rows,
         GLOBAL i64* RESTRICT sums) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     const i32 scale_g = scale->g, scale_h = scale->h;
@@ -105,20 +105,20 @@ KERNEL(${wg_size}) quantize_gradients(
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        i64 g = to_quanta(gh_then_high[2 * (u64)row], scale_g);
-        i64 h = to_quanta(gh_then_high[2 * (u64)row + 1], scale_h);
+        i64 g = to_quanta(as_f32(gh_then_high[2 * (u64)row]), scale_g);
+        i64 h = to_quanta(as_f32(gh_then_high[2 * (u64)row + 1]), scale_h);
         if (h < 1) h = 1; /* a row that counts is seen by its Hessian */
 % if weighted:
         const f32 w = weights[row];
         g = weigh(g, w);
         h = weigh(h, w);
-        if (h < 1 && w > 0.0f) h = 1;
+        if (h < 1 && as_u32(w) != 0) h = 1;
 % endif
         const i32 low_g = (i32)g, low_h = (i32)h;
         quanta[2 * (u64)row] = low_g;
         quanta[2 * (u64)row + 1] = low_h;
-        gh_then_high[2 * (u64)row] = as_f32((u32)(i32)((g - low_g) >> 32));
-        gh_then_high[2 * (u64)row + 1] = as_f32((u32)(i32)((h - low_h) >> 32));
+        gh_then_high[2 * (u64)row] = (u32)((g - low_g) >> 32);
+        gh_then_high[2 * (u64)row + 1] = (u32)((h - low_h) >> 32);
         rows[row] = row;
         sum_g += g;
         sum_h += h;

@@ -18,6 +18,12 @@
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
 
+/* Targets near the end of float32 overflow a gain in real units: the model stays finite. */
+FN f32 finite(const f32 x) {
+    const f32 most = 3.40282347e38f;
+    return x > most ? most : (x < -most ? -most : x);
+}
+
 FN u32 tasks_of(const u32 n_rows, const u32 chunk) { return (n_rows + chunk - 1) / chunk; }
 
 KERNEL(${wg_size}) begin_tree(
@@ -69,7 +75,7 @@ KERNEL(${wg_size}) decide(
             if (c->score_hi >= 0.0f) {
                 const df own = score(node->sum_g, node->sum_h, rule);
                 const df loss = df_add(df_make(c->score_hi, c->score_lo), df_neg(own));
-                gain = scale_by(loss.hi, rule.gain_power);
+                gain = finite(scale_by(loss.hi, rule.gain_power));
                 split = gain > 1e-6f && gain >= gamma;
             }
         }
@@ -79,10 +85,10 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) {
             row_task_begin[index] = my_tasks;
-            const f32 weight = node_weight(node->sum_g, node->sum_h, rule);
+            const f32 weight = finite(node_weight(node->sum_g, node->sum_h, rule));
             node->weight = weight;
-            node->value = split ? 0.0f : weight * learning_rate;
-            node->hessian = scale_by(in_units(node->sum_h).hi, 24 - scale->h);
+            node->value = split ? 0.0f : finite(weight * learning_rate);
+            node->hessian = finite(scale_by(in_units(node->sum_h).hi, 24 - scale->h));
             node->gain = split ? gain : 0.0f;
             node->left = NO_NODE;
             node->feature = 0;

@@ -23,7 +23,7 @@ KERNEL(${wg_size}) column(
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
         f32 value = values[(u64)row * n_features + feature];
 % if weighted:
-        if (weights[start + row] == 0.0f) value = as_f32(0x7FC00000u);
+        if (as_u32(weights[start + row]) << 1 == 0) value = as_f32(0x7FC00000u);
         ids[start + row] = start + row;
 % endif
         keys[start + row] = value;
@@ -35,8 +35,11 @@ KERNEL(${wg_size}) gather(
         GLOBAL const f32* RESTRICT weights, GLOBAL i64* RESTRICT whole) {
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
-    for (u32 i = begin + LOCAL_ID; i < end; i += ${wg_size})
-        whole[i] = to_quanta(weights[ids[i]], weight_power);
+    for (u32 i = begin + LOCAL_ID; i < end; i += ${wg_size}) {
+        const f32 weight = weights[ids[i]];
+        const i64 quanta = to_quanta(weight, weight_power);
+        whole[i] = quanta < 1 && as_u32(weight) << 1 != 0 ? 1 : quanta; /* no row is lost */
+    }
 }
 
 /* The first place in [low, high) whose key exceeds that at `place`. */

@@ -67,7 +67,8 @@ KERNEL(${wg_size}) partition_move(
     const u64 begin = (u64)GROUP_ID * chunk;
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
     u32 segment = 0;
-    u64 start = 0, end = 0; /* of the segment; none yet, so the first value looks it up */
+    u64 end = 0;             /* of the segment; none yet, so the first value looks it up */
+    u64 set = 0, others = 0; /* what a rank is added to, and what it is taken from */
     for (u32 k = LOCAL_ID; k < count; k += ${wg_size}) {
         const u64 i = begin + k;
         if (i >= end) {
@@ -77,10 +78,12 @@ KERNEL(${wg_size}) partition_move(
                 if ((u64)offsets[middle] <= i) segment = middle;
                 else beyond = middle;
             }
-            start = offsets[segment];
             end = offsets[segment + 1];
+            set = offsets[segment] - (u64)ranks[offsets[segment]];
+            others = (u64)counts[segment] + ranks[offsets[segment]];
         }
-        const u32 rank = ranks[i] - ranks[start];
-        out[flags[i] != 0 ? start + rank : i + counts[segment] - rank] = values[i];
+        const u32 rank = ranks[i];
+        const u64 to = flags[i] != 0 ? set + rank : i + others - rank;
+        out[to] = values[i];
     }
 }

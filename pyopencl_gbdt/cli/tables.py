@@ -93,7 +93,7 @@ def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> Tab
     """Read rows to predict, with a label that is left aside or without one.
 
     Unless an option tells, a file that cannot be read with a label is read without. With the number
-    of features known, a table never fits both.
+    of features known, delimited text never fits both.
     """
     if args.no_label:
         return _read(path, args, n_features=n_features, with_label=False)

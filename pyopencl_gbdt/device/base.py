@@ -206,13 +206,13 @@ class Device(ABC):
         KernelBuildError
             With device, parameters, numbered source and the compiler's log.
         """
-        size = min(wg_size, self.caps.max_work_group)
+        size = _power_of_two(min(wg_size, self.caps.max_work_group))
         while True:
             program = self._build(template, size, params)
             if program.wg_size >= size:
                 program.wg_size = size
                 return program
-            size = 1 << (max(1, program.wg_size).bit_length() - 1)
+            size = _power_of_two(program.wg_size)
 
     @abstractmethod
     def finish(self) -> None:
@@ -225,6 +225,11 @@ class Device(ABC):
         work()
         self.finish()
         return time.perf_counter() - start
+
+
+def _power_of_two(limit: int) -> int:
+    """Return the largest power of two that a limit allows: kernels halve their groups."""
+    return 1 << (max(1, limit).bit_length() - 1)
 
 
 def numbered(source: str) -> str:

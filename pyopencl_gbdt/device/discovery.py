@@ -69,10 +69,12 @@ class DeviceInfo:
 
 def _opencl() -> tuple[list[DeviceInfo], list[str]]:
     intel.make_visible()
-    import pyopencl as cl
+    try:
+        import pyopencl as cl
 
-    from pyopencl_gbdt.device import opencl
-
+        from pyopencl_gbdt.device import opencl
+    except ImportError as error:  # a pyopencl built without a bundled loader, and none here
+        return [], [f"OpenCL: pyopencl does not load: {error} (install ocl-icd-libopencl1)"]
     found: list[DeviceInfo] = []
     notes: list[str] = []
     try:
@@ -130,8 +132,10 @@ def _rank(info: DeviceInfo) -> tuple[int, ...]:
     """Order devices from best to worst: real before simulated, GPU, OpenCL, discrete, large."""
     caps = info.caps
     assert caps is not None
-    platform = caps.platform.lower()
-    order = next((i for i, name in enumerate(_CPU_ORDER) if name in platform), len(_CPU_ORDER))
+    order = len(_CPU_ORDER)
+    if caps.kind == "cpu":
+        platform = caps.platform.lower()
+        order = next((i for i, name in enumerate(_CPU_ORDER) if name in platform), order)
     return (
         caps.is_simulator,
         {"gpu": 0, "accelerator": 1, "cpu": 2}[caps.kind],

@@ -173,7 +173,13 @@ class OpenCLDevice(Device):
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
         caps = self.caps
         key = cache.cache_key(
-            source, *_OPTIONS, caps.platform, caps.name, caps.driver, cl.VERSION_TEXT
+            source,
+            *_OPTIONS,
+            caps.platform,
+            caps.name,
+            caps.driver,
+            self.cl_device.version,  # PoCL names the processor it compiles for only here
+            cl.VERSION_TEXT,
         )
         binary = cache.load(key)
         with warnings.catch_warnings():

@@ -58,8 +58,9 @@ def _header(name: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _render(template: str, dialect: Dialect, params: tuple[tuple[str, Param], ...]) -> str:
-    body = _lookup().get_template(f"{template}.cl.mako").render(**dict(params))
+def _render(template: str, dialect: Dialect, params: tuple[tuple[str, str, Param], ...]) -> str:
+    values = {name: value for name, _, value in params}  # the type tells True from 1
+    body = _lookup().get_template(f"{template}.cl.mako").render(**values)
     uses = [name for line in _USES.findall(template_text(template)) for name in line.split()]
     parts = [_header(f"dialect_{dialect}.h"), *(_header(f"{name}.h") for name in uses), str(body)]
     return "\n".join(parts)
@@ -94,4 +95,5 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
             f"template {template!r}: missing parameters {sorted(missing)}, "
             f"undeclared parameters {sorted(unknown)}; it declares {sorted(wanted)}"
         )
-    return _render(template, dialect, tuple(sorted(params.items())))
+    typed = ((name, type(value).__name__, value) for name, value in sorted(params.items()))
+    return _render(template, dialect, tuple(typed))

@@ -25,6 +25,11 @@ _LARGEST = np.finfo(np.float32).max
 _LEAST_GAIN = np.float32(1e-6)
 
 
+def _finite(number: np.float32) -> np.float32:
+    """Return a number no further from 0 than float32 allows."""
+    return np.float32(min(max(number, -_LARGEST), _LARGEST))
+
+
 @dataclass
 class Node:
     """A node and its rows; a leaf until it is split."""
@@ -87,16 +92,15 @@ class Grower:
     def _finish(self, node: Node) -> None:
         """Give a node what it has as a leaf."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
-        node.weight = node_weight(g, h, self.rule)[0]
-        node.value = node.weight * np.float32(self.params.learning_rate)
-        node.hessian = scale_by(in_units(h)[0], 24 - self.scale.h)[0]
+        node.weight = _finite(node_weight(g, h, self.rule)[0])
+        node.value = _finite(node.weight * np.float32(self.params.learning_rate))
+        node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.h)[0])
 
     def gain(self, node: Node, best: Candidate) -> np.float32:
         """Return the loss reduction of a split, at most the largest float32."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
         loss = df_add(best.score, df_neg(score(g, h, self.rule)))
-        gain: np.float32 = np.minimum(scale_by(loss[0], self.rule.gain_power), _LARGEST)[0]
-        return gain
+        return _finite(scale_by(loss[0], self.rule.gain_power)[0])
 
     def _split(self, node: Node, number: int, left: int) -> list[Node]:
         """Split a node if that gains enough; return its children, the left one's id is ``left``."""

@@ -6,11 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, Variant, choose
 from pyopencl_gbdt.dtypes import c_type
 from pyopencl_gbdt.workspace import MOST_Y, Layout, Workspace
-
-_BYTES_PER_CODE = 8  # two 32-bit accumulators
 
 
 def code_ranges(layout: Layout, capacity: int, *, ranged: bool) -> npt.NDArray[np.uint32]:
@@ -44,26 +41,12 @@ def code_ranges(layout: Layout, capacity: int, *, ranged: bool) -> npt.NDArray[n
     return np.array(ranges, np.uint32)
 
 
-def effective_variant(ws: Workspace) -> tuple[Variant, int]:
-    """Return the variant and the codes that a group holds at a time.
-
-    Where a feature has more codes than local memory holds, the variant is ``bin_range_passes``.
-    """
-    variant = ws.variant("histogram")
-    if variant.name == "cpu":
-        return variant, max(variant.params["codes"], ws.layout.most_codes)
-    fits = (ws.device.caps.local_bytes - LOCAL_HEADROOM) // _BYTES_PER_CODE
-    if ws.layout.most_codes > fits:
-        variant = choose("histogram", ws.device.caps, "bin_range_passes")
-    return variant, min(fits, variant.params["codes"])
-
-
 class Histogram:
     """Builds the histograms of one level after another."""
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self.variant, self.capacity = effective_variant(ws)
+        self.variant, self.capacity = ws.variant("histogram"), ws.histogram_capacity
         self.cpu = self.variant.name == "cpu"
         self.partials = not self.variant.int64_atomics
         ranged = self.variant.name == "bin_range_passes"

@@ -212,10 +212,7 @@ class Quantizer:
     def encode(self, layout: Layout) -> QuantizedPage:
         """Return every value's code."""
         device = self.device
-        most = int((layout.feature_bins + 1).max())
-        if not (np.diff(layout.feature_offset) > layout.feature_bins).any():
-            most = int(layout.feature_bins.max())
-        dtype = code_dtype(most)
+        dtype = code_dtype(layout.most_codes)
         program = self._program(c_type(dtype))
         offset, bins, thresholds = map(
             device.upload, (layout.feature_offset, layout.feature_bins, layout.thresholds)

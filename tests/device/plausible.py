@@ -30,6 +30,7 @@ VALUES: dict[str, list[Any]] = {
     "offset": ["u32", "i64"],
     "op": ["sum"],
     "loss": [objective.kernel for objective in OBJECTIVES.values()],
+    "fields": ["", "walk_t:left,number"],
     "weighted": [False, True],
     "has_values": [False, True],
     "cpu": [False, True],

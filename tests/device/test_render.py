@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
-from pyopencl_gbdt.device import render as rendering
 from pyopencl_gbdt.device.render import declared, render, source_folder
 
+rendering = importlib.import_module("pyopencl_gbdt.device.render")  # the package has a function
 CACHES = ("_lookup", "template_text", "declared", "_header", "_render")
 
 

@@ -7,25 +7,22 @@ from functools import cache
 
 from pyopencl_gbdt.device.render import source_folder
 
-#: Words of C99 that mean the same in both dialects.
-_C = frozenset(
-    "break case const continue default do else enum for goto if int return sizeof static struct "
-    "switch typedef union void volatile while".split()
-)
+#: Keywords of C99 after which a parenthesis may follow.
+_C = frozenset({"for", "if", "return", "sizeof", "switch", "while"})
 #: Types whose width or existence differs between the dialects.
 _FOREIGN_TYPES = frozenset(
-    "bool char double float half intptr_t long ptrdiff_t short signed size_t uchar uint uintptr_t "
-    "ulong unsigned ushort".split()
+    {
+        *("bool", "char", "double", "float", "half", "long", "short", "signed", "unsigned"),
+        *("uchar", "uint", "ulong", "ushort", "intptr_t", "ptrdiff_t", "size_t", "uintptr_t"),
+    }
 )
-#: What only one of the dialects knows, or what does not round alike everywhere.
+#: Keywords and variables that one of the dialects knows alone; functions are seen by their calls.
 _FOREIGN = re.compile(
-    r"__\w+|get_\w+|atomic_\w+|atom_\w+|atomic[A-Z]\w*|barrier|mem_fence|(thread|block)(Idx|Dim)|"
-    r"gridDim|warpSize|kernel|global|local|constant|private|sub_group_\w+|work_group_\w+|"
-    r"native_\w+|half_\w+|fma|mad|exp|exp2|log|log2|sqrt|rsqrt|pow|convert_\w+|as_[a-z]+\d*"
+    r"__\w+|(thread|block)(Idx|Dim)|gridDim|warpSize|kernel|global|local|constant|private|CLK_\w+"
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_MACRO = re.compile(r"^[ \t]*#define[ \t]+(\w+)(\([^)]*\))?", re.MULTILINE)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?", re.MULTILINE)
 _TYPEDEF = re.compile(r"\btypedef\s+[^;{}]*?\b(\w+)\s*;")
 _FUNCTION = re.compile(r"\b(?:FN|KERNEL\s*\(\s*\d+\s*\))\s+(?:\w+\s+)?(\w+)\s*\(")
 _DOUBLE = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w.])")
@@ -47,7 +44,8 @@ def words(dialect_header: str) -> dict[str, int | None]:
     source = strip_comments(dialect_header)
     found: dict[str, int | None] = dict.fromkeys(_TYPEDEF.findall(source))
     for name, arguments in _MACRO.findall(source):
-        found[name] = arguments.count(",") + 1 if arguments.strip("() ") else (0 if arguments else None)
+        names = [argument for argument in arguments.strip("()").split(",") if argument.strip()]
+        found[name] = len(names) if arguments else None
     return found
 
 
@@ -75,8 +73,6 @@ def complaints(source: str) -> list[str]:
         elif _FOREIGN.fullmatch(word):
             found.append(f"word {word}")
     found += [
-        f"literal {number} without f"
-        for number in _DOUBLE.findall(source)
-        if not number.isdigit()
+        f"literal {number} without f" for number in _DOUBLE.findall(source) if not number.isdigit()
     ]
     return sorted(set(found))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.radix_sort import RadixSort, radix_sort
 from pyopencl_gbdt.reference import radix_sort as twin
@@ -76,6 +77,18 @@ def test_many_small_groups(device, variant, rng):
     n = 700 if device.caps.is_simulator else 30_011
     keys, values = any_bits(rng, n, np.float32), any_bits(rng, n, np.float32)
     got_keys, got_values = sorted_by(device, small, keys, values)
+    keys, values = twin.radix_sort(keys, values)
+    assert_same_bits(got_keys, keys)
+    assert_same_bits(got_values, values)
+
+
+def test_smaller_work_groups(device, rng):
+    """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
+    n = 300 if device.caps.is_simulator else 9_000
+    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
+    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    keys, values = floats(rng, n), np.arange(n, dtype=np.uint32)
+    got_keys, got_values = sorted_by(device, narrow, keys, values)
     keys, values = twin.radix_sort(keys, values)
     assert_same_bits(got_keys, keys)
     assert_same_bits(got_values, values)

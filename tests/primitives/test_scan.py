@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import TILE
 from pyopencl_gbdt.primitives.scan import Scan, scan
@@ -56,6 +59,16 @@ def test_law_inclusive_is_exclusive_and_the_element(device, variant, rng):
     after = scan(device.upload(values), inclusive=True, variant=variant).get()
     assert_same_bits(after, before + values)
     assert_same_bits(after[:-1], before[1:])
+
+
+def test_smaller_work_groups(device, rng):
+    """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
+    n = 300 if device.caps.is_simulator else 9_000
+    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
+    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    values = floats(rng, n)
+    got = scan(device.upload(values), variant=narrow).get()
+    assert_same_bits(got, twin.scan(values))
 
 
 def test_three_levels_and_in_place(device, variant):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import TILE
 from pyopencl_gbdt.primitives.segmented_reduce import SegmentedReduce, segmented_reduce
@@ -70,6 +73,16 @@ def test_law_parent_is_the_sum_of_its_parts(device, variant, rng):
     parts = segmented_reduce(values, cuts(rng, n, 33), variant=variant).get()
     whole = segmented_reduce(values, [0, n], variant=variant).get()
     assert whole[0] == parts.sum()
+
+
+def test_smaller_work_groups(device, rng):
+    """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
+    n = 300 if device.caps.is_simulator else 9_000
+    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
+    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    values, offsets = floats(rng, n), cuts(rng, n, 5)
+    got = segmented_reduce(device.upload(values), offsets, variant=narrow).get()
+    assert_same_bits(got, twin.segmented_reduce(values, offsets))
 
 
 def test_a_segment_of_more_than_4096_chunks(device, variant):

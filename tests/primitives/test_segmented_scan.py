@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import TILE
 from pyopencl_gbdt.primitives.scan import scan
@@ -64,6 +67,16 @@ def test_law_every_element_a_head(device, variant, rng):
     assert_same_bits(got.get(), values)
     got = segmented_scan(device.upload(values), heads, variant=variant)
     assert_same_bits(got.get(), np.zeros(300, np.int32))
+
+
+def test_smaller_work_groups(device, rng):
+    """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
+    n = 300 if device.caps.is_simulator else 9_000
+    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
+    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    values, heads = floats(rng, n), rng.random(n) < 0.01
+    got = segmented_scan(device.upload(values), device.upload(heads), variant=narrow).get()
+    assert_same_bits(got, twin.segmented_scan(values, heads))
 
 
 def test_three_levels_and_in_place(device, variant):

@@ -1,0 +1,23 @@
+"""``python -m bench <what> ...``: the first word picks a module with ``main(arguments) -> int``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+#: What can be measured, and the module that does it; it is imported only when it is asked for.
+COMMANDS = {
+    "primitives": "bench.primitives",
+}
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or arguments[0] not in COMMANDS:
+        print(f"usage: python -m bench {{{','.join(COMMANDS)}}} ...", file=sys.stderr)
+        return 2
+    module = importlib.import_module(COMMANDS[arguments[0]])
+    return int(module.main(arguments[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,95 @@
+"""Layouts, codes and workspaces set up by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.reference.gradients import words
+from pyopencl_gbdt.workspace import Layout, Workspace
+
+
+def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:
+    """Features with so many bins; thresholds 1, 2, 3, ..."""
+    codes = np.array(bins) + np.array(missing)
+    offset = np.concatenate([[0], np.cumsum(codes)]).astype(np.uint32)
+    thresholds = np.concatenate([np.arange(1, n + 1) for n in codes]).astype(np.float32)
+    return Layout(np.array(bins, np.uint32), offset, thresholds)
+
+
+def random_codes(rng, layout, n_rows, dtype=None):
+    """Uniform codes, the missing one included where a feature has it."""
+    n_codes = np.diff(layout.feature_offset.astype(np.int64))
+    dtype = code_dtype(layout.most_codes) if dtype is None else dtype
+    return rng.integers(0, n_codes, (n_rows, layout.n_features)).astype(dtype)
+
+
+def make_workspace(device, layout, codes, *, weight_bits=0, weighted=False, **params):
+    """Allocate; contents are set by the tests."""
+    ws = Workspace(
+        device=device,
+        params=Parameters.from_dict(params),
+        layout=layout,
+        codes=device.upload(codes),
+        n_rows=codes.shape[0],
+        weighted=weighted,
+        weight_bits=weight_bits,
+    )
+    ws.allocate()
+    return ws
+
+
+def spoil(array, rng):
+    """Fill a device array with random bytes."""
+    junk = rng.integers(0, 256, array.nbytes, dtype=np.uint8).view(array.dtype)
+    array.set(junk.reshape(array.shape))
+    return array.get()
+
+
+def set_scale(ws, g, h, wide=False):
+    ws["scale"].set(np.array([(g, h, wide, 0)], ws["scale"].dtype))
+
+
+def set_quanta(ws, quanta, *, wide, rng):
+    """Set quanta; high words that must not be read are junk."""
+    low, high = words(quanta)
+    ws["quanta"].set(low)
+    if wide:
+        ws["gradients"].set(high.view(np.uint32))
+    else:
+        assert not high.any()
+        spoil(ws["gradients"], rng)
+
+
+def level_nodes(counts, chunk, from_rows=None):
+    """Nodes of a level whose rows lie one after the other, and the first task of each.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Rows of each node.
+    chunk : int
+        Rows in a task.
+    from_rows : sequence of bool or None
+        Nodes that get tasks; all by default.
+    """
+    nodes = np.zeros(len(counts), NODE)
+    nodes["count"] = counts
+    nodes["begin"] = np.cumsum(counts) - counts
+    nodes["sibling_slot"] = -1
+    nodes["left"] = NO_NODE
+    tasks = -(-np.asarray(counts) // chunk) * (1 if from_rows is None else np.asarray(from_rows))
+    return nodes, np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
+
+
+def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None):
+    """Put nodes behind as many others as a complete tree would have; return the first id."""
+    first = 2**depth - 1 if first is None else first
+    levels = np.zeros(ws["levels"].size, ws["levels"].dtype)
+    levels[depth] = (first, len(nodes), row_tasks, hist_tasks)
+    ws["levels"].set(levels)
+    ws["nodes"].set(nodes, first)
+    return first

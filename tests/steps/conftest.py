@@ -1,0 +1,45 @@
+"""Every test that takes ``variant`` runs each row of its module's ``KERNEL`` that the device can.
+
+``force`` makes the steps take a variant, with some of its parameters replaced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import workspace
+from pyopencl_gbdt.device import Variant, choose, find, runnable
+from pyopencl_gbdt.steps import histogram, predict, quantize
+from tests.conftest import TEST_DEVICE
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "variant" in metafunc.fixturenames:
+        caps = find(TEST_DEVICE).caps
+        rows = runnable(metafunc.module.KERNEL, caps) if caps else []
+        metafunc.parametrize("variant", rows, ids=[row.name for row in rows])
+
+
+@pytest.fixture
+def force(monkeypatch):
+    """Return a function that takes a variant and parameters to replace."""
+
+    def do(variant: Variant, **params: int) -> Variant:
+        forced = replace(variant, params={**variant.params, **params})
+
+        def chosen(kernel, caps, name="auto"):
+            return forced if kernel == forced.kernel else choose(kernel, caps, name)
+
+        for module in (workspace, histogram, predict, quantize):
+            monkeypatch.setattr(module, "choose", chosen)
+        return forced
+
+    return do
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)

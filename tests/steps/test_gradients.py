@@ -1,0 +1,160 @@
+"""gradients: quanta, scale and sums equal the twin's, bit by bit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.reference import gradients as twin
+from pyopencl_gbdt.steps import gradients
+from pyopencl_gbdt.weights import normalise
+from tests.compare import assert_same_bits
+from tests.steps.builders import make_layout, make_workspace, spoil
+
+SQUARED, LOGISTIC = "reg:squarederror", "binary:logistic"
+#: (work-group size, loss, weighted): every loss, few builds
+BUILDS = [
+    *(
+        (wg, loss, weighted)
+        for wg in (1, 64)
+        for loss in (SQUARED, LOGISTIC)
+        for weighted in (0, 1)
+    ),
+    (16, LOGISTIC, 1),
+    (256, SQUARED, 1),
+]
+TINY = np.finfo(np.float32).tiny
+
+
+def check(device, rng, wg, loss, margin, label, weight):
+    objective, n = get_objective(loss), label.size
+    scaled, bits = normalise(weight)
+    ws = make_workspace(
+        device, make_layout([2], [False]), np.zeros((n, 1), np.uint8),
+        weighted=weight is not None, weight_bits=bits, work_group_size=wg,
+    )  # fmt: skip
+    for name in ("gradients", "quanta", "exponents", "sums", "even_rows"):
+        spoil(ws[name], rng)
+    ws["margins"].set(margin)
+    ws["labels"].set(label)
+    if scaled is not None:
+        ws["weights"].set(scaled)
+    launches = gradients.prepare(ws, objective)
+    launches[0]()
+    with np.errstate(over="ignore", under="ignore"):
+        g, h = objective.gradient(margin, label)
+    got = ws["gradients"].get().view(np.float32)
+    normal = np.abs(np.stack([g, h], axis=1)) >= TINY  # a device may flush the others
+    assert_same_bits(got[normal], np.stack([g, h], axis=1)[normal], "gradients")
+    counts = np.concatenate([twin.exponent_counts(x, scaled) for x in (g, h)])
+    found = ws["exponents"].get().sum(axis=0, dtype=np.int64)
+    ignored = np.isin(np.arange(512), (0, 256))  # zeros and subnormals
+    assert_same_bits(np.where(ignored, 0, found), np.where(ignored, 0, counts), "exponents")
+
+    for launch in launches[1:]:
+        launch()
+    scale = twin.choose_scale(g, h, scaled, bits)
+    got = ws["scale"].get()[0]
+    assert (got["g"], got["h"], got["wide"]) == (scale.g, scale.h, scale.wide)
+    quanta = twin.quantize(g, h, scaled, scale)
+    low, high = twin.words(quanta)
+    assert_same_bits(ws["quanta"].get(), low, "low words")
+    assert_same_bits(ws["gradients"].get().view(np.int32), high, "high words")
+    assert scale.wide or not high.any()
+    assert_same_bits(ws["even_rows"].get(), np.arange(n, dtype=np.uint32), "rows")
+    bounds = n * np.arange(ws.row_groups + 1) // ws.row_groups
+    sums = [quanta[a:b].sum(axis=0) for a, b in pairwise(bounds)]
+    assert_same_bits(ws["sums"].get(), np.array(sums), "sums")
+    assert np.abs(quanta.astype(np.float64)).sum(axis=0).max() < 2.0**61
+    if weight is not None:
+        assert not quanta[weight == 0].any()
+        assert (quanta[weight > 0, 1] >= 1).all()
+
+
+def weights(rng, n, kind):
+    if kind == "mixed":
+        weight = rng.uniform(0, 3, n) * (rng.random(n) < 0.8)
+    elif kind == "whole":
+        weight = rng.integers(0, 6, n)
+    else:
+        weight = np.exp(rng.normal(0, 4, n))
+    weight = weight.astype(np.float32)
+    weight[n // 2] = 1.5
+    return weight
+
+
+def labels(rng, n, kind):
+    y = rng.normal(3, 2, n)
+    if kind == "heavy":
+        y[n // 3] = 1e9
+    elif kind == "huge":
+        y *= 1e38
+    elif kind == "subnormal":
+        y *= 1e-40
+    elif kind == "tiny":
+        y *= 1e-30
+    elif kind == "spread":
+        y = np.exp(rng.normal(0, 20, n))
+    elif kind == "zero":
+        y[:] = 0.5
+    return np.clip(y, -3e38, 3e38).astype(np.float32)
+
+
+@pytest.mark.parametrize(("wg", "loss", "weighted"), BUILDS)
+def test_equals_twin_at_edges(device, rng, wg, loss, weighted):
+    for n in sorted({1, max(1, wg - 1), wg, wg + 1, 1000}):
+        weight = weights(rng, n, "mixed") if weighted else None
+        if loss == SQUARED:
+            margin, label = rng.normal(size=n).astype(np.float32), labels(rng, n, "normal")
+        else:
+            margin = rng.normal(0, 3, n).astype(np.float32)
+            label = rng.integers(0, 2, n).astype(np.float32)
+        check(device, rng, wg, loss, margin, label, weight)
+
+
+@pytest.mark.parametrize("kind", ["heavy", "huge", "subnormal", "tiny", "spread", "zero"])
+@pytest.mark.parametrize("wg", [1, 64])
+def test_unusual_targets(device, rng, wg, kind):
+    margin = np.full(700, 0.5 if kind != "subnormal" else 0, np.float32)
+    for weight in (None, *(weights(rng, 700, k) for k in ("mixed", "whole", "heavy"))):
+        check(device, rng, wg, SQUARED, margin, labels(rng, 700, kind), weight)
+
+
+@pytest.mark.parametrize("wg", [1, 64])
+def test_saturated_probabilities(device, rng, wg):
+    margin = np.float32([-1000, -200, -80, -40, -17, 0, 17, 40, 80, 200, 1000] * 40)
+    label = rng.integers(0, 2, margin.size).astype(np.float32)
+    check(device, rng, wg, LOGISTIC, margin, label, None)
+    check(device, rng, wg, LOGISTIC, margin, label, weights(rng, margin.size, "heavy"))
+
+
+def test_law_a_heavy_tail_costs_the_others_nothing(rng):
+    g = rng.normal(size=4000).astype(np.float32)
+    h = np.ones_like(g)
+    alone = twin.choose_scale(g, h, None, 0)
+    g[[5, 17, 1999]] = 1e9, -3e8, 2e9
+    scale = twin.choose_scale(g, h, None, 0)
+    assert scale.g >= alone.g - 1
+    assert scale.wide
+    quanta = twin.quantize(g, h, None, scale)[:, 0]
+    error = np.abs(np.ldexp(quanta.astype(np.float64), -scale.g) - g)
+    assert error.max() <= 2.0 ** (-scale.g - 1)
+    assert error.max() < 1e-6
+
+
+def test_law_a_weight_counts_as_rows(rng):
+    g = rng.normal(size=50).astype(np.float32)
+    h, times = np.ones_like(g), rng.integers(0, 9, 50)
+    scale = twin.choose_scale(g, h, times.astype(np.float32), 4)
+    weighted = twin.quantize(g, h, times.astype(np.float32), scale)
+    assert_same_bits(weighted, twin.quantize(g, h, None, scale) * times[:, None])
+
+
+def test_words_hold_every_integer(rng):
+    quanta = rng.integers(-(2**61), 2**61, 1000) >> rng.integers(0, 61, 1000)
+    low, high = twin.words(quanta)
+    assert_same_bits(high.astype(np.int64) * 2**32 + low, quanta)
+    assert not high[np.abs(quanta) < 2**31 - 1].any()
