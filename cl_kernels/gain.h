@@ -16,6 +16,7 @@ FN rule_t make_rule(const i32 scale_g, const i32 scale_h,
                     const f32 lambda, const f32 alpha, const f32 max_delta) {
     rule_t r;
     r.lambda = scale_by(lambda, scale_h - 24);
+    if (r.lambda > 1.2676506e30f) r.lambda = 1.2676506e30f; /* 2^100: weights are 0 long before */
     r.alpha = scale_by(alpha, scale_g - 24);
     r.weight_power = scale_h - scale_g;
     r.gain_power = 24 - 2 * scale_g + scale_h;

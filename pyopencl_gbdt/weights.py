@@ -33,5 +33,5 @@ def normalise(weight: F32 | None) -> tuple[F32 | None, int]:
     shift = 0 if 1 <= bulk <= 7 else (bulk - 7 if bulk > 7 else bulk - 1)
     # in float64: no overflow; then within what the kernels can multiply, and no subnormals
     scaled = np.ldexp(weight.astype(np.float64), -shift) + 0.0
-    scaled = np.where(scaled > 0, np.clip(scaled, 2.0**-100, 2.0**30), 0).astype(np.float32)
-    return scaled, max(0, int(np.frexp(scaled.max())[1]))
+    kept = np.where(scaled > 0, np.clip(scaled, 2.0**-100, 2.0**30), 0).astype(np.float32)
+    return kept, max(0, int(np.frexp(kept.max())[1]))

@@ -51,7 +51,7 @@ def make_rule(
     """Return the rule for quanta of 2^-scale_g (gradients) and 2^-scale_h (Hessians)."""
     weight_power = scale_h - scale_g
     return Rule(
-        reg_lambda=scale_by(np.array([reg_lambda], _f), scale_h - 24),
+        reg_lambda=np.minimum(scale_by(np.array([reg_lambda], _f), scale_h - 24), _f(2.0**100)),
         alpha=scale_by(np.array([reg_alpha], _f), scale_g - 24),
         max_delta=scale_by(np.array([max_delta_step], _f), -weight_power),
         weight_power=weight_power,

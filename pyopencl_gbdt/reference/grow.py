@@ -27,7 +27,8 @@ _LEAST_GAIN = np.float32(1e-6)
 
 def _finite(number: np.float32) -> np.float32:
     """Return a number no further from 0 than float32 allows."""
-    return np.float32(min(max(number, -_LARGEST), _LARGEST))
+    clamped: np.float32 = min(max(number, -_LARGEST), _LARGEST)
+    return clamped
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 
 from pyopencl_gbdt import workspace
 from pyopencl_gbdt.device import Variant, choose, find, runnable
-from pyopencl_gbdt.steps import histogram, predict, quantize
+from pyopencl_gbdt.steps import predict, quantize
 from tests.conftest import TEST_DEVICE
 
 
@@ -31,9 +31,11 @@ def force(monkeypatch):
         forced = replace(variant, params={**variant.params, **params})
 
         def chosen(kernel, caps, name="auto"):
-            return forced if kernel == forced.kernel else choose(kernel, caps, name)
+            if kernel == forced.kernel and name in ("auto", forced.name):
+                return forced
+            return choose(kernel, caps, name)
 
-        for module in (workspace, histogram, predict, quantize):
+        for module in (workspace, predict, quantize):
             monkeypatch.setattr(module, "choose", chosen)
         return forced
 

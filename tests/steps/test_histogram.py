@@ -1,0 +1,191 @@
+"""histogram: exact integer sums in every variant, wherever nodes and groups begin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.reference.histogram import histogram as twin
+from pyopencl_gbdt.steps import histogram
+from pyopencl_gbdt.steps.histogram import Histogram, code_ranges
+from tests.compare import assert_same_bits
+from tests.steps.builders import (
+    level_nodes,
+    make_layout,
+    make_workspace,
+    random_codes,
+    set_level,
+    set_quanta,
+    set_scale,
+    spoil,
+)
+
+KERNEL = "histogram"
+CHUNK, DEPTH = 64, 5
+SMALL = make_layout([7, 1, 30, 16], [True, False, True, False])
+ONE_CODE = make_layout([1, 0, 1], [False, True, False])
+WIDE = make_layout([300, 257, 299], [True, False, True])
+BIG = 2**30 - 1
+
+
+def quanta_of(rng, n, kind):
+    """Random quanta; those of ``wide`` need their high words."""
+    if kind == "small":
+        return rng.integers(-1000, 1000, (n, 2))
+    if kind == "carry":  # every row's quanta have the same sign and overflow 32 bits at once
+        return np.stack([np.full(n, -BIG), np.full(n, BIG)], axis=1)
+    quanta = rng.integers(-(2**50), 2**50, (n, 2)) >> rng.integers(0, 50, (n, 1))
+    quanta[: min(n, 4), 0] = [2**31 - 1, 2**31, -(2**31), -(2**31) - 1][: min(n, 4)]
+    return quanta
+
+
+def check(device, rng, layout, counts, kind, *, from_rows=None, codes=None, **params):
+    """Build a level by hand, and compare every byte of the pool."""
+    n = int(np.sum(counts))
+    codes = random_codes(rng, layout, n) if codes is None else codes
+    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, **params)
+    quanta, rows = quanta_of(rng, n, kind), rng.permutation(n).astype(np.uint32)
+    set_quanta(ws, quanta, wide=kind == "wide", rng=rng)
+    set_scale(ws, 0, 0, kind == "wide")
+    nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
+    nodes["slot"] = rng.permutation(ws.search_capacity)[: len(counts)]
+    set_level(ws, DEPTH, nodes, hist_tasks=task_begin[-1])
+    ws["hist_task_begin"].set(task_begin)
+    ws["odd_rows"].set(rows)
+    spoil(ws["partial"], rng)
+    expected = spoil(ws["pool"], rng)
+    step = Histogram(ws)
+    for launch in step.level(DEPTH):
+        launch()
+    for node, tasks in zip(nodes, np.diff(task_begin.astype(np.int64)), strict=True):
+        if tasks:
+            mine = rows[node["begin"] : node["begin"] + node["count"]]
+            expected[node["slot"]] = twin(codes, quanta, mine, layout)
+    assert_same_bits(ws["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
+    return ws, nodes, rows
+
+
+def sizes(variant):
+    """Work-group sizes to build for: few, as each is a build."""
+    return [0] if variant.name == "cpu" else [16, 256]
+
+
+@pytest.fixture
+def setup(force, variant):
+    """Small chunks, several groups and several ranges of codes, so that all edges are met."""
+    force(variant, chunk=CHUNK, groups_per_unit=3, codes=40)
+    return {"histogram": variant.name}
+
+
+@pytest.mark.parametrize("kind", ["small", "carry", "wide"])
+def test_one_node(device, variant, setup, rng, kind):
+    for wg in sizes(variant):
+        for n in (1, CHUNK - 1, CHUNK, CHUNK + 1, 1500):
+            check(device, rng, SMALL, [n], kind, work_group_size=wg, **setup)
+
+
+@pytest.mark.parametrize("kind", ["small", "wide"])
+def test_nodes_that_straddle_groups(device, variant, setup, rng, kind):
+    for wg in sizes(variant):
+        check(device, rng, SMALL, [700, 1, 64, 900], kind, work_group_size=wg, **setup)
+        check(device, rng, SMALL, rng.integers(1, 200, 32), kind, work_group_size=wg, **setup)
+        check(device, rng, SMALL, [1] * 32, kind, work_group_size=wg, **setup)
+
+
+def test_nodes_without_tasks_are_left_alone(device, variant, setup, rng):
+    wg = sizes(variant)[-1]
+    counts = rng.integers(1, 300, 20)
+    for from_rows in (rng.random(20) < 0.5, np.arange(20) == 19, np.zeros(20, bool)):
+        check(device, rng, SMALL, counts, "small", from_rows=from_rows, work_group_size=wg, **setup)
+
+
+def test_more_nodes_than_a_launch_has_groups(device, variant, setup, rng, monkeypatch):
+    monkeypatch.setattr(histogram, "MOST_Y", 3)
+    counts = rng.integers(1, 100, 17)
+    check(device, rng, SMALL, counts, "small", work_group_size=sizes(variant)[-1], **setup)
+
+
+@pytest.mark.parametrize("kind", ["carry", "wide"])
+def test_all_rows_in_one_code(device, variant, setup, rng, kind):
+    for layout in (ONE_CODE, SMALL):
+        codes = np.zeros((1000, layout.n_features), np.uint8)
+        wg = sizes(variant)[-1]
+        check(device, rng, layout, [600, 400], kind, codes=codes, work_group_size=wg, **setup)
+
+
+def test_all_missing(device, variant, setup, rng):
+    layout = make_layout([5, 0, 9], [True, True, True])
+    codes = np.tile(layout.feature_bins, (500, 1)).astype(np.uint8)
+    wg = sizes(variant)[-1]
+    check(device, rng, layout, [499, 1], "small", codes=codes, work_group_size=wg, **setup)
+
+
+def test_codes_of_two_bytes(device, variant, force, rng):
+    codes = 100 if variant.name == "bin_range_passes" else 310  # where a feature must fit
+    force(variant, chunk=CHUNK, groups_per_unit=3, codes=codes)
+    for kind in ("small", "wide"):
+        wg = sizes(variant)[0]
+        params = {"histogram": variant.name, "work_group_size": wg}
+        ws, _, _ = check(device, rng, WIDE, [1000, 37, 400], kind, **params)
+        assert ws.codes.dtype == np.uint16
+
+
+def test_law_parent_is_left_plus_right(device, variant, setup, rng):
+    wg = sizes(variant)[-1]
+    counts = [300, 5, 800, 64]
+    ws, nodes, rows = check(device, rng, SMALL, counts, "wide", work_group_size=wg, **setup)
+    children = ws["pool"].get()[nodes["slot"]].sum(axis=0)
+    parent, task_begin = level_nodes([sum(counts)], CHUNK)
+    set_level(ws, 0, parent, hist_tasks=task_begin[-1])
+    ws["hist_task_begin"].set(task_begin)
+    ws["even_rows"].set(np.sort(rows))
+    for launch in Histogram(ws).level(0):
+        launch()
+    assert_same_bits(ws["pool"].get()[0], children)
+
+
+def test_as_in_the_table(device, variant, rng):
+    """With the chunk, groups and capacity that fits get."""
+    layout = make_layout([256] * 30, [False] * 29 + [True])
+    n = 300 if device.caps.is_simulator else 9_000
+    codes = random_codes(rng, layout, n)
+    for kind in ("small", "carry"):
+        ws = make_workspace(device, layout, codes, max_depth=1, histogram=variant.name)
+        quanta, rows = quanta_of(rng, n, kind), np.arange(n, dtype=np.uint32)
+        set_quanta(ws, quanta, wide=False, rng=rng)
+        set_scale(ws, 0, 0)
+        nodes, task_begin = level_nodes([n], variant.params["chunk"])
+        set_level(ws, 0, nodes, hist_tasks=task_begin[-1])
+        ws["hist_task_begin"].set(task_begin)
+        ws["even_rows"].set(rows)
+        for launch in Histogram(ws).level(0):
+            launch()
+        assert_same_bits(ws["pool"].get()[0], twin(codes, quanta, rows, layout))
+
+
+def test_a_feature_beyond_local_memory_is_built_in_ranges(device):
+    """Asked for a variant whose accumulators are too small, a fit takes ``bin_range_passes``."""
+    wished = next(row.name for row in runnable(KERNEL, device.caps) if row.name.startswith("local"))
+    layout = make_layout([6000], [False])
+    ws = make_workspace(device, layout, np.zeros((50, 1), np.uint16), histogram=wished)
+    assert ws.variant(KERNEL).name == "bin_range_passes"
+    groups = ws.histogram_groups
+    assert ws["partial"].shape == (groups, 2, 6000, 2)
+
+
+def test_ranges_cover_all_codes_once():
+    for layout in (SMALL, ONE_CODE, WIDE):
+        for capacity, ranged in ((1, True), (7, True), (301, True), (301, False), (5000, False)):
+            ranges = code_ranges(layout, capacity, ranged=ranged).astype(np.int64)
+            assert ranges[0, 2] == 0
+            assert ranges[-1, 3] == layout.n_codes
+            assert_same_bits(ranges[1:, 2], ranges[:-1, 3])
+            assert (ranges[:, 3] - ranges[:, 2] <= capacity).all()
+            offset = layout.feature_offset.astype(np.int64)
+            for first, behind, begin, end in ranges:
+                assert offset[first] <= begin < offset[first + 1]
+                assert offset[behind - 1] < end <= offset[behind]
+                assert ranged or (offset[first], offset[behind]) == (begin, end)
+    with pytest.raises(ValueError, match="more than 300 codes"):
+        code_ranges(WIDE, 300, ranged=False)
