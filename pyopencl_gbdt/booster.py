@@ -28,7 +28,7 @@ from pyopencl_gbdt.steps.partition import Partition
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.trees import decode_tree
 from pyopencl_gbdt.weights import normalise
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.workspace import Layout, Workspace, smallest_layout
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
@@ -54,17 +54,16 @@ class Boosting:
         data: Dataset,
         base_margin: float,
     ) -> None:
-        quantized = data.quantized(device, params.max_bin)
         weight, bits = normalise(data.weight)
-        self.ws = ws = Workspace(
-            device=device,
-            params=params,
-            layout=quantized.layout,
-            codes=quantized.pages[0].codes,
-            n_rows=data.n_rows,
-            weighted=weight is not None,
-            weight_bits=bits,
-        )
+
+        def workspace(layout: Layout, codes: DeviceArray | None) -> Workspace:
+            n, weighted = data.n_rows, weight is not None
+            return Workspace(device, params, layout, codes, n, weighted, bits)
+
+        # at least this much, asked before the data are quantised; then exactly
+        workspace(smallest_layout(data.n_features), None).check()
+        quantized = data.quantized(device, params.max_bin)
+        self.ws = ws = workspace(quantized.layout, quantized.pages[0].codes)
         ws.allocate()
         ws["labels"].set(data.label)
         if weight is not None:
@@ -79,7 +78,6 @@ class Boosting:
     def _one_tree(self, objective: Objective) -> list[Launch]:
         ws = self.ws
         histogram, split, grow, partition = Histogram(ws), Split(ws), Grow(ws), Partition(ws)
-        self.histogram_variant = histogram.variant.name
         launches = [*gradients.prepare(ws, objective), grow.begin()]
         for depth in range(ws.max_depth):
             launches += histogram.level(depth)

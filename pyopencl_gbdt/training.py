@@ -36,12 +36,15 @@ class Model:
         ``history[evaluation set][metric]`` is a list with a value per round.
     training_device : str
         Where it was trained; empty for a model that was read.
+    variants : dict of str to str
+        The variant of every kernel that trained it.
     """
 
     def __init__(self, ensemble: Ensemble, history: History | None = None) -> None:
         self.ensemble = ensemble
         self.history: History = history or {}
         self.training_device = ""
+        self.variants: dict[str, str] = {}
 
     @property
     def objective(self) -> Objective:
@@ -174,7 +177,7 @@ def train(
         feature_names=data.feature_names,
     )
     model = Model(ensemble, history)
-    model.training_device = device.caps.label
+    model.training_device, model.variants = device.caps.label, boosting.ws.variants()
     return model
 
 

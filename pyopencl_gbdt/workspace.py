@@ -9,7 +9,18 @@ import numpy as np
 from pyopencl_gbdt.device import Device, DeviceArray, Variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
-from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NODE, QUANTA, ROW, SCALE, SUM, VALUE, WALK
+from pyopencl_gbdt.dtypes import (
+    CANDIDATE,
+    LEVEL,
+    NODE,
+    QUANTA,
+    ROW,
+    SCALE,
+    SUM,
+    VALUE,
+    WALK,
+    c_type,
+)
 from pyopencl_gbdt.parameters import Parameters
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
@@ -18,6 +29,8 @@ FOREST_BYTES = 16 * 1024 * 1024
 MOST_Y = 4096
 #: Local accumulators of a code: 32 bits for the gradient, 32 for the Hessian.
 _BYTES_PER_CODE = 8
+#: Kernels of the variant table that a fit launches.
+FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "leaf")
 _ADVICE = "lower max_depth or max_bin, or use fewer rows or features"
 
 
@@ -55,6 +68,13 @@ class Layout:
         return int(np.diff(self.feature_offset).max())
 
 
+def smallest_layout(n_features: int) -> Layout:
+    """Return the layout with a single bin a feature: no data need less memory."""
+    ones = np.ones(n_features, np.uint32)
+    offset = np.arange(n_features + 1, dtype=np.uint32)
+    return Layout(ones, offset, np.zeros(n_features, np.float32))
+
+
 @dataclass(frozen=True)
 class QuantizedPage:
     """Codes of a run of rows on a device, dense and row-major: shape (n_rows, n_features)."""
@@ -84,7 +104,7 @@ class Workspace:
     device: Device
     params: Parameters
     layout: Layout
-    codes: DeviceArray
+    codes: DeviceArray | None
     n_rows: int
     weighted: bool
     weight_bits: int
@@ -157,7 +177,8 @@ class Workspace:
     @property
     def forest_block(self) -> int:
         """Trees that wait on the device before the host reads them."""
-        most = FOREST_BYTES // (self.max_nodes * NODE.itemsize)
+        room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
+        most = room // (self.max_nodes * NODE.itemsize)
         return max(1, min(most, self.params.n_estimators))
 
     def plan(self) -> MemoryPlan:
@@ -206,6 +227,28 @@ class Workspace:
         chunk = self.variant("partition").params["chunk"]
         return self.n_rows // chunk + self.search_capacity
 
+    @property
+    def code_type(self) -> str:
+        """The kernels' word for the dtype of the codes."""
+        assert self.codes is not None
+        return c_type(self.codes.dtype)
+
+    def variants(self) -> dict[str, str]:
+        """Return the variant of every kernel of this fit."""
+        return {kernel: self.variant(kernel).name for kernel in FIT_KERNELS}
+
+    def check(self) -> None:
+        """Refuse what cannot fit; allocate nothing.
+
+        Raises
+        ------
+        MemoryPlanError
+        """
+        plan = self.plan()
+        if self.codes is None:
+            plan.add("codes", (self.n_rows, self.layout.n_features), np.uint8)
+        plan.check(self.device, _ADVICE)
+
     def allocate(self) -> None:
         """Plan, refuse what cannot fit, allocate and fill what never changes.
 
@@ -214,9 +257,8 @@ class Workspace:
         MemoryPlanError
             Before anything is allocated.
         """
-        plan = self.plan()
-        plan.check(self.device, _ADVICE)
-        self.arrays = plan.allocate(self.device)
+        self.check()
+        self.arrays = self.plan().allocate(self.device)
         self["feature_offset"].set(self.layout.feature_offset)
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)

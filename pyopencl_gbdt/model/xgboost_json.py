@@ -29,10 +29,15 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
     ModelFormatError
         If the format cannot hold the model; the file is untouched.
     OSError
-        If the folder cannot be written.
+        If the folder cannot be written, or something that is no file has that name.
     """
     data = to_xgboost_json(ensemble).encode("utf-8")
     target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        raise FileExistsError(
+            f"{path} is no file (a folder or a device): expected the path of a file, such as "
+            "model.json; choose another"
+        )
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # same folder, same file system
     try:
         with temporary.open("xb") as file:

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.dtypes import c_type
 from pyopencl_gbdt.workspace import MOST_Y, Layout, Workspace
 
 
@@ -61,7 +60,7 @@ class Histogram:
             ranged=ranged,
             capacity=self.capacity,
             chunk=ws.variant("histogram").params["chunk"],
-            code=c_type(ws.codes.dtype),
+            code=ws.code_type,
         )
 
     def level(self, depth: int) -> list[Launch]:

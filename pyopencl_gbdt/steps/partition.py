@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.dtypes import c_type
 from pyopencl_gbdt.workspace import Workspace
 
 
@@ -18,7 +17,7 @@ class Partition:
             "partition",
             wg_size=ws.wg_size("partition"),
             chunk=ws.variant("partition").params["chunk"],
-            code=c_type(ws.codes.dtype),
+            code=ws.code_type,
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 

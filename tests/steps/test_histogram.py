@@ -50,13 +50,14 @@ def check(device, rng, layout, counts, kind, *, from_rows=None, codes=None, **pa
     set_scale(ws, 0, 0, kind == "wide")
     nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
     nodes["slot"] = rng.permutation(ws.search_capacity)[: len(counts)]
-    set_level(ws, DEPTH, nodes, hist_tasks=task_begin[-1])
+    depth = ws.max_depth - 1  # 0 where there is one row
+    set_level(ws, depth, nodes, hist_tasks=task_begin[-1])
     ws["hist_task_begin"].set(task_begin)
-    ws["odd_rows"].set(rows)
+    ws["odd_rows" if depth % 2 else "even_rows"].set(rows)
     spoil(ws["partial"], rng)
     expected = spoil(ws["pool"], rng)
     step = Histogram(ws)
-    for launch in step.level(DEPTH):
+    for launch in step.level(depth):
         launch()
     for node, tasks in zip(nodes, np.diff(task_begin.astype(np.int64)), strict=True):
         if tasks:

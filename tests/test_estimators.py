@@ -1,0 +1,169 @@
+"""The estimators: scikit-learn's own checks, inputs of every kind, and what bad input gets."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from pyopencl_gbdt import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt.errors import DataError, DeviceError, NotFittedError, ParameterError
+
+from .conftest import TEST_DEVICE
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((200, 4)).astype(np.float32)
+Y = X[:, 0] - 2 * X[:, 1] + RNG.standard_normal(200) / 4
+LABEL = Y > 0
+
+
+def regressor(**more):
+    return GBDTRegressor(**{"n_estimators": 5, "device": TEST_DEVICE, **more})
+
+
+def classifier(**more):
+    return GBDTClassifier(**{"n_estimators": 5, "device": TEST_DEVICE, **more})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", [regressor(), classifier()], ids=["regressor", "classifier"])
+def test_scikit_learn_finds_nothing(estimator):
+    results = check_estimator(estimator, on_fail=None)
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+
+
+def test_one_input_in_every_form():
+    expected = regressor().fit(X, Y).predict(X)
+    frame = pd.DataFrame(X.astype(np.float64), columns=list("abcd"))
+    forms = [
+        np.asfortranarray(X),
+        X.astype(">f4"),
+        X.astype(np.float64),
+        X.tolist(),
+        np.repeat(X, 2, axis=0)[::2],
+        frame,
+        frame.convert_dtypes(),
+    ]
+    for form in forms:
+        np.testing.assert_array_equal(regressor().fit(form, Y).predict(form), expected)
+    whole = (X * 10).astype(np.int8)
+    for dtype in (np.int16, np.uint8, np.int64, np.float16):
+        a, b = regressor().fit(whole, Y), regressor().fit(whole.astype(dtype), Y)
+        if dtype is not np.uint8:
+            np.testing.assert_array_equal(a.predict(whole), b.predict(whole.astype(dtype)))
+    named = regressor().fit(frame, Y)
+    assert list(named.feature_names_in_) == list("abcd")
+    assert named.model_.ensemble.feature_names == list("abcd")
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1, 1], [3.0, 7.0]])
+def test_any_two_labels(labels, tmp_path):
+    y = np.array(labels)[LABEL.astype(int)]
+    model = classifier().fit(X, y, eval_set=[(X, y)])
+    assert list(model.classes_) == labels
+    assert model.score(X, y) > 0.9
+    proba = model.predict_proba(X)
+    assert proba.shape == (200, 2)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
+    assert len(model.evals_result()["validation_0"]["logloss"]) == 5
+    model.save_model(tmp_path / "m.json")
+    again = classifier().load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_in_scikit_learn_tools():
+    assert cross_val_score(make_pipeline(StandardScaler(), regressor()), X, Y, cv=3).mean() > 0.5
+    search = GridSearchCV(classifier(), {"max_depth": [1, 3]}, cv=2).fit(X, LABEL)
+    assert search.best_params_["max_depth"] in (1, 3)
+    fitted = regressor(reg_lambda=2.0).fit(X, Y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert clone(fitted).reg_lambda == 2.0
+    assert fitted.feature_importances_.argmax() == 1
+    assert fitted.feature_importances_.sum() == pytest.approx(1)
+
+
+def test_verbose_prints_rounds(capsys):
+    regressor().fit(X, Y, eval_set=[(X, Y)], verbose=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["[0]", "[2]", "[4]"]
+    assert "validation_0-rmse:" in lines[0]
+
+
+BAD_FITS = [
+    ({"max_bin": 1}, {}, ParameterError, "max_bin=1: expected 2..65535"),
+    ({"max_depth": 0}, {}, ParameterError, "max_depth=0"),
+    ({"learning_rate": -1}, {}, ParameterError, "learning_rate=-1"),
+    ({"reg_lambda": float("nan")}, {}, ParameterError, "reg_lambda=nan"),
+    ({"histogram": "fast"}, {}, ParameterError, "local_atomic_partials"),
+    ({"eval_metric": "accuracy"}, {}, ParameterError, "eval_metric='accuracy'"),
+    ({"device": "no such card"}, {}, DeviceError, "no such card"),
+    ({"work_group_size": 100}, {}, ParameterError, "power of two"),
+    ({}, {"X": X[:0], "y": Y[:0]}, DataError, "0 sample"),
+    ({}, {"X": X[:, :0]}, DataError, "0 feature"),
+    ({}, {"X": X[0]}, DataError, "Reshape"),
+    ({}, {"y": Y[:-1]}, DataError, "199 values"),
+    ({}, {"y": np.where(LABEL, np.nan, Y)}, DataError, "y holds"),
+    ({}, {"y": np.where(LABEL, np.inf, Y)}, DataError, "infin"),
+    ({}, {"X": np.where(X > 2, np.inf, X)}, DataError, "row"),
+    ({}, {"X": X.astype(str)[:, :2].astype(object) + "x"}, DataError, "row 0, column 0"),
+    ({}, {"sample_weight": -np.ones(200)}, DataError, "weight"),
+    ({}, {"sample_weight": np.full(200, np.nan)}, DataError, "weight"),
+    ({}, {"sample_weight": np.zeros(200)}, DataError, "zero"),
+    ({}, {"sample_weight": np.ones(3)}, DataError, "3 values"),
+    ({}, {"eval_set": [(X[:, :2], Y)]}, DataError, r"eval_set\[0\]"),
+    ({}, {"eval_set": [(X, Y[:3])]}, DataError, "3 values"),
+]
+
+
+@pytest.mark.parametrize(("params", "fit", "error", "words"), BAD_FITS)
+def test_bad_input_says_what_and_leaves_nothing_behind(params, fit, error, words):
+    estimator = regressor(**params)
+    with pytest.raises(error, match=words):
+        estimator.fit(**{"X": X, "y": Y, **fit})
+    assert not hasattr(estimator, "model_")
+    assert not hasattr(estimator, "n_features_in_")
+
+
+def test_bad_labels():
+    for y, words in [(np.zeros(200), "1 class"), (np.arange(200) % 3, "Only binary"), (Y, "continu")]:
+        with pytest.raises(DataError, match=words):
+            classifier().fit(X, y)
+    with pytest.raises(DataError, match=r"eval_set\[0\]"):
+        classifier().fit(X, LABEL, eval_set=[(X, np.full(200, 2))])
+
+
+def test_misspelt_and_unsupported_parameters():
+    with pytest.raises(ParameterError, match="did you mean 'learning_rate'"):
+        GBDTRegressor(lerning_rate=0.1)
+    with pytest.raises(ParameterError, match="subsample"):
+        GBDTRegressor(subsample=0.5)
+
+
+def test_before_fit_and_wrong_columns(tmp_path):
+    for call in (
+        lambda: regressor().predict(X),
+        lambda: classifier().predict_proba(X),
+        lambda: regressor().feature_importances_,
+        lambda: regressor().save_model(tmp_path / "m.json"),
+    ):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            call()
+    assert not (tmp_path / "m.json").exists()
+    with pytest.raises(DataError, match="X has 3 features, but GBDTRegressor is expecting 4"):
+        regressor().fit(X, Y).predict(X[:, :3])
+
+
+def test_a_failed_fit_keeps_the_old_model():
+    estimator = regressor().fit(X, Y)
+    before = estimator.predict(X)
+    with pytest.raises(DataError):
+        estimator.fit(X, Y[:5])
+    np.testing.assert_array_equal(estimator.predict(X), before)
