@@ -12,8 +12,9 @@
 
 typedef struct { f32 lambda; f32 alpha; f32 max_delta; i32 weight_power; i32 gain_power; } rule_t;
 
-FN rule_t make_rule(const i32 scale_g, const i32 scale_h,
+FN rule_t make_rule(GLOBAL const scale_t* scale,
                     const f32 lambda, const f32 alpha, const f32 max_delta) {
+    const i32 scale_g = scale->g - scale->weight_shift, scale_h = scale->h - scale->weight_shift;
     rule_t r;
     r.lambda = scale_by(lambda, scale_h - 24);
     if (r.lambda > 1.2676506e30f) r.lambda = 1.2676506e30f; /* 2^100: weights are 0 long before */

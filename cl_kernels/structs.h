@@ -41,12 +41,13 @@ typedef struct {
     u32 bin_direction; /* 2 * bin + (missing goes left) */
 } candidate_t;
 
-/* Fixed point of one tree: quanta = round(x * 2^exponent). */
+/* Fixed point of one tree: quanta = round(x * 2^exponent) times a weight that was scaled by
+   2^-weight_shift; a sum of quanta is worth 2^(weight_shift - exponent) each. */
 typedef struct {
     i32 g;
     i32 h;
     u32 wide;        /* some quanta need more than 32 bits: look at the high words */
-    u32 unused;
+    i32 weight_shift;
 } scale_t;
 
 /* A node as prediction walks it. */

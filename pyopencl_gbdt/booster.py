@@ -54,11 +54,11 @@ class Boosting:
         data: Dataset,
         base_margin: float,
     ) -> None:
-        weight, bits = normalise(data.weight)
+        weight, bits, shift = normalise(data.weight)
 
         def workspace(layout: Layout, codes: DeviceArray | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            return Workspace(device, params, layout, codes, n, weighted, bits)
+            return Workspace(device, params, layout, codes, n, weighted, bits, shift)
 
         # at least this much, asked before the data are quantised; then exactly
         workspace(smallest_layout(data.n_features), None).check()

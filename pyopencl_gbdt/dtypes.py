@@ -64,7 +64,7 @@ CANDIDATE = np.dtype(
 )
 #: ``scale_t``
 SCALE = np.dtype(
-    [("g", np.int32), ("h", np.int32), ("wide", np.uint32), ("unused", np.uint32)], align=True
+    [("g", np.int32), ("h", np.int32), ("wide", np.uint32), ("weight_shift", np.int32)], align=True
 )
 #: ``walk_t``
 WALK = np.dtype(

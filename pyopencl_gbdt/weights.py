@@ -8,7 +8,7 @@ import numpy.typing as npt
 F32 = npt.NDArray[np.float32]
 
 
-def normalise(weight: F32 | None) -> tuple[F32 | None, int]:
+def normalise(weight: F32 | None) -> tuple[F32 | None, int, int]:
     """Scale weights by a power of two so that nearly all of them lie below 128.
 
     Weights that lie in 1..128 stay as they are: a whole weight k then counts as exactly k rows.
@@ -23,9 +23,11 @@ def normalise(weight: F32 | None) -> tuple[F32 | None, int]:
     scaled : float32 array, shape (n_rows,), or None
     bits : int
         All scaled weights lie below ``2**bits``; 0 without weights.
+    shift : int
+        ``weight = scaled * 2**shift``, but for weights 2**100 times smaller than most.
     """
     if weight is None:
-        return None, 0
+        return None, 0, 0
     exponents = np.frexp(weight[weight > 0])[1]  # weight < 2**exponent
     counts = np.bincount(exponents + 200)
     above = counts[::-1].cumsum()[::-1] - counts
@@ -34,4 +36,4 @@ def normalise(weight: F32 | None) -> tuple[F32 | None, int]:
     # in float64: no overflow; then within what the kernels can multiply, and no subnormals
     scaled = np.ldexp(weight.astype(np.float64), -shift) + 0.0
     kept = np.where(scaled > 0, np.clip(scaled, 2.0**-100, 2.0**30), 0).astype(np.float32)
-    return kept, max(0, int(np.frexp(kept.max())[1]))
+    return kept, max(0, int(np.frexp(kept.max())[1])), shift

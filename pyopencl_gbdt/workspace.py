@@ -108,6 +108,7 @@ class Workspace:
     n_rows: int
     weighted: bool
     weight_bits: int
+    weight_shift: int
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> DeviceArray:

@@ -78,7 +78,8 @@ FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide)
 }
 
 KERNEL(${wg_size}) choose_scale(
-        const u32 n_groups, const i32 weight_bits, GLOBAL const u32* RESTRICT counts,
+        const u32 n_groups, const i32 weight_bits, const i32 weight_shift,
+        GLOBAL const u32* RESTRICT counts,
         GLOBAL scale_t* RESTRICT scale) {
     LOCAL_ARRAY(u32, exponents, 512);
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) {
@@ -92,6 +93,7 @@ KERNEL(${wg_size}) choose_scale(
         scale->g = scale_exponent(exponents, weight_bits, &wide);
         scale->h = scale_exponent(exponents + 256, weight_bits, &wide);
         scale->wide = wide;
+        scale->weight_shift = weight_shift;
     }
 }
 

@@ -63,7 +63,7 @@ KERNEL(${wg_size}) decide(
         GLOBAL u32* RESTRICT row_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
-    const rule_t rule = make_rule(scale->g, scale->h, reg_lambda, reg_alpha, max_delta_step);
+    const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;
@@ -88,7 +88,7 @@ KERNEL(${wg_size}) decide(
             const f32 weight = finite(node_weight(node->sum_g, node->sum_h, rule));
             node->weight = weight;
             node->value = split ? 0.0f : finite(weight * learning_rate);
-            node->hessian = finite(scale_by(in_units(node->sum_h).hi, 24 - scale->h));
+            node->hessian = finite(scale_by(in_units(node->sum_h).hi, 24 + scale->weight_shift - scale->h));
             node->gain = split ? gain : 0.0f;
             node->left = NO_NODE;
             node->feature = 0;

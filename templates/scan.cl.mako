@@ -9,7 +9,7 @@
 <%page args="wg_size, type, op"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}
-${tree.tile_total("tile_total", wg_size)}
+${tree.tile_total("tile_total", wg_size, type, op)}
 
 KERNEL(${wg_size}) scan_totals(
     GLOBAL const stored_t* RESTRICT values, const u64 n, GLOBAL stored_t* RESTRICT totals) {
@@ -32,14 +32,17 @@ KERNEL(${wg_size}) scan_tiles(
     GLOBAL stored_t* to = out + first;
 % if wg_size == 1:
     value_t rows = IDENTITY;
+    ${tree.in_order(type, op)}
     for (u32 i = 0; i < count;) {
         const value_t before_row = combine(base, rows);
         value_t runs = IDENTITY;
         const u32 row_end = count - i < 256 ? count : i + 256;
+        ${tree.in_order(type, op)}
         while (i < row_end) {
             const value_t before_run = combine(before_row, runs);
             value_t run = IDENTITY;
             const u32 run_end = row_end - i < 16 ? row_end : i + 16;
+            ${tree.in_order(type, op)}
             for (; i < run_end; ++i) {
                 const value_t next = combine(run, load(from[i]));
                 to[i] = store(combine(before_run, inclusive ? next : run));
@@ -55,9 +58,12 @@ KERNEL(${wg_size}) scan_tiles(
     tile_total(from, count, runs, rows); /* leaves the totals of runs and rows behind */
     for (u32 r = LOCAL_ID; r * 16 < count; r += ${wg_size}) {
         value_t before_row = IDENTITY, before_run = IDENTITY, run = IDENTITY;
+        ${tree.in_order(type, op)}
         for (u32 k = 0; k < r / 16; ++k) before_row = combine(before_row, rows[k]);
+        ${tree.in_order(type, op)}
         for (u32 k = r / 16 * 16; k < r; ++k) before_run = combine(before_run, runs[k]);
         before_run = combine(combine(base, before_row), before_run);
+        ${tree.in_order(type, op)}
         for (u32 i = r * 16; i < r * 16 + 16; ++i)
             if (i < count) {
                 const value_t next = combine(run, load(from[i]));

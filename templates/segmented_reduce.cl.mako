@@ -13,7 +13,7 @@
 <%page args="wg_size, items, type, op, offset"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}
-${tree.tile_total("tile_total", wg_size)}
+${tree.tile_total("tile_total", wg_size, type, op)}
 
 FN u64 first_slot(GLOBAL const ${offset}* offsets, const u32 segment) {
     return (u64)offsets[segment] / 4096 + segment;
@@ -58,6 +58,7 @@ KERNEL(${wg_size}) segment_totals(
         const u64 chunks = ((u64)(offsets[segment + 1] - offsets[segment]) + 4095) / 4096;
         GLOBAL const stored_t* mine = partials + first_slot(offsets, (u32)segment);
         value_t total = IDENTITY;
+        ${tree.in_order(type, op)}
         for (u64 first = 0; first < chunks; first += 4096) {
             const u64 left = chunks - first;
             total = combine(

@@ -6,8 +6,7 @@
 ##   before    0     | 6     | 1            the same scan of the totals
 ##   out       0 3 4 | 6 0 0 | 1 5 6        exclusive
 ##
-## (value, head) pairs combine as (a, g) op (b, h) = (h ? b : a op b, g | h), which is associative;
-## the order is the tree's.
+## Pairs combine as (a, g) op (b, h) = (h ? b : a op b, g | h), associative, in the tree's order.
 ##
 ## params: wg_size, type, op (tree.cl.mako says which, and in what order they are combined)
 <%page args="wg_size, type, op"/>
@@ -32,6 +31,7 @@ FN void tile_totals(
     for (u32 r = LOCAL_ID; r < 256; r += ${wg_size}) {
         value_t total = IDENTITY;
         u32 head = 0;
+        ${tree.in_order(type, op)}
         for (u32 i = r * 16; i < r * 16 + 16; ++i)
             if (i < count) {
                 total = follow(total, load(values[i]), heads[i] != 0);
@@ -44,6 +44,7 @@ FN void tile_totals(
     for (u32 row = LOCAL_ID; row < 16; row += ${wg_size}) {
         value_t total = IDENTITY;
         u32 head = 0;
+        ${tree.in_order(type, op)}
         for (u32 r = row * 16; r < row * 16 + 16; ++r) {
             total = follow(total, runs[r], run_heads[r]);
             head |= run_heads[r];
@@ -59,14 +60,17 @@ FN void tile_totals(
     /* One work-item walks the tile: (rows, rows_head) is what lies before the row, and so on. */
     value_t rows = IDENTITY;
     u32 rows_head = 0;
+    ${tree.in_order(type, op)}
     for (u32 i = 0; i < count;) {
         value_t runs = IDENTITY;
         u32 runs_head = 0;
         const u32 row_end = count - i < 256 ? count : i + 256;
+        ${tree.in_order(type, op)}
         while (i < row_end) {
             value_t run = IDENTITY;
             u32 run_head = 0;
             const u32 run_end = row_end - i < 16 ? row_end : i + 16;
+            ${tree.in_order(type, op)}
             for (; i < run_end; ++i) {
                 const u32 head = from_heads[i] != 0;
                 const value_t next = follow(run, load(from[i]), head);
@@ -101,6 +105,7 @@ ${walk("")}
     if (LOCAL_ID == 0) {
         value_t total = IDENTITY;
         u32 head = 0;
+        ${tree.in_order(type, op)}
         for (u32 row = 0; row < 16; ++row) {
             total = follow(total, rows[row], row_heads[row]);
             head |= row_heads[row];
@@ -138,15 +143,18 @@ ${walk(emit)}
     for (u32 r = LOCAL_ID; r < 256; r += ${wg_size}) {
         value_t before_row = IDENTITY, before_run = IDENTITY, run = IDENTITY;
         u32 row_head = 0, runs_head = 0, run_head = 0;
+        ${tree.in_order(type, op)}
         for (u32 k = 0; k < r / 16; ++k) {
             before_row = follow(before_row, rows[k], row_heads[k]);
             row_head |= row_heads[k];
         }
+        ${tree.in_order(type, op)}
         for (u32 k = r / 16 * 16; k < r; ++k) {
             before_run = follow(before_run, runs[k], run_heads[k]);
             runs_head |= run_heads[k];
         }
         before_run = follow(follow(base, before_row, row_head), before_run, runs_head);
+        ${tree.in_order(type, op)}
         for (u32 i = r * 16; i < r * 16 + 16; ++i)
             if (i < count) {
                 const u32 head = from_heads[i] != 0;

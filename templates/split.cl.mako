@@ -72,8 +72,8 @@ KERNEL(${wg_size}) find(
     const u32 run = (n_bins + ${wg_size - 1}) / ${wg_size};
     const u32 run_begin = LOCAL_ID * run < n_bins ? LOCAL_ID * run : n_bins;
     const u32 run_end = run_begin + run < n_bins ? run_begin + run : n_bins;
-    const i64 least = to_quanta(min_child_weight, scale->h);
-    const rule_t rule = make_rule(scale->g, scale->h, reg_lambda, reg_alpha, max_delta_step);
+    const i64 least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
+    const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
     const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];

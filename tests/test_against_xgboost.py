@@ -154,3 +154,20 @@ def test_one_file_out_and_in(tmp_path):
     Model.load_model(tmp_path / "a.json").save_model(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert to_xgboost_json(model.ensemble) == (tmp_path / "a.json").read_text()
+
+
+@pytest.mark.parametrize("factor", [1e-3, 0.25, 200.0, 1e5])
+def test_equal_weights_scale_sums_not_trees(factor):
+    X, y = few_values("reg:squarederror", seed=2)
+    params = {"max_depth": 4, "reg_lambda": 5.0 * factor, "min_child_weight": 3.0 * factor}
+    weight = np.full(y.size, factor, np.float32)
+    theirs = xgboost.train(
+        {**params, "tree_method": "hist"}, xgboost.DMatrix(X, y, weight=weight), 3
+    )
+    theirs = from_xgboost_json(bytes(theirs.save_raw("json"))).trees
+    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y, weight), 3).ensemble.trees
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a.feature, b.feature)
+        np.testing.assert_allclose(a.value, b.value, atol=1e-5)
+        np.testing.assert_allclose(a.sum_hessian, b.sum_hessian, rtol=1e-4)
+        np.testing.assert_allclose(a.gain, b.gain, rtol=2e-3, atol=1e-3 * factor)

@@ -16,6 +16,8 @@ from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
+#: Oclgrind's optimiser emits an intrinsic that its interpreter does not know.
+_SIMULATOR_OPTIONS = ["-cl-std=CL1.2", "-cl-opt-disable"]
 _OPTIONS = ["-cl-std=CL1.2"]
 _lock = threading.RLock()
 #: A context per process and device: contexts do not survive a fork.
@@ -172,9 +174,10 @@ class OpenCLDevice(Device):
 
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
         caps = self.caps
+        options = _SIMULATOR_OPTIONS if caps.is_simulator else _OPTIONS
         key = cache.cache_key(
             source,
-            *_OPTIONS,
+            *options,
             caps.platform,
             caps.name,
             caps.driver,
@@ -187,11 +190,11 @@ class OpenCLDevice(Device):
             if binary is not None:
                 try:
                     program = cl.Program(self.context, [self.cl_device], [binary])
-                    return program.build(_OPTIONS)
+                    return program.build(options)
                 except cl.Error:
                     pass  # a driver that refuses its own binary: build from source again
             try:
-                program = cl.Program(self.context, source).build(_OPTIONS, cache_dir=False)
+                program = cl.Program(self.context, source).build(options, cache_dir=False)
             except cl.Error as error:
                 raise KernelBuildError(
                     f"kernel {template!r} does not build on {caps.label}, driver {caps.driver}, "

@@ -28,8 +28,8 @@ def prepare(ws: Workspace, objective: Objective) -> list[Launch]:
             ws["gradients"], ws["exponents"],
         ),
         program.bind(
-            "choose_scale", 1, np.uint32(groups), np.int32(ws.weight_bits), ws["exponents"],
-            ws["scale"],
+            "choose_scale", 1, np.uint32(groups), np.int32(ws.weight_bits),
+            np.int32(ws.weight_shift), ws["exponents"], ws["scale"],
         ),
         program.bind(
             "quantize_gradients", groups, n_rows, ws["weights"], ws["scale"], ws["gradients"],

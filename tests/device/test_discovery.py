@@ -40,6 +40,13 @@ NVIDIA_0 = make_info(device_id="opencl:4:0", name="NVIDIA A", platform="NVIDIA C
 NVIDIA_1 = make_info(
     device_id="opencl:4:1", name="NVIDIA B", platform="NVIDIA CUDA", compute_units=100
 )
+INTEL_GPU = make_info(
+    device_id="opencl:3:1", name="Discrete", platform="Intel(R) OpenCL Graphics", compute_units=4
+)
+POCL_GPU = make_info(
+    device_id="opencl:1:1", name="NVIDIA A", platform="Portable Computing Language",
+    compute_units=4,
+)  # fmt: skip
 CUDA_0 = make_info(device_id="cuda:0", api="cuda", name="NVIDIA A", platform="CUDA")
 CUDA_1 = make_info(
     device_id="cuda:1", api="cuda", name="NVIDIA B", platform="CUDA", compute_units=100
@@ -103,6 +110,8 @@ def test_each_device_string_selects(present, spec, expected):
         ([CUDA_0, POCL], CUDA_0),
         ([INTEGRATED, NVIDIA_0], NVIDIA_0),
         ([INTEGRATED, INTEL_CPU], INTEGRATED),
+        ([INTEL_GPU, NVIDIA_0], NVIDIA_0),  # preferred CPU runtimes are not preferred GPUs
+        ([POCL_GPU, NVIDIA_0], NVIDIA_0),
         ([POCL, INTEL_CPU], INTEL_CPU),
         ([SIMULATOR, POCL], POCL),
         ([BROKEN, DUMB, POCL], POCL),
@@ -353,6 +362,16 @@ def test_cupy_with_two_cards(cupy, monkeypatch):
     assert [i.device_id for i in devices()] == ["cuda:0", "cuda:1"]
     assert find("auto").device_id == "cuda:1"
     assert "13000" in find("cuda:0").caps.driver
+
+
+def test_a_pyopencl_that_does_not_import_is_a_note(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyopencl", None)
+    forget_module(monkeypatch, "pyopencl_gbdt.device.opencl")
+    monkeypatch.setattr(discovery, "_cuda", lambda: ([CUDA_0], []))
+    monkeypatch.setattr(discovery.intel, "make_visible", lambda: None)
+    assert find("cuda") is CUDA_0
+    with pytest.raises(DeviceError, match="OpenCL: "):
+        find("opencl")
 
 
 def test_a_missing_cupy_is_a_note(monkeypatch):

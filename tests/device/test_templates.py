@@ -46,10 +46,12 @@ def test_bodies_use_the_kernels_words_alone(template):
 
 @pytest.mark.parametrize("template", templates())
 def test_every_template_builds(template, device):
-    for params in few(template):
-        if params["wg_size"] <= device.caps.max_work_group:
-            program = device.build(template, **params)
-            assert 1 <= program.wg_size <= params["wg_size"]
+    sets = few(template)
+    if device.caps.kind == "cpu":
+        sets = sets[:1]  # barriers cost a CPU's compiler many seconds; the kernels' tests build all
+    for params in sets:
+        program = device.build(template, **params)
+        assert 1 <= program.wg_size <= params["wg_size"]
 
 
 @pytest.mark.parametrize("template", templates())

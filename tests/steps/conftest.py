@@ -1,5 +1,8 @@
 """Every test that takes ``variant`` runs each row of its module's ``KERNEL`` that the device can.
 
+``wg`` runs over the module's ``WG_SIZES``; a CPU takes ``WG_SIZES_CPU``, where a module has them:
+PoCL needs 10 s and more to build a kernel with many barriers for one work-group size.
+
 ``force`` makes the steps take a variant, with some of its parameters replaced.
 """
 
@@ -21,6 +24,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         caps = find(TEST_DEVICE).caps
         rows = runnable(metafunc.module.KERNEL, caps) if caps else []
         metafunc.parametrize("variant", rows, ids=[row.name for row in rows])
+    if "wg" in metafunc.fixturenames and hasattr(metafunc.module, "WG_SIZES"):
+        caps, module = find(TEST_DEVICE).caps, metafunc.module
+        few = caps is not None and caps.kind == "cpu"
+        sizes = getattr(module, "WG_SIZES_CPU", module.WG_SIZES) if few else module.WG_SIZES
+        metafunc.parametrize("wg", sizes)
 
 
 @pytest.fixture

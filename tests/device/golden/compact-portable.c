@@ -1,0 +1,85 @@
+
+
+
+
+
+FN u32 sum_u32(const u32 value, LOCAL u32* shared) {
+    const u32 id = LOCAL_ID;
+    shared[id] = value;
+    BARRIER();
+    for (u32 half_size = 128; half_size > 0; half_size /= 2) {
+        if (id < half_size) shared[id] += shared[id + half_size];
+        BARRIER();
+    }
+    const u32 total = shared[0];
+    BARRIER();
+    return total;
+}
+
+
+FN u32 scan_u32(const u32 value, LOCAL u32* shared, u32* total) {
+    const u32 id = LOCAL_ID;
+    shared[id] = value;
+    BARRIER();
+    for (u32 step = 1; step < 256; step *= 2) {
+        const u32 before = id >= step ? shared[id - step] : 0;
+        BARRIER();
+        shared[id] += before;
+        BARRIER();
+    }
+    const u32 inclusive = shared[id];
+    *total = shared[255];
+    BARRIER();
+    return inclusive - value;
+}
+
+
+KERNEL(256) compact_counts(
+    GLOBAL const u8* RESTRICT flags, const u32 n, const u32 chunk, GLOBAL u32* RESTRICT counts) {
+    LOCAL_ARRAY(u32, shared, 256);
+    const u64 begin = (u64)GROUP_ID * chunk;
+    const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
+    u32 mine = 0;
+    for (u32 i = LOCAL_ID; i < count; i += 256) mine += flags[begin + i] != 0;
+    const u32 total = sum_u32(mine, shared);
+    if (LOCAL_ID == 0) counts[GROUP_ID] = total;
+}
+
+
+/* counts becomes its own exclusive scan; one work-group, a share of counts per work-item. */
+KERNEL(256) compact_offsets(GLOBAL u32* counts, const u32 n_counts, GLOBAL u32* total) {
+    LOCAL_ARRAY(u32, shared, 256);
+    const u32 share = (n_counts + 255) / 256;
+    const u32 begin = LOCAL_ID * share < n_counts ? LOCAL_ID * share : n_counts;
+    const u32 end = n_counts - begin < share ? n_counts : begin + share;
+    u32 sum = 0, all;
+    for (u32 i = begin; i < end; ++i) sum += counts[i];
+    u32 before = scan_u32(sum, shared, &all);
+    for (u32 i = begin; i < end; ++i) {
+        const u32 count = counts[i];
+        counts[i] = before;
+        before += count;
+    }
+    if (LOCAL_ID == 0) total[0] = all;
+}
+
+
+KERNEL(256) compact_move(
+    GLOBAL const u32* RESTRICT values, GLOBAL const u8* RESTRICT flags, const u32 n,
+    const u32 chunk, GLOBAL const u32* RESTRICT offsets, GLOBAL u32* RESTRICT out) {
+    const u64 begin = (u64)GROUP_ID * chunk;
+    const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
+    u32 place = offsets[GROUP_ID];
+
+    LOCAL_ARRAY(u32, shared, 256);
+    for (u32 first = 0; first < count; first += 2048) {
+        const u32 mine = first + LOCAL_ID * 8;
+        u32 n_kept = 0, total;
+        for (u32 i = mine; i < mine + 8; ++i)
+            if (i < count) n_kept += flags[begin + i] != 0;
+        u32 to = place + scan_u32(n_kept, shared, &total);
+        for (u32 i = mine; i < mine + 8; ++i)
+            if (i < count && flags[begin + i] != 0) out[to++] = values[begin + i];
+        place += total;
+    }
+}

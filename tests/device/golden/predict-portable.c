@@ -1,0 +1,28 @@
+
+
+
+
+
+KERNEL(256) predict(
+        const u64 n_rows, const u32 n_features, const u32 first_tree, const u32 n_trees,
+        const u32 longest, GLOBAL const f32* RESTRICT values, GLOBAL const walk_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
+    for (u32 item = 0; item < 1; item++) {
+        const u64 row = ((u64)GROUP_ID * 1 + item) * 256 + LOCAL_ID;
+        if (row >= n_rows) return;
+        GLOBAL const f32* x = values + row * n_features;
+        f32 margin = margins[row];
+        for (u32 tree = first_tree; tree < first_tree + n_trees; tree++) {
+            GLOBAL const walk_t* node = nodes + tree_begin[tree];
+            GLOBAL const walk_t* at = node;
+            for (u32 step_count = 0; at->left && step_count < longest; step_count++) {
+                const f32 value = x[at->feature];
+                const u32 left = is_missing(value) ? at->default_left
+                                                   : (u32)(ordered(value) < ordered(at->number));
+                at = node + at->left + 1 - left;
+            }
+            margin += at->number;
+        }
+        margins[row] = margin;
+    }
+}

@@ -1,0 +1,248 @@
+"""Built programs on disk: hits, damage, folders that cannot be written, processes at once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.device import cache, open_device
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    place = tmp_path / "cache"
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(place))
+    return place
+
+
+# -- bytes -------------------------------------------------------------------------------------
+def test_what_is_stored_is_loaded(folder):
+    assert cache.load("key") is None
+    assert cache.store("key", b"payload")
+    assert cache.load("key") == b"payload"
+    assert cache.store("key", b"other")
+    assert cache.load("key") == b"other"
+    assert [p.name for p in folder.iterdir()] == ["key.bin"]
+
+
+def test_an_empty_payload(folder):
+    assert cache.store("key", b"")
+    assert cache.load("key") == b""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:10],
+        lambda data: data[:32],
+        lambda data: data[:-1],
+        lambda data: data + b"x",
+        lambda data: bytes([data[0] ^ 1]) + data[1:],
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+        lambda data: b"\0" * len(data),
+    ],
+)
+def test_damaged_files_are_ignored_and_replaced(folder, damage):
+    cache.store("key", b"payload")
+    file = folder / "key.bin"
+    file.write_bytes(damage(file.read_bytes()))
+    assert cache.load("key") is None
+    assert cache.store("key", b"payload")
+    assert cache.load("key") == b"payload"
+
+
+def test_a_folder_in_the_files_place(folder):
+    (folder / "key.bin").mkdir(parents=True)
+    assert cache.load("key") is None
+    assert not cache.store("key", b"payload")
+    assert [p.name for p in folder.iterdir()] == ["key.bin"]  # no half-written file stays
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(blocked / "cache"))
+    assert not cache.store("key", b"payload")
+    assert cache.load("key") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write all")
+def test_a_folder_without_permission(folder):
+    folder.mkdir()
+    folder.chmod(0o500)
+    assert not cache.store("key", b"payload")
+    folder.chmod(0o700)
+
+
+def test_keys_tell_facts_apart():
+    keys = [
+        cache.cache_key(*facts) for facts in [("a",), ("b",), ("a", "b"), ("ab",), ("a", "", "b")]
+    ]
+    assert len(set(keys)) == len(keys)
+    assert cache.cache_key("a", "b") == cache.cache_key("a", "b")
+
+
+def test_where_the_folder_lies(monkeypatch, tmp_path):
+    monkeypatch.delenv("PYOPENCL_GBDT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.cache_folder() == tmp_path / "pyopencl_gbdt"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+
+    def homeless():
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(cache.Path, "home", homeless)
+    assert cache.cache_folder().name == "pyopencl_gbdt"
+
+
+def test_two_processes_write_and_read_at_once(folder):
+    """Whatever the other does, a reader sees a whole payload or none."""
+    code = """
+import sys
+from pyopencl_gbdt.device import cache
+mine = sys.argv[1].encode() * 20000
+for _ in range(300):
+    assert cache.store("key", mine)
+    got = cache.load("key")
+    assert got in (b"a" * 20000, b"b" * 20000), len(got or b"")
+"""
+    run_at_once(code, ["a"], ["b"])
+    assert [p.name for p in folder.iterdir()] == ["key.bin"]
+
+
+# -- programs ----------------------------------------------------------------------------------
+@pytest.fixture
+def opened(device, folder, monkeypatch):
+    """The device of the tests with an empty cache on disk and none in memory."""
+    if device.caps.api != "opencl":
+        pytest.skip("CuPy keeps a cache of its own")
+    from pyopencl_gbdt.device import opencl
+
+    fresh = open_device(device.caps.device_id)
+    monkeypatch.setattr(opencl, "_programs", {})
+    fresh.forget = opencl._programs.clear
+    if not build_and_run(fresh) or not list(folder.glob("*.bin")):
+        pytest.skip("the driver gives no binaries")
+    fresh.forget()
+    return fresh
+
+
+def build_and_run(device):
+    """Build `leaf`'s neighbour with the shortest kernel and see that it works."""
+    program = device.build("predict", wg_size=1, items=1)
+    margins = device.upload(np.array([1.0], np.float32))
+    nodes = device.zeros(4, np.uint32)
+    program.launch(
+        "predict", 1, np.uint64(1), np.uint32(1), np.uint32(0), np.uint32(1), np.uint32(1),
+        device.zeros(1, np.float32), nodes, device.zeros(1, np.uint32), margins,
+    )  # fmt: skip
+    return margins.get().tolist() == [1.0]
+
+
+def count_source_builds(monkeypatch):
+    """Count how often the compiler is given source."""
+    import pyopencl as cl
+
+    seen = []
+    original = cl.Program.__init__
+
+    def counting(self, context, arg1, *rest):
+        if isinstance(arg1, str):
+            seen.append(arg1)
+        original(self, context, arg1, *rest)
+
+    monkeypatch.setattr(cl.Program, "__init__", counting)
+    return seen
+
+
+def test_a_second_build_takes_the_binary(opened, folder, monkeypatch):
+    built = count_source_builds(monkeypatch)
+    assert build_and_run(opened)
+    assert built == []
+
+
+def test_a_program_is_built_once_a_process(opened, folder, monkeypatch):
+    build_and_run(opened)
+    for file in folder.glob("*.bin"):
+        file.unlink()
+    built = count_source_builds(monkeypatch)
+    assert build_and_run(opened)
+    assert built == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[: len(data) // 2],
+        lambda data: b"garbage",
+        # whole by its digest, but nothing that the driver has written
+        lambda data: hashlib.sha256(b"no binary").digest() + b"no binary",
+        lambda data: hashlib.sha256(b"").digest(),
+    ],
+)
+def test_a_damaged_or_foreign_binary_is_built_from_source_and_replaced(
+    opened, folder, monkeypatch, damage
+):
+    (file,) = folder.glob("*.bin")
+    good = file.read_bytes()
+    file.write_bytes(damage(good))
+    built = count_source_builds(monkeypatch)
+    assert build_and_run(opened)
+    assert len(built) == 1
+    opened.forget()
+    assert build_and_run(opened)
+    assert len(built) == 1, "the damaged file was not replaced"
+
+
+def test_a_binary_of_another_source_is_not_mistaken(opened, folder):
+    names = {file.name for file in folder.glob("*.bin")}
+    opened.build("predict", wg_size=1, items=2)
+    assert len({file.name for file in folder.glob("*.bin")} - names) == 1
+
+
+def test_without_a_writable_folder_everything_works(opened, tmp_path, monkeypatch):
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(blocked / "cache"))
+    assert build_and_run(opened)
+
+
+def test_two_processes_build_at_once(opened, folder):
+    for file in folder.glob("*.bin"):
+        file.unlink()
+    code = """
+import sys
+import numpy as np
+from pyopencl_gbdt.device import open_device
+from tests.device.test_cache import build_and_run
+assert build_and_run(open_device(sys.argv[1]))
+"""
+    name = opened.caps.device_id
+    run_at_once(code, [name], [name])
+    assert len(list(folder.glob("*.bin"))) == 1
+    assert not list(folder.glob(".writing-*"))
+
+
+def run_at_once(code, *arguments):
+    """Run Python code in several processes at once; all must succeed."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, *given],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for given in arguments
+    ]  # fmt: skip
+    for process in processes:
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, output

@@ -1,0 +1,117 @@
+"""Memory is planned before it is taken, and counted."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.errors import MemoryPlanError
+from tests.device.fakes import FakeDevice
+
+
+def plan_of(**sizes):
+    plan = MemoryPlan()
+    for name, size in sizes.items():
+        plan.add(name, size, np.uint8)
+    return plan
+
+
+def test_bytes_are_computed_from_shapes():
+    plan = MemoryPlan()
+    plan.add("flat", 5, np.float64)
+    plan.add("deep", (3, np.int64(4)), np.dtype([("a", np.int64), ("b", np.int64)]))
+    plan.add("huge", (1 << 20, 1 << 20, 1 << 20), np.uint8)
+    assert plan.bytes_of("flat") == 40
+    assert plan.bytes_of("deep") == 192
+    assert plan.bytes_of("huge") == 1 << 60
+    assert plan.total_bytes == (1 << 60) + 232
+
+
+def test_a_name_is_planned_once():
+    plan = plan_of(nodes=1)
+    with pytest.raises(ValueError, match="'nodes' is planned twice"):
+        plan.add("nodes", 1, np.uint8)
+
+
+def test_what_does_not_fit_is_refused_with_the_numbers():
+    device = FakeDevice(global_bytes=1000, max_alloc_bytes=900)
+    with pytest.raises(MemoryPlanError) as caught:
+        plan_of(pool=700, nodes=301).check(device, "lower max_depth")
+    text = str(caught.value)
+    for part in ("1001 bytes", "1000", "'pool'", "700 bytes", device.caps.label, "lower max_depth"):
+        assert part in text
+    assert device.allocations == []
+
+
+def test_one_piece_that_is_too_large_is_refused():
+    device = FakeDevice(global_bytes=1000, max_alloc_bytes=100)
+    with pytest.raises(MemoryPlanError, match=r"101 bytes in one piece for 'pool'.*100 at most"):
+        plan_of(pool=101, nodes=1).check(device, "lower max_bin")
+    assert device.allocations == []
+
+
+def test_what_is_already_taken_counts():
+    device = FakeDevice(global_bytes=1000, max_alloc_bytes=1000)
+    taken = device.empty(600, np.uint8)
+    with pytest.raises(MemoryPlanError, match="which has 400 left of 1000"):
+        plan_of(pool=401).check(device, "")
+    del taken
+    plan_of(pool=401).check(device, "")
+
+
+def test_exactly_full_is_allowed():
+    device = FakeDevice(global_bytes=1000, max_alloc_bytes=500)
+    plan = plan_of(a=500, b=500)
+    plan.check(device, "")
+    arrays = plan.allocate(device)
+    assert device.allocated_bytes == 1000
+    assert {name: array.shape for name, array in arrays.items()} == {"a": (500,), "b": (500,)}
+
+
+def test_allocated_and_peak_bytes():
+    device = FakeDevice()
+    first = device.empty((10, 10), np.float32)
+    second = device.zeros(25, np.int64)
+    assert device.allocated_bytes == device.peak_bytes == 600
+    del first
+    gc.collect()
+    assert (device.allocated_bytes, device.peak_bytes) == (200, 600)
+    third = device.empty(100, np.uint8)
+    assert (device.allocated_bytes, device.peak_bytes) == (300, 600)
+    del second, third
+    gc.collect()
+    assert (device.allocated_bytes, device.peak_bytes) == (0, 600)
+
+
+def test_an_array_beyond_the_largest_allocation():
+    device = FakeDevice(max_alloc_bytes=4000)
+    device.empty(1000, np.float32)
+    with pytest.raises(MemoryPlanError, match=r"4004 bytes exceeds .* 4000 bytes; use fewer rows"):
+        device.empty(1001, np.float32)
+    assert device.allocations == [4000]
+
+
+def test_a_memory_plan_error_is_a_memory_error():
+    assert issubclass(MemoryPlanError, MemoryError)
+
+
+def test_a_fit_that_cannot_fit_allocates_nothing(device, monkeypatch):
+    """The whole way: the fit's own plan, on a device that says it is small."""
+    from pyopencl_gbdt.parameters import Parameters
+    from pyopencl_gbdt.workspace import Layout, Workspace
+
+    small = FakeDevice(global_bytes=100_000, max_alloc_bytes=100_000, kind="cpu")
+    codes = small.empty((1000, 3), np.uint8)
+    layout = Layout(
+        np.full(3, 200, np.uint32),
+        np.array([0, 200, 400, 600], np.uint32),
+        np.zeros(600, np.float32),
+    )
+    params = Parameters.from_dict({"max_depth": 8})
+    ws = Workspace(small, params, layout, codes, n_rows=1000, weighted=False, weight_bits=0)
+    with pytest.raises(MemoryPlanError, match="max_depth"):
+        ws.allocate()
+    assert small.allocations == [3000]

@@ -1,0 +1,203 @@
+"""Every primitive and small trainings on one device, against the twins, bit by bit.
+
+``python -m tests.portability.exercise --device oclgrind --size tiny --pretend gpu`` prints one line
+of JSON: how many checks ran, and what failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt import primitives
+from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.device import Device, open_device, runnable
+from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.reference import compact as compact_twin
+from pyopencl_gbdt.reference import predict as predict_twin
+from pyopencl_gbdt.reference import radix_sort as sort_twin
+from pyopencl_gbdt.reference import scan as scan_twin
+from pyopencl_gbdt.reference import segmented_reduce as reduce_twin
+from pyopencl_gbdt.reference import segmented_scan as segmented_twin
+from pyopencl_gbdt.reference import stable_partition as partition_twin
+from pyopencl_gbdt.reference.train import train_reference
+from tests.compare import assert_same_bits
+from tests.primitives.samples import cuts, elements
+
+#: Elements of a primitive: edges of a work-group of 256 and of a tile of 4096.
+SIZES = {"tiny": (257, 700), "full": (1, 255, 257, 4097, 20_011)}
+#: Rows, features, trees and depth of a training.
+SHAPES = {"tiny": (300, 3, 2, 3), "full": (3000, 6, 3, 6)}
+Check = tuple[str, Any]
+
+
+def primitive_checks(device: Device, size: str) -> Iterator[Check]:
+    """Yield (name, function that fails) for every primitive, runnable row and size."""
+    rng = np.random.default_rng(11)
+    scanned = [(np.int64, "sum"), (np.float32, "sum"), (np.float32, "max"), (np.int32, "min")]
+
+    def rows(kernel: str) -> Iterator[tuple[int, Any]]:
+        return itertools.product(SIZES[size], runnable(kernel, device.caps))
+
+    for n, row in rows("scan"):
+        for dtype, op in scanned:
+            values = elements(rng, n, dtype)
+            got = primitives.scan(device.upload(values), op=op, variant=row).get()
+            yield f"scan {row.name} {n} {op}", (got, scan_twin.scan(values, op=op))
+    heads = {n: (rng.random(n) < 0.1).astype(np.uint8) for n in SIZES[size]}
+    for n, row in rows("segmented_scan"):
+        for dtype, op in scanned:
+            values = elements(rng, n, dtype)
+            up = device.upload(values), device.upload(heads[n])
+            got = primitives.segmented_scan(*up, op=op, variant=row).get()
+            yield (
+                f"segmented_scan {row.name} {n} {op}",
+                (got, segmented_twin.segmented_scan(values, heads[n], op=op)),
+            )
+    for n, row in rows("segmented_reduce"):
+        for dtype, op in scanned:
+            values, ends = elements(rng, n, dtype), cuts(rng, n, 9)
+            got = primitives.segmented_reduce(device.upload(values), ends, op=op, variant=row)
+            twin = reduce_twin.segmented_reduce(values, ends, op=op)
+            yield f"segmented_reduce {row.name} {n} {op}", (got.get(), twin)
+    for n, row in rows("radix_sort"):
+        keys, ids = elements(rng, n, np.float32, 0.1), np.arange(n, dtype=np.uint32)
+        on_device = device.upload(keys), device.upload(ids)
+        primitives.radix_sort(*on_device, variant=row)
+        for name, got, twin in zip(
+            ("keys", "ids"), on_device, sort_twin.radix_sort(keys, ids), strict=True
+        ):
+            yield f"radix_sort {row.name} {n} {name}", (got.get(), twin)
+    for n, row in rows("compact"):
+        values, flags = elements(rng, n, np.int64), heads[n]
+        out, count = primitives.compact(device.upload(values), device.upload(flags), variant=row)
+        got = out.get()[: int(count.get()[0])]
+        yield f"compact {row.name} {n}", (got, compact_twin.compact(values, flags))
+    for n, row in rows("stable_partition"):
+        values, flags, ends = elements(rng, n, np.uint32), heads[n], cuts(rng, n, 5)
+        out, count = primitives.stable_partition(
+            device.upload(values), device.upload(flags), ends, variant=row
+        )
+        twins = partition_twin.stable_partition(values, flags, ends)
+        yield f"stable_partition {row.name} {n} values", (out.get(), twins[0])
+        yield f"stable_partition {row.name} {n} counts", (count.get(), twins[1])
+
+
+def problem(size: str, name: str) -> tuple[dict[str, Any], Any, Any, Any]:
+    """Return parameters, values, label and weight of a small training."""
+    n, features, trees, depth = SHAPES[size]
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal((n, features)).astype(np.float32)
+    values[rng.random(values.shape) < 0.1] = np.nan
+    signal = np.nan_to_num(values[:, 0]) + rng.standard_normal(n) * 0.5
+    params = {"n_estimators": trees, "max_depth": depth, "max_bin": 16 if size == "tiny" else 64}
+    if name == "logistic":
+        weight = rng.integers(0, 4, n).astype(np.float32)
+        params["objective"] = "binary:logistic"
+        return params, values, (signal > 0).astype(np.float32), weight
+    label = signal.astype(np.float32)
+    label[7] = 1e9  # one gradient that needs its high word
+    return {**params, "reg_alpha": 0.5}, values, label, None
+
+
+def training_checks(device: Device, size: str) -> Iterator[Check]:
+    """Yield a check of the model and of its predictions for every histogram variant."""
+    for name in ("logistic", "heavy"):
+        params, values, label, weight = problem(size, name)
+        twin = train_reference(Parameters.from_dict(params), values, label, weight)
+        data = Dataset(values, label, weight)
+        for row in runnable("histogram", device.caps):
+            p = Parameters.from_dict({**params, "histogram": row.name})
+            fit = Boosting(device, p, get_objective(p.objective), data, twin.base_margin)
+            model = replace(twin, trees=fit.run(p.n_estimators))
+            got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
+            yield f"training {name} {row.name}: model", (got, wanted)
+            data._quantized = None  # quantise again: its kernels are watched too
+        margins = predict_margins(twin, values, device)
+        yield f"training {name}: predictions", (margins, predict_twin.predict(twin, values))
+
+
+def _bytes(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def program_complaints(device: Device, pretend: str) -> list[str]:
+    """Return kernels that take more local memory, or other words, than the device has."""
+    import pyopencl as cl
+
+    from pyopencl_gbdt.device import opencl
+
+    complaints = []
+    for (_, _, source), program in opencl._programs.items():
+        body = source.split("atom_add(", 1)[-1]
+        if pretend == "baseline" and re.search(r"atomic_add_global_i64|\bdouble\b|sub_group", body):
+            complaints.append("a kernel uses 64-bit atomics, double or sub-groups")
+        for kernel in program.all_kernels():
+            info = cl.kernel_work_group_info.LOCAL_MEM_SIZE
+            local = kernel.get_work_group_info(info, program.devices[0])
+            if local > device.caps.local_bytes:
+                complaints.append(f"{kernel.function_name}: {local} bytes of local memory")
+    return complaints
+
+
+def sub_group_size(device: Device) -> int:
+    """Return the vector width that the driver gave a kernel of 64 work-items."""
+    import pyopencl as cl
+
+    program: Any = device.build("copy", wg_size=64)
+    kernel = cl.Kernel(program.program, "copy")
+    info = cl.kernel_work_group_info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE
+    return int(kernel.get_work_group_info(info, program.device.cl_device))
+
+
+def run(device: Device, size: str, pretend: str) -> dict[str, Any]:
+    """Run everything; never raises for a check that fails."""
+    n_checks, failures = 0, []
+    for name, (got, wanted) in itertools.chain(
+        primitive_checks(device, size), training_checks(device, size)
+    ):
+        n_checks += 1
+        try:
+            assert_same_bits(got, wanted, name)
+        except AssertionError as error:
+            failures.append(str(error).splitlines()[0][:300])
+    failures += program_complaints(device, pretend) if device.caps.api == "opencl" else []
+    return {
+        "device": device.caps.label,
+        "local_bytes": device.caps.local_bytes,
+        "checks": n_checks,
+        "failures": failures,
+        "sub_group": sub_group_size(device) if device.caps.api == "opencl" else 0,
+    }
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--size", choices=sorted(SIZES), default="full")
+    parser.add_argument("--pretend", choices=["", *sorted(PRETENCES)], default="")
+    args = parser.parse_args(words)
+    device = open_device(args.device)
+    if args.pretend:
+        device.caps = PRETENCES[args.pretend](device.caps)
+    result = run(device, args.size, args.pretend)
+    print(json.dumps(result))
+    return bool(result["failures"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

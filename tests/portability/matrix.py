@@ -1,0 +1,83 @@
+"""Compile all that a chip can be asked for, and say what is wrong with it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyopencl_gbdt.device.variants import TABLE
+from tests.portability.null_device import Built
+from tests.portability.offline import COMPILERS
+from tests.portability.targets import Target
+from tests.portability.usage import CompileError, Usage
+from tests.portability.workload import everything
+
+
+@dataclass
+class Compiled:
+    """What a chip's compiler made of one rendered template."""
+
+    built: Built
+    usages: list[Usage] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+
+
+def gaps_of(built: Built, usages: Iterable[Usage], target: Target) -> list[str]:
+    """Return what a chip cannot or should not run: spills, too much local memory, lost kernels."""
+    found = {usage.kernel: usage for usage in usages}
+    gaps = [f"{built.name}: no word of kernel {k}" for k in built.kernels if k not in found]
+    for usage in found.values():
+        where = f"{target.chip}: {built.name}, {usage.kernel}"
+        if usage.spilled:
+            gaps.append(f"{where}: {usage.spilled} registers or bytes spilled")
+        if usage.local_bytes > target.caps.local_bytes:
+            gaps.append(
+                f"{where}: {usage.local_bytes} bytes local memory of {target.caps.local_bytes}"
+            )
+    return gaps
+
+
+def _compile(built: Built, target: Target) -> Compiled:
+    dialect = "cuda" if target.maker == "nvidia" else "opencl"
+    result = Compiled(built)
+    with tempfile.TemporaryDirectory(prefix="portability-") as folder:
+        try:
+            source = built.source(dialect)
+            result.usages = COMPILERS[target.maker](
+                source, built.wg_size, target, Path(folder)
+            )
+        except CompileError as error:
+            result.gaps.append(f"{target.chip}: {built.name} does not compile:\n{error}")
+            return result
+    result.gaps = gaps_of(built, result.usages, target)
+    return result
+
+
+def wanted(target: Target) -> tuple[list[Built], list[str]]:
+    """Return what a chip gets, and complaints about arguments that do not fit their kernels.
+
+    That is every row of the variant table that is chosen on its kind of device, and every row of
+    the histogram that it can run, as users may name one.
+    """
+    device = everything(target.caps)
+    on_request = {r.name for r in TABLE if target.caps.kind not in r.chosen_on} - {"cpu"}
+    built = [b for b in device.built.values() if b.label not in on_request]
+    return built, device.complaints
+
+
+def compile_all(target: Target, jobs: int) -> tuple[list[Compiled], list[str]]:
+    """Compile everything for one chip.
+
+    Returns
+    -------
+    list of Compiled
+    list of str
+        All gaps; empty is good.
+    """
+    built, complaints = wanted(target)
+    with ThreadPoolExecutor(jobs) as pool:
+        results = list(pool.map(lambda b: _compile(b, target), built))
+    return results, complaints + [gap for result in results for gap in result.gaps]

@@ -1,0 +1,157 @@
+"""A device that builds and runs nothing, and remembers all that it was asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, Launch, Program
+from pyopencl_gbdt.device.render import Param, render
+
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_KERNEL = re.compile(r"^KERNEL\((\d+)\)\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
+_SCALARS = {
+    "u8": np.uint8, "u16": np.uint16, "i32": np.int32, "u32": np.uint32, "i64": np.int64,
+    "u64": np.uint64, "f32": np.float32,
+}  # fmt: skip
+_SIZES = {name: np.dtype(dtype).itemsize for name, dtype in _SCALARS.items()}
+
+Key = tuple[str, int, tuple[tuple[str, Param], ...]]
+
+
+@dataclass
+class Built:
+    """A template as a device was asked to build it.
+
+    Attributes
+    ----------
+    label : str
+        The row of the variant table that asked for it.
+    kernels : dict of str to list of str
+        Kernels of its source, with the declarations of their arguments.
+    bound : set of str
+        Kernels that were given arguments.
+    """
+
+    template: str
+    wg_size: int
+    params: dict[str, Param]
+    label: str
+    kernels: dict[str, list[str]]
+    bound: set[str] = field(default_factory=set)
+
+    def source(self, dialect: str) -> str:
+        return render(self.template, dialect, wg_size=self.wg_size, **self.params)
+
+    @property
+    def name(self) -> str:
+        """The template with its parameters, for people."""
+        shown = ", ".join(f"{k}={str(v)[:24]!r}" for k, v in sorted(self.params.items()))
+        return f"{self.template}[wg_size={self.wg_size}, {shown}]"
+
+
+def kernels_of(source: str) -> dict[str, list[str]]:
+    """Names and argument declarations of the kernels in a rendered source."""
+    found = _KERNEL.findall(_COMMENT.sub(" ", source))
+    return {name: [part.strip() for part in args.split(",")] for _, name, args in found}
+
+
+def mismatch(declared: list[str], given: tuple[Any, ...]) -> str:
+    """What is wrong with a kernel's arguments, or an empty string.
+
+    A scalar must be a NumPy scalar of the declared type; an array of a scalar type must have
+    elements of its size.
+    """
+    if len(declared) != len(given):
+        return f"{len(given)} arguments for {len(declared)}: {declared}"
+    for text, value in zip(declared, given, strict=True):
+        word = next((w for w in re.findall(r"\w+", text) if w in _SCALARS), "")
+        if "*" in text:
+            if not isinstance(value, DeviceArray):
+                return f"{text!r} was given a {type(value).__name__}"
+            if word and value.dtype.names is None and value.dtype.itemsize != _SIZES[word]:
+                return f"{text!r} was given an array of {value.dtype}"
+        elif type(value) is not _SCALARS[word]:
+            return f"{text!r} was given a {type(value).__name__}"
+    return ""
+
+
+class NullProgram(Program):
+    """Checks the arguments that its kernels are given."""
+
+    def __init__(self, device: NullDevice, built: Built) -> None:
+        self.device, self.built = device, built
+        self.wg_size = built.wg_size
+        self.source = ""
+
+    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+        built = self.built
+        if name not in built.kernels:
+            self.device.complaints.append(f"{built.name}: there is no kernel {name!r}")
+            return Launch(name, lambda: None)
+        wrong = mismatch(built.kernels[name], args)
+        if wrong:
+            self.device.complaints.append(f"{built.name}, {name}: {wrong}")
+        built.bound.add(name)
+        return Launch(name, lambda: _answer(name, args))
+
+
+class NullDevice(Device):
+    """Arrays in host memory, kernels nowhere.
+
+    Attributes
+    ----------
+    built : dict of Key to Built
+    complaints : list of str
+        Kernels that do not exist and arguments that do not fit.
+    label : str
+        Put into what is built from now on.
+    """
+
+    def __init__(self, caps: Capabilities) -> None:
+        super().__init__(caps)
+        self.built: dict[Key, Built] = {}
+        self.complaints: list[str] = []
+        self.label = ""
+
+    def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
+        return np.zeros(nbytes, np.uint8)  # pages that are not touched cost nothing
+
+    def clear(self, array: DeviceArray) -> None:
+        array.handle[:] = 0
+
+    def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
+        pass
+
+    def read(self, array: DeviceArray) -> Any:
+        return array.handle[: array.nbytes].view(array.dtype).reshape(array.shape).copy()
+
+    def write(self, array: DeviceArray, host: Any, start_bytes: int) -> None:
+        array.handle[start_bytes : start_bytes + host.nbytes] = host.reshape(-1).view(np.uint8)
+
+    def finish(self) -> None:
+        pass
+
+    def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
+        key = (template, wg_size, tuple(sorted(params.items())))
+        if key not in self.built:
+            dialect = "cuda" if self.caps.api == "cuda" else "opencl"
+            kernels = kernels_of(render(template, dialect, wg_size=wg_size, **params))
+            self.built[key] = Built(template, wg_size, dict(params), self.label, kernels)
+        return NullProgram(self, self.built[key])
+
+
+def _answer(name: str, args: tuple[Any, ...]) -> None:
+    """What the host reads back before it can go on: cut points, ``max_bin`` of every feature."""
+    if name != "cuts":
+        return
+    max_bin = int(args[3])
+    below, above, n_bins, n_present = args[-4:]
+    edges = np.arange(max_bin + 1, dtype=np.float32)
+    below.set(np.broadcast_to(edges[:-1], below.shape))
+    above.set(np.broadcast_to(edges[1:], above.shape))
+    n_bins.set(np.full(n_bins.shape, max_bin))
+    n_present.set(np.full(n_present.shape, int(args[0]) - 1))  # one value of each is missing

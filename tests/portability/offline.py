@@ -1,0 +1,200 @@
+"""AMD's, Intel's and NVIDIA's compilers, run without a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from tests.portability.targets import Target
+from tests.portability.usage import CompileError, Usage, occupancy
+
+_CLANG = "clang-22"
+_LIBCLC = Path("/usr/lib/clc/amdgcn-amd-amdhsa.bc")
+#: What ``device/opencl.py`` and ``device/cuda.py`` build with; a test compares them.
+OPENCL_OPTIONS = ("-cl-std=CL1.2",)
+CUDA_OPTIONS = ("-fmad=false", "--std=c++14")
+_REMARK = re.compile(r"remark:\s+([A-Za-z ]+?)(?: \[[^\]]*\])?: (\S+) \[-Rpass")
+_NAME = re.compile(r"remark: Function Name: (\w+)")
+#: Waves of a SIMD at most: gfx9 but gfx90a and gfx94 has 10, those 8, gfx10 and later 16.
+_WAVES = {"gfx906": 10, "gfx90a": 8, "gfx942": 8}
+
+
+def missing(maker: str) -> str:
+    """Return how to install what compiles for a maker's chips, or an empty string if it is here."""
+    if maker == "amd" and not (shutil.which(_CLANG) and _LIBCLC.is_file()):
+        return "apt-get install --no-install-recommends clang-22 lld-22 llvm-22 libclc-22"
+    if maker == "intel" and not shutil.which("ocloc"):
+        return "apt-get install --no-install-recommends intel-opencl-icd  (it brings ocloc)"
+    if maker == "nvidia" and find_nvrtc() is None:
+        return "pip install nvidia-cuda-nvrtc-cu12"
+    return ""
+
+
+def version(maker: str) -> str:
+    """Return the compiler's name and version."""
+    if maker == "nvidia":
+        return f"NVRTC {importlib.metadata.version('nvidia-cuda-nvrtc-cu12')}"
+    words = [_CLANG, "--version"] if maker == "amd" else ["ocloc", "query", "OCL_DRIVER_VERSION"]
+    if maker == "intel":
+        package = subprocess.run(
+            ["dpkg-query", "-W", "-f", "${Version}", "intel-opencl-icd"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return f"ocloc of intel-opencl-icd {package.stdout or '(version unknown)'}"
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return text.splitlines()[0].strip()
+
+
+def _run(words: list[str]) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    log = done.stdout + done.stderr
+    if done.returncode:
+        raise CompileError(log[-4000:])
+    return log
+
+
+def compile_amd(source: str, wg_size: int, target: Target, folder: Path) -> list[Usage]:
+    """Compile OpenCL C 1.2 to machine code; read clang's remarks."""
+    file = folder / "k.cl"
+    file.write_text(source, encoding="utf-8")
+    log = _run(
+        [
+            _CLANG, "-x", "cl", *OPENCL_OPTIONS, "-target", "amdgcn-amd-amdhsa",
+            f"-mcpu={target.chip}", "-O3", "-nogpulib", "-Xclang", "-mlink-builtin-bitcode",
+            "-Xclang", str(_LIBCLC), "-Rpass-analysis=kernel-resource-usage", "-w",
+            str(file), "-o", str(folder / "k.co"),
+        ]
+    )  # fmt: skip
+    found = []
+    for part in re.split(r"(?=remark: Function Name:)", log)[1:]:
+        name = _NAME.search(part)
+        facts = dict(_REMARK.findall(part))
+        assert name is not None
+        waves = int(facts["Occupancy"])
+        found.append(
+            Usage(
+                kernel=name.group(1),
+                registers=int(facts["VGPRs"]),
+                spilled=int(facts["VGPRs Spill"]) + int(facts["SGPRs Spill"]),
+                scratch_bytes=int(facts["ScratchSize"]),
+                local_bytes=int(facts["LDS Size"]),
+                width=64 if target.chip.startswith("gfx9") else 32,
+                occupancy=waves / _WAVES.get(target.chip, 16),
+            )
+        )
+    return found
+
+
+def compile_intel(source: str, wg_size: int, target: Target, folder: Path) -> list[Usage]:
+    """Compile OpenCL C 1.2 to machine code; read the binary's own description of its kernels."""
+    file = folder / "k.cl"
+    file.write_text(source, encoding="utf-8")
+    log = _run(
+        [
+            "ocloc", "compile", "-file", str(file), "-device", target.chip, "-options",
+            " ".join(OPENCL_OPTIONS), "--format", "zebin", "-output_no_suffix", "-output", "k",
+            "-out_dir", str(folder),
+        ]
+    )  # fmt: skip
+    spills = {
+        name: int(n) for name, n in re.findall(r"kernel (\w+) .*?spilled around (\d+)", log)
+    }
+    binary = (folder / "k").read_bytes()
+    begin = binary.index(b"---\nversion:")
+    text = binary[begin : binary.index(b"kernels_misc_info", begin)].decode("utf-8", "replace")
+    found = []
+    for part in re.split(r"\n  - name: +", text)[1:]:
+
+        def number(word: str, part: str = part) -> int:
+            match = re.search(rf"^\s+{word}:\s+(\d+)", part, re.MULTILINE)
+            return int(match.group(1)) if match else 0
+
+        buffers = re.split(r"per_thread_memory_buffers:", part)
+        scratch = re.findall(r"\bsize:\s+(\d+)", buffers[1]) if len(buffers) > 1 else []
+        kernel = part.split("\n", 1)[0].strip()
+        width, local = number("simd_size"), number("slm_size")
+        found.append(
+            Usage(
+                kernel=kernel,
+                registers=number("grf_count"),
+                spilled=spills.get(kernel, 0),
+                scratch_bytes=sum(map(int, scratch)) // max(1, width),
+                local_bytes=local,
+                width=width,
+                occupancy=occupancy(target, wg_size, width=width, registers=0, local_bytes=local),
+            )
+        )
+    return found
+
+
+@cache
+def find_nvrtc() -> ctypes.CDLL | None:
+    """Load NVRTC of PyPI's ``nvidia-cuda-nvrtc-cu12``; it needs no driver."""
+    try:
+        files = importlib.metadata.files("nvidia-cuda-nvrtc-cu12") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    paths = [Path(str(f.locate())) for f in files if ".so" in f.name and ".alt." not in f.name]
+    paths = [path for path in paths if path.is_file()]
+    for path in sorted(paths, key=lambda p: "builtins" not in p.name):  # it looks for them itself
+        library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    return library if paths else None
+
+
+def compile_nvidia(source: str, wg_size: int, target: Target, folder: Path) -> list[Usage]:
+    """Compile the CUDA dialect to machine code; read the assembler's report."""
+    nvrtc = find_nvrtc()
+    assert nvrtc is not None
+    program = ctypes.c_void_p()
+    words = (*CUDA_OPTIONS, f"--gpu-architecture={target.chip}", "--ptxas-options=-v")
+    options = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None)
+    try:
+        status = nvrtc.nvrtcCompileProgram(program, len(words), options)
+        size = ctypes.c_size_t()
+        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetProgramLog(program, buffer)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    log = buffer.value.decode("utf-8", "replace")
+    if status:
+        raise CompileError(log[-4000:])
+    found = []
+    for part in re.split(r"(?=Compiling entry function)", log)[1:]:
+
+        def number(pattern: str, part: str = part) -> int:
+            match = re.search(pattern, part)
+            return int(match.group(1)) if match else 0
+
+        name = re.search(r"entry function '(\w+)'", part)
+        assert name is not None
+        registers, local = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem")
+        stores, loads = number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")
+        found.append(
+            Usage(
+                kernel=name.group(1),
+                registers=registers,
+                spilled=stores + loads,
+                scratch_bytes=number(r"(\d+) bytes stack frame"),
+                local_bytes=local,
+                width=32,
+                occupancy=occupancy(
+                    target, wg_size, width=32, registers=registers, local_bytes=local
+                ),
+            )
+        )
+    return found
+
+
+COMPILERS: dict[str, Callable[[str, int, Target, Path], list[Usage]]] = {
+    "amd": compile_amd,
+    "intel": compile_intel,
+    "nvidia": compile_nvidia,
+}

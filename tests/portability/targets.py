@@ -1,0 +1,103 @@
+"""GPUs that are not here: what their drivers say of themselves, and their compilers' names.
+
+Local memory and work-group limits as the vendors' OpenCL drivers report them; ROCm and older Intel
+drivers allow work-groups of 256, other drivers for the same chips more, so AMD's are built for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyopencl_gbdt.device import Capabilities
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Target:
+    """A chip to compile for.
+
+    Attributes
+    ----------
+    maker : {"amd", "intel", "nvidia"}
+    chip : str
+        The compiler's name for it.
+    people_say : str
+        Names under which people know it.
+    caps : Capabilities
+    """
+
+    maker: str
+    chip: str
+    people_say: str
+    caps: Capabilities
+
+
+_GPU = Capabilities(
+    api="opencl",
+    device_id="opencl:0:0",
+    name="",
+    platform="",
+    vendor="",
+    driver="offline",
+    kind="gpu",
+    is_simulator=False,
+    compute_units=64,
+    max_work_group=256,
+    local_bytes=64 * 1024,
+    global_bytes=16 * GIB,
+    max_alloc_bytes=4 * GIB,
+    int32_atomics=True,
+    int64_atomics=True,
+    fp64=True,
+    unified_memory=False,
+)
+
+
+def _amd(chip: str, people_say: str, max_work_group: int = 256) -> Target:
+    caps = replace(
+        _GPU, name=chip, vendor="AMD", platform="AMD Accelerated Parallel Processing",
+        max_work_group=max_work_group,
+    )  # fmt: skip
+    return Target("amd", chip, people_say, caps)
+
+
+def _intel(chip: str, people_say: str, max_work_group: int, local_kib: int = 64) -> Target:
+    caps = replace(
+        _GPU, name=chip, vendor="Intel", platform="Intel(R) OpenCL Graphics",
+        max_work_group=max_work_group, local_bytes=local_kib * 1024, fp64=chip in ("skl", "pvc"),
+    )  # fmt: skip
+    return Target("intel", chip, people_say, caps)
+
+
+def _nvidia(number: int, people_say: str) -> Target:
+    caps = replace(
+        _GPU, api="cuda", device_id="cuda:0", name=f"sm_{number}", vendor="NVIDIA",
+        platform="CUDA", max_work_group=1024, local_bytes=48 * 1024,
+    )  # fmt: skip
+    return Target("nvidia", f"sm_{number}", people_say, caps)
+
+
+AMD = (
+    _amd("gfx906", "Instinct MI50, Radeon VII"),
+    _amd("gfx90a", "Instinct MI200", 1024),
+    _amd("gfx942", "Instinct MI300", 1024),
+    _amd("gfx1030", "Radeon RX 6800, 6900"),
+    _amd("gfx1100", "Radeon RX 7900"),
+    _amd("gfx1201", "Radeon RX 9070", 1024),
+)
+INTEL = (
+    _intel("skl", "HD and UHD Graphics 510 to 580", 256),
+    _intel("tgllp", "Iris Xe", 512),
+    _intel("dg2", "Arc A", 1024),
+    _intel("pvc", "Data Center GPU Max", 1024, 128),
+)
+NVIDIA = (
+    _nvidia(60, "P100"),
+    _nvidia(70, "V100"),
+    _nvidia(80, "A100"),
+    _nvidia(90, "H100, H200"),
+    _nvidia(100, "B100, B200"),
+    _nvidia(120, "GeForce RTX 50"),
+)
+ALL = {"amd": AMD, "intel-gpu": INTEL, "nvidia": NVIDIA}

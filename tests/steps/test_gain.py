@@ -1,0 +1,75 @@
+"""gain: the twin against exact rational arithmetic. (test_split and test_grow hold the kernels.)"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.reference.gain import make_rule, node_weight, score
+from pyopencl_gbdt.reference.portable_math import df_add, df_neg
+
+N = 2000
+SCALE_G, SCALE_H = 21, 26
+
+
+def exact_weight_and_score(g, h, reg_lambda, alpha, max_delta):
+    """XGBoost's formulas, without rounding, in real units."""
+    big_g = Fraction(g) / 2**SCALE_G
+    d = Fraction(h) / 2**SCALE_H + Fraction(float(np.float32(reg_lambda)))
+    a = Fraction(float(np.float32(alpha)))
+    t = big_g - a if big_g > a else (big_g + a if big_g < -a else Fraction(0))
+    w = -t / d
+    limit = Fraction(float(np.float32(max_delta)))
+    if max_delta and abs(w) > limit:
+        w = limit if w > 0 else -limit
+    return w, -w * (2 * t + d * w)
+
+
+def sums(rng):
+    g = rng.integers(-(2**55), 2**55, N) >> rng.integers(0, 50, N)
+    h = rng.integers(2, 2**57, N) >> rng.integers(0, 55, N)
+    return g, np.maximum(h, 1)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.3, 100])
+@pytest.mark.parametrize("max_delta", [0, 0.01, 5])
+@pytest.mark.parametrize("reg_lambda", [0, 1, 1000])
+def test_score_and_weight_equal_the_formulas(rng, reg_lambda, alpha, max_delta):
+    rule = make_rule(SCALE_G, SCALE_H, reg_lambda, alpha, max_delta)
+    g, h = sums(rng)
+    hi, lo = score(g, h, rule)
+    weight = node_weight(g, h, rule)
+    for i in range(0, N, 7):
+        w, s = exact_weight_and_score(int(g[i]), int(h[i]), reg_lambda, alpha, max_delta)
+        got = (Fraction(float(hi[i])) + Fraction(float(lo[i]))) * Fraction(2) ** rule.gain_power
+        # near alpha the shrunk gradient keeps the absolute error of the gradient
+        near = abs(Fraction(int(g[i])) / 2**SCALE_G) + Fraction(alpha)
+        assert abs(got - s) <= s / 2**42 + 2 * abs(w) * near / 2**44
+        slack = near / (Fraction(int(h[i])) / 2**SCALE_H + Fraction(reg_lambda)) / 2**43
+        assert abs(Fraction(float(weight[i])) - w) <= abs(w) / 2**23 + slack
+
+
+def test_loss_reduction_keeps_its_digits_under_cancellation(rng):
+    """A gain a millionth of the scores, as at the root of many million rows."""
+    rule = make_rule(0, 0, 0, 0, 0)
+    left_h = rng.integers(2**40, 2**41, N)
+    right_h = rng.integers(2**40, 2**41, N)
+    left_g = left_h // 3 + rng.integers(0, 2**31, N)
+    right_g = right_h // 3 - rng.integers(0, 2**31, N)
+    both = df_add(score(left_g, left_h, rule), score(right_g, right_h, rule))
+    loss = df_add(both, df_neg(score(left_g + right_g, left_h + right_h, rule)))
+    for i in range(0, N, 13):
+        a, b, c, d = (int(x[i]) for x in (left_g, left_h, right_g, right_h))
+        truth = Fraction(a * a, b) + Fraction(c * c, d) - Fraction((a + c) ** 2, b + d)
+        got = Fraction(float(loss[0][i])) * Fraction(2) ** rule.gain_power
+        assert abs(got - truth) <= truth / 2**16
+
+
+def test_nothing_to_gain():
+    rule = make_rule(SCALE_G, SCALE_H, 1, 2, 0)
+    nothing = np.array([0, 1, -1, 2**20], np.int64)  # all within alpha
+    h = np.full(4, 2**30, np.int64)
+    assert not any(part.any() for part in score(nothing, h, rule))
+    assert not node_weight(nothing, h, rule).any()

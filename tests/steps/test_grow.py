@@ -1,0 +1,227 @@
+"""grow: splits, ids, places and tasks of a level equal those of a plain loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE
+from pyopencl_gbdt.reference.gradients import Scale
+from pyopencl_gbdt.reference.grow import Grower, Node
+from pyopencl_gbdt.reference.split import Candidate
+from pyopencl_gbdt.steps.grow import Grow
+from tests.compare import assert_same_bits
+from tests.steps.builders import (
+    level_nodes,
+    make_layout,
+    make_workspace,
+    set_level,
+    set_scale,
+    spoil,
+)
+
+LAYOUT = make_layout([200, 5, 30], [True, False, True])
+SCALE = Scale(22, 23, wide=False)
+DEPTH = 9
+WG_SIZES, WG_SIZES_CPU = (1, 16, 64, 256), (1, 64)
+RULES = [{}, {"gamma": 3.0, "learning_rate": 0.05}, {"reg_alpha": 0.5, "max_delta_step": 0.2}]
+
+
+def candidates(rng, nodes):
+    """Random splits of nodes, some of them without gain, some missing."""
+    n = len(nodes)
+    chosen = np.zeros(n, CANDIDATE)
+    chosen["left_g"] = nodes["sum_g"] // 2 + rng.integers(-(2**24), 2**24, n)
+    chosen["left_h"] = nodes["sum_h"] // 2
+    own = nodes["sum_g"].astype(float) ** 2 / nodes["sum_h"] / 2**24
+    chosen["score_hi"] = own + rng.normal(0, 2**24, n) * rng.choice([0, 1, 1e-9], n)
+    chosen["score_hi"][rng.random(n) < 0.2] = -1
+    chosen["score_lo"] = chosen["score_hi"] * 2.0**-26
+    chosen["feature"] = rng.integers(0, 3, n)
+    chosen["bin_direction"] = rng.integers(0, 60, n)
+    return chosen
+
+
+def workspace(device, rng, wg, n_rows, **params):
+    ws = make_workspace(
+        device, LAYOUT, np.zeros((n_rows, 3), np.uint8), max_depth=DEPTH + 1, work_group_size=wg,
+        **params,
+    )  # fmt: skip
+    set_scale(ws, SCALE.g, SCALE.h)
+    for name in ("nodes", "row_task_begin", "hist_task_begin", "chosen"):
+        spoil(ws[name], rng)
+    return ws
+
+
+def level(rng, n_nodes):
+    nodes, _ = level_nodes(rng.integers(2, 400, n_nodes), 64)
+    nodes["sum_g"] = rng.integers(-(2**33), 2**33, n_nodes)
+    nodes["sum_h"] = rng.integers(2**24, 2**33, n_nodes)
+    nodes["slot"] = rng.permutation(n_nodes)
+    return nodes
+
+
+def expected_decisions(nodes, chosen, params, *, is_last):
+    """Nodes as the twin finishes them, and which split."""
+    none = np.zeros((1, 3), np.uint8), np.zeros((1, 2), np.int64)
+    grower = Grower(*none, SCALE, LAYOUT, params)
+    finished = []
+    for row, c in zip(nodes, chosen, strict=True):
+        node = Node(np.zeros(0, np.uint32), int(row["sum_g"]), int(row["sum_h"]))
+        grower._finish(node)
+        if c["score_hi"] >= 0 and not is_last:
+            score = (c["score_hi"][None], c["score_lo"][None])
+            best = Candidate(score, 0, 0, 0, 0, 0)
+            gain = grower.gain(node, best)
+            if gain > np.float32(1e-6) and gain >= np.float32(params.gamma):
+                node.gain, node.value, node.left = gain, np.float32(0), 0
+        finished.append(node)
+    return finished
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_decide(device, rng, wg, is_last):
+    for n_nodes in (1, wg, wg + 1, 300):
+        for rules in RULES:
+            ws = workspace(device, rng, wg, 130_000, **rules)
+            depth = DEPTH + is_last
+            nodes = level(rng, n_nodes)
+            chosen = candidates(rng, nodes)
+            first = set_level(ws, depth, nodes)
+            if not is_last:
+                ws["chosen"].set(chosen)
+            Grow(ws).decide(depth)()
+            finished = expected_decisions(nodes, chosen, ws.params, is_last=is_last)
+            splits = np.array([node.left == 0 for node in finished])
+            found = ws["nodes"].get()
+            mine = found[first : first + n_nodes]
+            left = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
+            assert_same_bits(mine["left"], left.astype(np.uint32), "left")
+            for ours, theirs in (("weight",) * 2, ("value",) * 2, ("hessian",) * 2, ("gain",) * 2):
+                want = np.array([getattr(node, theirs) for node in finished], np.float32)
+                assert_same_bits(mine[ours], want, ours)
+            for name, value in (
+                ("feature", chosen["feature"]),
+                ("bin", chosen["bin_direction"] // 2),
+                ("default_left", chosen["bin_direction"] % 2),
+            ):
+                assert_same_bits(mine[name], np.where(splits, value, 0).astype(np.uint32), name)
+            tasks = np.where(splits, -(-nodes["count"].astype(np.int64) // row_chunk(ws)), 0)
+            begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
+            assert_same_bits(ws["row_task_begin"].get()[: n_nodes + 1], begin, "row tasks")
+            levels = ws["levels"].get()
+            assert levels["row_tasks"][depth] == begin[-1]
+            if is_last:
+                assert not splits.any()
+                continue
+            below = levels[depth + 1]
+            assert (below["first"], below["count"]) == (first + n_nodes, 2 * splits.sum())
+            lefts = found[left[splits]]
+            rights = found[left[splits] + 1]
+            for name in ("sum_g", "sum_h"):
+                part = chosen[name.replace("sum", "left")][splits]
+                assert_same_bits(lefts[name], part, name)
+                assert_same_bits(rights[name], nodes[name][splits] - part, name)
+            for children in (lefts, rights):
+                assert_same_bits(
+                    children["parent"], (first + np.flatnonzero(splits)).astype(np.uint32)
+                )
+                assert (children["depth"] == depth + 1).all()
+
+
+def row_chunk(ws):
+    return ws.variant("partition").params["chunk"]
+
+
+def test_place(device, rng, wg):
+    for n_nodes in (1, wg + 1, 300):
+        ws = workspace(device, rng, wg, 130_000)
+        nodes = level(rng, n_nodes)
+        splits = rng.random(n_nodes) < (0.7 if n_nodes > 1 else 1)
+        nodes["count"] = rng.choice([2, 5000, 70_000, 9000], n_nodes)
+        nodes["begin"] = np.cumsum(nodes["count"]) - nodes["count"]
+        first = 2 * rng.integers(1, 200) + 1 - n_nodes % 2  # first + n_nodes is odd
+        nodes["left"] = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
+        set_level(ws, DEPTH, nodes, first=first)
+        tasks = np.where(splits, -(-nodes["count"].astype(np.int64) // row_chunk(ws)), 0)
+        begin = np.concatenate([[0], np.cumsum(tasks)])
+        task_left = rng.integers(0, row_chunk(ws), begin[-1])
+        n_left = np.zeros(n_nodes, np.int64)
+        for i in np.flatnonzero(splits):
+            n_left[i] = rng.integers(1, nodes["count"][i])
+            mine = np.diff(np.linspace(0, n_left[i], tasks[i] + 1).astype(np.int64))
+            task_left[begin[i] : begin[i + 1]] = mine
+        levels = ws["levels"].get()
+        levels["row_tasks"][DEPTH] = begin[-1]
+        levels["count"][DEPTH + 1] = 2 * splits.sum()
+        ws["levels"].set(levels)
+        ws["row_task_begin"].set(begin)
+        room = max(begin[-1] + 1, ws["task_left"].size)  # counts here are beyond the fit's rows
+        ws.arrays["task_left"] = device.zeros(int(room), np.uint32)
+        ws["task_left"].set(task_left)
+        room = max(2 * n_nodes + 1, ws["hist_task_begin"].size)
+        ws.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
+        grow = Grow(ws)
+        grow.program.launch(
+            "place", 1, np.uint32(DEPTH), np.uint32(1), ws["levels"], ws["nodes"],
+            ws["row_task_begin"], ws["task_left"], ws["hist_task_begin"],
+        )  # fmt: skip
+        before = np.concatenate([[0], np.cumsum(task_left)]).astype(np.uint32)
+        assert_same_bits(ws["task_left"].get()[: before.size], before, "lefts before tasks")
+        found, hist_tasks, slot = ws["nodes"].get(), [], (first + n_nodes - 1) // 2 + 1
+        hist_chunk = ws.variant("histogram").params["chunk"]
+        for node, lefts in zip(nodes[splits], n_left[splits], strict=True):
+            left, right = found[node["left"]], found[node["left"] + 1]
+            counts = (int(lefts), int(node["count"] - lefts))
+            assert (left["count"], right["count"]) == counts
+            assert (left["begin"], right["begin"]) == (node["begin"], node["begin"] + lefts)
+            small, large = (left, right) if counts[0] <= counts[1] else (right, left)
+            assert (small["slot"], small["sibling_slot"]) == (slot, -1)
+            assert (large["slot"], large["sibling_slot"]) == (node["slot"], slot)
+            slot += 1
+            work = -(-min(counts) // hist_chunk)
+            hist_tasks += [work, 0] if small is left else [0, work]
+        want = np.concatenate([[0], np.cumsum(hist_tasks)]).astype(np.uint32)
+        assert_same_bits(ws["hist_task_begin"].get()[: want.size], want, "histogram tasks")
+        assert ws["levels"].get()["hist_tasks"][DEPTH + 1] == want[-1]
+
+
+def test_begin_and_finish(device, rng, wg):
+    ws = workspace(device, rng, wg, 3000)
+    sums = rng.integers(-(2**50), 2**50, ws["sums"].shape)
+    ws["sums"].set(sums)
+    grow = Grow(ws)
+    grow.begin()()
+    root, top = ws["nodes"].get()[0], ws["levels"].get()[0]
+    assert (root["sum_g"], root["sum_h"]) == tuple(sums.sum(axis=0))
+    assert (root["begin"], root["count"], root["parent"]) == (0, 3000, NO_NODE)
+    assert (root["depth"], root["slot"], root["sibling_slot"]) == (0, 0, -1)
+    chunk = ws.variant("histogram").params["chunk"]
+    assert tuple(top)[:2] == (0, 1)
+    assert top["hist_tasks"] == -(-3000 // chunk)
+    assert_same_bits(ws["hist_task_begin"].get()[:2], np.uint32([0, top["hist_tasks"]]))
+
+    for n_nodes in (1, 17, 601):
+        nodes = level(rng, n_nodes)
+        leaf = rng.random(n_nodes) < 0.5
+        nodes["left"] = np.where(leaf, NO_NODE, rng.integers(1, 600, n_nodes))
+        nodes["feature"] = np.where(leaf, 0, rng.integers(0, 3, n_nodes))
+        nodes["bin"] = np.where(leaf, 0, rng.integers(0, 5, n_nodes))
+        nodes["default_left"] = ~leaf & (rng.random(n_nodes) < 0.5)
+        nodes["value"] = rng.normal(size=n_nodes)
+        nodes["count"] = rng.integers(1, 9000, n_nodes)
+        set_level(ws, ws.max_depth, nodes[1:], first=1)
+        ws["nodes"].set(nodes)
+        grow.finish()()
+        tasks = np.where(
+            leaf, -(-nodes["count"].astype(np.int64) // ws.variant("leaf").params["chunk"]), 0
+        )
+        begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
+        assert_same_bits(ws["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
+        assert_same_bits(ws["leaf_header"].get(), np.uint32([n_nodes, begin[-1]]), "header")
+        walk = ws["walk"].get()[:n_nodes]
+        place = LAYOUT.feature_offset[nodes["feature"]] + nodes["bin"]
+        assert_same_bits(walk["left"], np.where(leaf, 0, nodes["left"]).astype(np.uint32))
+        assert_same_bits(walk["feature"], nodes["feature"])
+        assert_same_bits(walk["default_left"], nodes["default_left"])
+        assert_same_bits(walk["number"], np.where(leaf, nodes["value"], LAYOUT.thresholds[place]))

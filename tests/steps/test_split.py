@@ -1,0 +1,181 @@
+"""split: the twin's choice, its sums and its score, bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.reference.gain import make_rule
+from pyopencl_gbdt.reference.histogram import histogram
+from pyopencl_gbdt.reference.portable_math import to_quanta
+from pyopencl_gbdt.reference.split import best_split
+from pyopencl_gbdt.steps import split
+from tests.compare import assert_same_bits
+from tests.steps.builders import (
+    level_nodes,
+    make_layout,
+    make_workspace,
+    random_codes,
+    set_level,
+    set_scale,
+)
+
+WG_SIZES, WG_SIZES_CPU = (1, 16, 64, 256), (1, 64)
+MIXED = make_layout([9, 1, 70, 16, 300], [True, False, True, False, True])
+RULES = [
+    {},
+    {"reg_lambda": 0},
+    {"reg_alpha": 0.4, "reg_lambda": 3},
+    {"max_delta_step": 0.02},
+    {"reg_alpha": 0.01, "max_delta_step": 0.3, "min_child_weight": 5},
+    {"min_child_weight": 1e30},
+    {"min_child_weight": 0, "reg_lambda": 1e6},
+]
+DEPTH = 4
+
+
+def node_histograms(rng, layout, counts, kind, codes=None):
+    """Quanta, codes and histograms of nodes whose rows lie one after the other."""
+    n = int(np.sum(counts))
+    codes = random_codes(rng, layout, n) if codes is None else codes
+    if kind == "ties":  # few distinct sums, many equal gains
+        quanta = np.stack([rng.choice([-1, 1], n), np.ones(n, np.int64)], axis=1) << 22
+    elif kind == "large":
+        quanta = rng.integers(-(2**45), 2**45, (n, 2))
+    else:
+        quanta = rng.integers(-(2**25), 2**25, (n, 2))
+    quanta[:, 1] = np.abs(quanta[:, 1]) + 1
+    if kind == "constant":
+        quanta[:] = 2**20
+    if kind == "unweighted rows":
+        quanta[rng.random(n) < 0.5] = 0
+    ends = np.cumsum(counts)
+    rows = [np.arange(end - count, end) for count, end in zip(counts, ends, strict=True)]
+    hists = [histogram(codes, quanta, mine, layout) for mine in rows]
+    return codes, hists, [quanta[mine].sum(axis=0) for mine in rows]
+
+
+def run(device, layout, codes, nodes, pool, **params):
+    """Search the splits of a level; return ``chosen`` and the pool afterwards."""
+    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, **params)
+    set_scale(ws, 24, 25)
+    depth = ws.max_depth - 1
+    set_level(ws, depth, nodes)
+    ws["pool"].set(pool)
+    for launch in split.Split(ws).level(depth):
+        launch()
+    return ws["chosen"].get()[: len(nodes)], ws["pool"].get()
+
+
+def compare(ws_params, layout, hists, sums, chosen):
+    p = {"reg_lambda": 1, "reg_alpha": 0, "max_delta_step": 0, "min_child_weight": 1, **ws_params}
+    rule = make_rule(24, 25, p["reg_lambda"], p["reg_alpha"], p["max_delta_step"])
+    least = int(to_quanta(np.float32([p["min_child_weight"]]), 25)[0])
+    found = 0
+    for index, (hist, (g, h), got) in enumerate(zip(hists, sums, chosen, strict=True)):
+        want = best_split(hist, int(g), int(h), layout, rule, least)
+        if want is None:
+            assert got["score_hi"] < 0, f"node {index}: a split where there is none"
+            continue
+        found += 1
+        facts = (want.feature, 2 * want.bin + want.direction, want.left_g, want.left_h)
+        names = ("feature", "bin_direction", "left_g", "left_h")
+        assert tuple(int(got[name]) for name in names) == facts, f"node {index}"
+        score = np.array([got["score_hi"], got["score_lo"]])
+        assert_same_bits(score, np.concatenate(want.score), f"score of node {index}")
+    return found
+
+
+def check(device, rng, layout, counts, kind, codes=None, **params):
+    codes, hists, sums = node_histograms(rng, layout, counts, kind, codes)
+    nodes, _ = level_nodes(counts, 64)
+    pool = rng.integers(-(2**60), 2**60, (2**DEPTH, layout.n_codes, 2))
+    pool = pool[: max(1, min(2**DEPTH, len(codes)))]
+    nodes["slot"] = rng.permutation(len(pool))[: len(counts)]
+    nodes["sum_g"], nodes["sum_h"] = np.array(sums).T
+    for node, hist in zip(nodes, hists, strict=True):
+        pool[node["slot"]] = hist
+    before = pool.copy()
+    chosen, after = run(device, layout, codes, nodes, pool, **params)
+    assert_same_bits(after, before, "pool")
+    rules = {k: v for k, v in params.items() if k != "work_group_size"}
+    return compare(rules, layout, hists, sums, chosen)
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "large", "constant", "unweighted rows"])
+def test_equals_twin(device, rng, wg, kind):
+    found = 0
+    for params in RULES:
+        found += check(
+            device, rng, MIXED, [300, 1, 40, 2, 7, 150], kind, work_group_size=wg, **params
+        )
+    assert found > 10
+
+
+def test_edges(device, rng, wg):
+    one_bin, no_bin = make_layout([1], [False]), make_layout([0, 0], [True, True])
+    for layout in (one_bin, no_bin):
+        assert check(device, rng, layout, [50, 1], "random", work_group_size=wg) == 0
+    assert check(device, rng, make_layout([1], [True]), [50], "random", work_group_size=wg) == 1
+    assert check(device, rng, make_layout([2], [False]), [1], "random", work_group_size=wg) == 0
+    bins = wg * wg + 1 if wg <= 16 else wg + 1
+    for n_bins in (max(1, wg - 1), wg, wg + 1, bins):
+        layout = make_layout([n_bins, 3], [True, False])
+        check(device, rng, layout, [400, 3], "random", work_group_size=wg)
+
+
+def test_equal_features_take_the_lowest(device, rng, wg):
+    layout = make_layout([12] * 5, [True] * 5)
+    codes = np.repeat(random_codes(rng, make_layout([12], [True]), 300), 5, axis=1)
+    codes[:, 0] = 3  # no split there
+    codes, hists, sums = node_histograms(rng, layout, [300], "random", codes)
+    nodes, _ = level_nodes([300], 64)
+    nodes["sum_g"], nodes["sum_h"] = sums[0]
+    pool = np.zeros((2**DEPTH, layout.n_codes, 2), np.int64)
+    pool[0] = hists[0]
+    chosen, _ = run(device, layout, codes, nodes, pool, work_group_size=wg)
+    assert chosen["feature"][0] == 1
+    assert compare({}, layout, hists, sums, chosen) == 1
+
+
+def test_sibling_is_parent_minus_the_one_built(device, rng, wg, monkeypatch):
+    monkeypatch.setattr(split, "MOST_Y", 3)  # fewer work-groups than nodes
+    counts = [200, 10, 64, 64, 5, 90, 30, 1]
+    codes, hists, sums = node_histograms(rng, MIXED, counts, "random")
+    nodes, _ = level_nodes(counts, 64)
+    nodes["sum_g"], nodes["sum_h"] = np.array(sums).T
+    nodes["slot"] = [0, 8, 9, 1, 2, 10, 11, 3]
+    nodes["sibling_slot"] = [8, -1, -1, 9, 10, -1, -1, 11]
+    pool = np.zeros((2**DEPTH, MIXED.n_codes, 2), np.int64)
+    expected = pool.copy()
+    for index, node in enumerate(nodes):
+        derived = node["sibling_slot"] >= 0
+        pool[node["slot"]] = hists[index] + (hists[index ^ 1] if derived else 0)
+        expected[node["slot"]] = hists[index]
+    chosen, after = run(device, MIXED, codes, nodes, pool, work_group_size=wg)
+    assert_same_bits(after, expected, "pool")
+    assert compare({}, MIXED, hists, sums, chosen) >= 6
+
+
+def test_law_the_choice_is_the_best_by_exact_arithmetic(rng):
+    from fractions import Fraction
+
+    layout = make_layout([20, 20], [True, False])
+    for _ in range(5):
+        _, hists, sums = node_histograms(rng, layout, [400], "random")
+        (g, h), hist = (int(x) for x in sums[0]), hists[0].tolist()
+        rule = make_rule(24, 24, 0, 0, 0)
+        got = best_split(hists[0], g, h, layout, rule, 1)
+        best = []
+        for feature in range(2):
+            begin = int(layout.feature_offset[feature])
+            missing = hist[begin + 20] if feature == 0 else [0, 0]
+            for direction in (0, 1) if feature == 0 else (0,):
+                left = [direction * missing[0], direction * missing[1]]
+                for bin_ in range(20):
+                    left = [left[0] + hist[begin + bin_][0], left[1] + hist[begin + bin_][1]]
+                    if 0 < left[1] < h:
+                        score = Fraction(left[0] ** 2, left[1])
+                        score += Fraction((g - left[0]) ** 2, h - left[1])
+                        best.append((-score, feature, bin_, direction))
+        assert (got.feature, got.bin, got.direction) == min(best)[1:]
