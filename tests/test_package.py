@@ -27,10 +27,10 @@ MIB = 1024 * 1024
 
 def run(code, *arguments, cwd=None, path=ROOT):
     """Run Python code in a new process that finds the package in ``path``; return its output."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    places = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
-        env={**environment, "PYTHONPATH": str(path)}, cwd=cwd, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": places}, cwd=cwd, capture_output=True, text=True,
         timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -144,7 +144,7 @@ def wheel(setup_cfg, tmp_path_factory):
         shutil.copy(ROOT / name, folder / "source")
     run(
         "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])",
-        folder, cwd=folder / "source", path="",
+        folder, cwd=folder / "source", path=folder / "source",
     )  # fmt: skip
     (built,) = folder.glob("*.whl")
     return built
@@ -210,3 +210,32 @@ def test_the_tests_run_against_this_checkout():
     assert Path(pyopencl_gbdt.__file__).parent == ROOT / "pyopencl_gbdt"
     for name in MOVED:
         assert source_folder(name) in (ROOT / name, ROOT / "pyopencl_gbdt" / name)
+
+
+# -- the README --------------------------------------------------------------------------------
+def test_examples_of_the_readme_run(setup_cfg, tmp_path):
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(examples) == 2
+    device = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
+    prelude = f"import os; os.environ['PYOPENCL_GBDT_DEVICE'] = {device!r}\n"
+    for example in examples:
+        assert run(prelude + example, cwd=tmp_path)
+
+
+def test_the_two_lines_of_the_readme(setup_cfg):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"```sh\n(.*?)\n```", text, flags=re.DOTALL)
+    assert lines == [
+        "pip install '.[cpu,scikit-learn]' && pyopencl-gbdt demo",
+        "pip install '.[test]' && pytest",
+    ]
+
+
+def test_the_readme_lists_every_extra(setup_cfg):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.split("| extra |")[1].split("\n\n")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", table, flags=re.MULTILINE)
+    listed = {extra for cell in cells for extra in re.findall(r"`([\w-]+)`", cell)}
+    assert listed == set(setup_cfg["options.extras_require"])

@@ -18,12 +18,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.cli import demo, devices, predict, train
+from pyopencl_gbdt.cli import demo, devices, doctor, predict, train
 from pyopencl_gbdt.cli.output import complain, say
 from pyopencl_gbdt.errors import GBDTError
 
 #: What adds each subcommand, in the order of the help.
-COMMANDS: tuple[Callable[[Any], None], ...] = (demo.add, devices.add, train.add, predict.add)
+COMMANDS: tuple[Callable[[Any], None], ...] = (
+    demo.add,
+    devices.add,
+    doctor.add,
+    train.add,
+    predict.add,
+)
 
 EXIT_UNUSABLE, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.portable_math import (
     DF,
     F,
@@ -45,10 +46,9 @@ class Rule:
     gain_power: int
 
 
-def make_rule(
-    scale_g: int, scale_h: int, reg_lambda: float, reg_alpha: float, max_delta_step: float
-) -> Rule:
-    """Return the rule for quanta of 2^-scale_g (gradients) and 2^-scale_h (Hessians)."""
+def make_rule(scale: Scale, reg_lambda: float, reg_alpha: float, max_delta_step: float) -> Rule:
+    """Return the rule for sums of quanta."""
+    scale_g, scale_h = scale.sum_g, scale.sum_h
     weight_power = scale_h - scale_g
     return Rule(
         reg_lambda=np.minimum(scale_by(np.array([reg_lambda], _f), scale_h - 24), _f(2.0**100)),

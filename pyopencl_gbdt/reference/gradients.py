@@ -15,11 +15,32 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Scale:
-    """Quanta are 2^-g and 2^-h; ``wide`` says that some need more than 32 bits."""
+    """Fixed point of one tree.
+
+    Attributes
+    ----------
+    g, h : int
+        Gradients are multiplied by 2^g, Hessians by 2^h, and rounded.
+    wide : bool
+        Some quanta need more than 32 bits.
+    weight_shift : int
+        Weights were divided by 2^weight_shift, so a quantum is worth 2^(weight_shift - g).
+    """
 
     g: int
     h: int
     wide: bool
+    weight_shift: int = 0
+
+    @property
+    def sum_g(self) -> int:
+        """A weighted sum of gradients is 2^-sum_g times its quanta."""
+        return self.g - self.weight_shift
+
+    @property
+    def sum_h(self) -> int:
+        """A weighted sum of Hessians is 2^-sum_h times its quanta."""
+        return self.h - self.weight_shift
 
 
 def exponent_counts(x: F32, weight: F32 | None) -> I64:
@@ -54,20 +75,21 @@ def scale_exponent(counts: I64, weight_bits: int) -> tuple[int, bool]:
     return s, there[-1] - 126 + s + weight_bits > 30
 
 
-def choose_scale(g: F32, h: F32, weight: F32 | None, weight_bits: int) -> Scale:
+def choose_scale(
+    g: F32, h: F32, weight: F32 | None, weight_bits: int, weight_shift: int = 0
+) -> Scale:
     """Return the scale of a tree.
 
     Parameters
     ----------
     g, h : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
+    weight_bits, weight_shift : int
         As ``weights.normalise`` returns them.
-    weight_bits : int
-        All weights lie below 2^weight_bits.
     """
     scale_g, wide_g = scale_exponent(exponent_counts(g, weight), weight_bits)
     scale_h, wide_h = scale_exponent(exponent_counts(h, weight), weight_bits)
-    return Scale(scale_g, scale_h, wide_g or wide_h)
+    return Scale(scale_g, scale_h, wide_g or wide_h, weight_shift)
 
 
 def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale) -> I64:

@@ -72,7 +72,7 @@ class Grower:
     def rule(self) -> Rule:
         """Regularisation in the tree's units."""
         p = self.params
-        return make_rule(self.scale.g, self.scale.h, p.reg_lambda, p.reg_alpha, p.max_delta_step)
+        return make_rule(self.scale, p.reg_lambda, p.reg_alpha, p.max_delta_step)
 
     def grow(self) -> list[Node]:
         """Return the nodes, breadth first: children are appended as their parents are split."""
@@ -95,7 +95,7 @@ class Grower:
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
         node.weight = _finite(node_weight(g, h, self.rule)[0])
         node.value = _finite(node.weight * np.float32(self.params.learning_rate))
-        node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.h)[0])
+        node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.sum_h)[0])
 
     def gain(self, node: Node, best: Candidate) -> np.float32:
         """Return the loss reduction of a split, at most the largest float32."""
@@ -106,7 +106,7 @@ class Grower:
     def _split(self, node: Node, number: int, left: int) -> list[Node]:
         """Split a node if that gains enough; return its children, the left one's id is ``left``."""
         least = int(
-            to_quanta(np.array([self.params.min_child_weight], np.float32), self.scale.h)[0]
+            to_quanta(np.array([self.params.min_child_weight], np.float32), self.scale.sum_h)[0]
         )
         hist = histogram(self.codes, self.quanta, node.rows, self.layout)
         best = best_split(hist, node.sum_g, node.sum_h, self.layout, self.rule, least)

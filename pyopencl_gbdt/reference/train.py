@@ -51,13 +51,13 @@ def train_reference(
     base_margin = objective.to_margin(base_score)
     layout = quantize.make_layout(quantize.cuts(values, weight, params.max_bin))
     codes = quantize.encode(values, layout)
-    scaled, weight_bits = normalise(weight)
+    scaled, *powers = normalise(weight)
     margins = np.full(label.size, base_margin, np.float32)
     trees = []
     for _ in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             g, h = objective.gradient(margins, label)
-            scale = choose_scale(g, h, scaled, weight_bits)
+            scale = choose_scale(g, h, scaled, *powers)
             quanta = quantize_gradients(g, h, scaled, scale)
             nodes = Grower(codes, quanta, scale, layout, params).grow()
             leaves = ((node.rows, node.value) for node in nodes if node.left == NO_NODE)

@@ -235,7 +235,8 @@ assert build_and_run(open_device(sys.argv[1]))
 
 def run_at_once(code, *arguments):
     """Run Python code in several processes at once; all must succeed."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    places = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": places}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", code, *given],

@@ -7,8 +7,12 @@ import gc
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters import Parameters
 from tests.device.fakes import FakeDevice
 
 
@@ -98,20 +102,21 @@ def test_a_memory_plan_error_is_a_memory_error():
     assert issubclass(MemoryPlanError, MemoryError)
 
 
-def test_a_fit_that_cannot_fit_allocates_nothing(device, monkeypatch):
-    """The whole way: the fit's own plan, on a device that says it is small."""
-    from pyopencl_gbdt.parameters import Parameters
-    from pyopencl_gbdt.workspace import Layout, Workspace
-
-    small = FakeDevice(global_bytes=100_000, max_alloc_bytes=100_000, kind="cpu")
-    codes = small.empty((1000, 3), np.uint8)
-    layout = Layout(
-        np.full(3, 200, np.uint32),
-        np.array([0, 200, 400, 600], np.uint32),
-        np.zeros(600, np.float32),
-    )
-    params = Parameters.from_dict({"max_depth": 8})
-    ws = Workspace(small, params, layout, codes, n_rows=1000, weighted=False, weight_bits=0)
-    with pytest.raises(MemoryPlanError, match="max_depth"):
-        ws.allocate()
-    assert small.allocations == [3000]
+@pytest.mark.parametrize(
+    ("rows", "params", "advice"),
+    [
+        (20_000, {}, "use fewer rows"),
+        (3_000, {"max_depth": 24}, "lower max_depth"),
+    ],
+)
+def test_a_fit_that_cannot_fit_allocates_nothing(rows, params, advice):
+    small = FakeDevice(global_bytes=1_000_000, max_alloc_bytes=1_000_000)
+    values = np.arange(rows, dtype=np.float32)
+    data = Dataset(values[:, None], values)
+    objective = get_objective("reg:squarederror")
+    with pytest.raises(MemoryPlanError) as caught:
+        Boosting(small, Parameters.from_dict(params), objective, data, 0.0)
+    assert advice in str(caught.value)
+    assert " bytes" in str(caught.value)
+    assert small.allocations == []
+    assert small.built == []

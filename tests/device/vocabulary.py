@@ -25,6 +25,7 @@ _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?", re.MULTILINE)
 _TYPEDEF = re.compile(r"\btypedef\s+[^;{}]*?\b(\w+)\s*;")
 _FUNCTION = re.compile(r"\b(?:FN|KERNEL\s*\(\s*\d+\s*\))\s+(?:\w+\s+)?(\w+)\s*\(")
+_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma\b[^\n]*", re.MULTILINE)
 _DOUBLE = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 
 
@@ -60,8 +61,9 @@ def complaints(source: str) -> list[str]:
 
     Every function that is called must be a word of the vocabulary or defined in the source; no
     type, function or keyword of one dialect may occur; floating-point literals end in ``f``.
+    Pragmas are hints, which a compiler ignores if it does not know them.
     """
-    source = strip_comments(source)
+    source = _PRAGMA.sub(" ", strip_comments(source))
     own = set(_FUNCTION.findall(source)) | {name for name, _ in _MACRO.findall(source)}
     known = vocabulary() | own
     found = [f"calls {name}" for name in _CALL.findall(source) if name not in known | _C]

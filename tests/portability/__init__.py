@@ -1,11 +1,11 @@
 """The portability matrix: ``python -m tests.portability`` proves what needs no GPU.
 
-    null_device   records what the library asks a device to build and to launch
-    workload      all of it, for a device with given capabilities
-    targets       GPUs that are not here: their capabilities and their compilers' names
-    offline       the compilers of AMD, Intel and NVIDIA: registers, spills, local memory
-    exercise      every primitive and a training on a device that is here, against the twins
-    runtimes      exercise under PoCL, Intel's CPU runtime and Oclgrind, in all their settings
-    tables        what is printed, and the generated part of docs/portability.md
-    mutations     a kernel is broken on purpose: which row of the matrix goes red?
+null_device   records what the library asks a device to build and to launch
+workload      all of it, for a device with given capabilities
+targets       GPUs that are not here: their capabilities and their compilers' names
+offline       the compilers of AMD, Intel and NVIDIA: registers, spills, local memory
+exercise      every primitive and a training on a device that is here, against the twins
+runtimes      exercise under PoCL, Intel's CPU runtime and Oclgrind, in all their settings
+tables        what is printed, and the generated part of docs/portability.md
+mutations     a kernel is broken on purpose: which row of the matrix goes red?
 """

@@ -46,9 +46,7 @@ def _compile(built: Built, target: Target) -> Compiled:
     with tempfile.TemporaryDirectory(prefix="portability-") as folder:
         try:
             source = built.source(dialect)
-            result.usages = COMPILERS[target.maker](
-                source, built.wg_size, target, Path(folder)
-            )
+            result.usages = COMPILERS[target.maker](source, built.wg_size, target, Path(folder))
         except CompileError as error:
             result.gaps.append(f"{target.chip}: {built.name} does not compile:\n{error}")
             return result

@@ -102,9 +102,7 @@ def compile_intel(source: str, wg_size: int, target: Target, folder: Path) -> li
             "-out_dir", str(folder),
         ]
     )  # fmt: skip
-    spills = {
-        name: int(n) for name, n in re.findall(r"kernel (\w+) .*?spilled around (\d+)", log)
-    }
+    spills = {name: int(n) for name, n in re.findall(r"kernel (\w+) .*?spilled around (\d+)", log)}
     binary = (folder / "k").read_bytes()
     begin = binary.index(b"---\nversion:")
     text = binary[begin : binary.index(b"kernels_misc_info", begin)].decode("utf-8", "replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
 
@@ -27,18 +28,21 @@ def random_codes(rng, layout, n_rows, dtype=None):
     return rng.integers(0, n_codes, (n_rows, layout.n_features)).astype(dtype)
 
 
-def make_workspace(device, layout, codes, *, weight_bits=0, weighted=False, **params):
-    """Allocate; contents are set by the tests."""
+def make_workspace(device, layout, codes, *, weights=(None, 0, 0), **params):
+    """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests."""
     ws = Workspace(
         device=device,
         params=Parameters.from_dict(params),
         layout=layout,
         codes=device.upload(codes),
         n_rows=codes.shape[0],
-        weighted=weighted,
-        weight_bits=weight_bits,
+        weighted=weights[0] is not None,
+        weight_bits=weights[1],
+        weight_shift=weights[2],
     )
     ws.allocate()
+    if weights[0] is not None:
+        ws["weights"].set(weights[0])
     return ws
 
 
@@ -49,8 +53,8 @@ def spoil(array, rng):
     return array.get()
 
 
-def set_scale(ws, g, h, wide=False):
-    ws["scale"].set(np.array([(g, h, wide, 0)], ws["scale"].dtype))
+def set_scale(ws, scale):
+    ws["scale"].set(np.array([astuple(scale)], ws["scale"].dtype))
 
 
 def set_quanta(ws, quanta, *, wide, rng):

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.reference.gain import make_rule, node_weight, score
+from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.portable_math import df_add, df_neg
 
 N = 2000
-SCALE_G, SCALE_H = 21, 26
+SCALE = Scale(24, 29, wide=False, weight_shift=3)
 
 
 def exact_weight_and_score(g, h, reg_lambda, alpha, max_delta):
     """XGBoost's formulas, without rounding, in real units."""
-    big_g = Fraction(g) / 2**SCALE_G
-    d = Fraction(h) / 2**SCALE_H + Fraction(float(np.float32(reg_lambda)))
+    big_g = Fraction(g) / 2**SCALE.sum_g
+    d = Fraction(h) / 2**SCALE.sum_h + Fraction(float(np.float32(reg_lambda)))
     a = Fraction(float(np.float32(alpha)))
     t = big_g - a if big_g > a else (big_g + a if big_g < -a else Fraction(0))
     w = -t / d
@@ -37,7 +38,7 @@ def sums(rng):
 @pytest.mark.parametrize("max_delta", [0, 0.01, 5])
 @pytest.mark.parametrize("reg_lambda", [0, 1, 1000])
 def test_score_and_weight_equal_the_formulas(rng, reg_lambda, alpha, max_delta):
-    rule = make_rule(SCALE_G, SCALE_H, reg_lambda, alpha, max_delta)
+    rule = make_rule(SCALE, reg_lambda, alpha, max_delta)
     g, h = sums(rng)
     hi, lo = score(g, h, rule)
     weight = node_weight(g, h, rule)
@@ -45,15 +46,15 @@ def test_score_and_weight_equal_the_formulas(rng, reg_lambda, alpha, max_delta):
         w, s = exact_weight_and_score(int(g[i]), int(h[i]), reg_lambda, alpha, max_delta)
         got = (Fraction(float(hi[i])) + Fraction(float(lo[i]))) * Fraction(2) ** rule.gain_power
         # near alpha the shrunk gradient keeps the absolute error of the gradient
-        near = abs(Fraction(int(g[i])) / 2**SCALE_G) + Fraction(alpha)
+        near = abs(Fraction(int(g[i])) / 2**SCALE.sum_g) + Fraction(alpha)
         assert abs(got - s) <= s / 2**42 + 2 * abs(w) * near / 2**44
-        slack = near / (Fraction(int(h[i])) / 2**SCALE_H + Fraction(reg_lambda)) / 2**43
+        slack = near / (Fraction(int(h[i])) / 2**SCALE.sum_h + Fraction(reg_lambda)) / 2**43
         assert abs(Fraction(float(weight[i])) - w) <= abs(w) / 2**23 + slack
 
 
 def test_loss_reduction_keeps_its_digits_under_cancellation(rng):
     """A gain a millionth of the scores, as at the root of many million rows."""
-    rule = make_rule(0, 0, 0, 0, 0)
+    rule = make_rule(Scale(0, 0, wide=False), 0, 0, 0)
     left_h = rng.integers(2**40, 2**41, N)
     right_h = rng.integers(2**40, 2**41, N)
     left_g = left_h // 3 + rng.integers(0, 2**31, N)
@@ -68,7 +69,7 @@ def test_loss_reduction_keeps_its_digits_under_cancellation(rng):
 
 
 def test_nothing_to_gain():
-    rule = make_rule(SCALE_G, SCALE_H, 1, 2, 0)
+    rule = make_rule(SCALE, 1, 2, 0)
     nothing = np.array([0, 1, -1, 2**20], np.int64)  # all within alpha
     h = np.full(4, 2**30, np.int64)
     assert not any(part.any() for part in score(nothing, h, rule))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from itertools import pairwise
 
 import numpy as np
@@ -17,13 +18,10 @@ from tests.steps.builders import make_layout, make_workspace, spoil
 SQUARED, LOGISTIC = "reg:squarederror", "binary:logistic"
 #: (work-group size, loss, weighted): every loss, few builds
 BUILDS = [
-    *(
-        (wg, loss, weighted)
-        for wg in (1, 64)
-        for loss in (SQUARED, LOGISTIC)
-        for weighted in (0, 1)
-    ),
-    (16, LOGISTIC, 1),
+    *((1, loss, weighted) for loss in (SQUARED, LOGISTIC) for weighted in (0, 1)),
+    (64, SQUARED, 0),
+    (64, SQUARED, 1),
+    (64, LOGISTIC, 1),
     (256, SQUARED, 1),
 ]
 TINY = np.finfo(np.float32).tiny
@@ -31,17 +29,16 @@ TINY = np.finfo(np.float32).tiny
 
 def check(device, rng, wg, loss, margin, label, weight):
     objective, n = get_objective(loss), label.size
-    scaled, bits = normalise(weight)
+    normalised = normalise(weight)
+    scaled, bits, shift = normalised
     ws = make_workspace(
         device, make_layout([2], [False]), np.zeros((n, 1), np.uint8),
-        weighted=weight is not None, weight_bits=bits, work_group_size=wg,
+        weights=normalised, work_group_size=wg,
     )  # fmt: skip
     for name in ("gradients", "quanta", "exponents", "sums", "even_rows"):
         spoil(ws[name], rng)
     ws["margins"].set(margin)
     ws["labels"].set(label)
-    if scaled is not None:
-        ws["weights"].set(scaled)
     launches = gradients.prepare(ws, objective)
     launches[0]()
     with np.errstate(over="ignore", under="ignore"):
@@ -56,9 +53,8 @@ def check(device, rng, wg, loss, margin, label, weight):
 
     for launch in launches[1:]:
         launch()
-    scale = twin.choose_scale(g, h, scaled, bits)
-    got = ws["scale"].get()[0]
-    assert (got["g"], got["h"], got["wide"]) == (scale.g, scale.h, scale.wide)
+    scale = twin.choose_scale(g, h, scaled, bits, shift)
+    assert ws["scale"].get()[0].item() == astuple(scale)
     quanta = twin.quantize(g, h, scaled, scale)
     low, high = twin.words(quanta)
     assert_same_bits(ws["quanta"].get(), low, "low words")
@@ -123,12 +119,12 @@ def test_unusual_targets(device, rng, wg, kind):
         check(device, rng, wg, SQUARED, margin, labels(rng, 700, kind), weight)
 
 
-@pytest.mark.parametrize("wg", [1, 64])
-def test_saturated_probabilities(device, rng, wg):
+def test_saturated_probabilities(device, rng):
     margin = np.float32([-1000, -200, -80, -40, -17, 0, 17, 40, 80, 200, 1000] * 40)
     label = rng.integers(0, 2, margin.size).astype(np.float32)
-    check(device, rng, wg, LOGISTIC, margin, label, None)
-    check(device, rng, wg, LOGISTIC, margin, label, weights(rng, margin.size, "heavy"))
+    check(device, rng, 1, LOGISTIC, margin, label, None)
+    for wg in (1, 64):
+        check(device, rng, wg, LOGISTIC, margin, label, weights(rng, margin.size, "heavy"))
 
 
 def test_law_a_heavy_tail_costs_the_others_nothing(rng):

@@ -21,7 +21,7 @@ from tests.steps.builders import (
 )
 
 LAYOUT = make_layout([200, 5, 30], [True, False, True])
-SCALE = Scale(22, 23, wide=False)
+SCALE = Scale(22, 23, wide=False, weight_shift=-1)
 DEPTH = 9
 WG_SIZES, WG_SIZES_CPU = (1, 16, 64, 256), (1, 64)
 RULES = [{}, {"gamma": 3.0, "learning_rate": 0.05}, {"reg_alpha": 0.5, "max_delta_step": 0.2}]
@@ -47,7 +47,7 @@ def workspace(device, rng, wg, n_rows, **params):
         device, LAYOUT, np.zeros((n_rows, 3), np.uint8), max_depth=DEPTH + 1, work_group_size=wg,
         **params,
     )  # fmt: skip
-    set_scale(ws, SCALE.g, SCALE.h)
+    set_scale(ws, SCALE)
     for name in ("nodes", "row_task_begin", "hist_task_begin", "chosen"):
         spoil(ws[name], rng)
     return ws

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram as twin
 from pyopencl_gbdt.steps import histogram
 from pyopencl_gbdt.steps.histogram import Histogram, code_ranges
@@ -47,7 +48,7 @@ def check(device, rng, layout, counts, kind, *, from_rows=None, codes=None, **pa
     ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, **params)
     quanta, rows = quanta_of(rng, n, kind), rng.permutation(n).astype(np.uint32)
     set_quanta(ws, quanta, wide=kind == "wide", rng=rng)
-    set_scale(ws, 0, 0, kind == "wide")
+    set_scale(ws, Scale(0, 0, kind == "wide"))
     nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
     nodes["slot"] = rng.permutation(ws.search_capacity)[: len(counts)]
     depth = ws.max_depth - 1  # 0 where there is one row
@@ -155,7 +156,7 @@ def test_as_in_the_table(device, variant, rng):
         ws = make_workspace(device, layout, codes, max_depth=1, histogram=variant.name)
         quanta, rows = quanta_of(rng, n, kind), np.arange(n, dtype=np.uint32)
         set_quanta(ws, quanta, wide=False, rng=rng)
-        set_scale(ws, 0, 0)
+        set_scale(ws, Scale(0, 0, wide=False))
         nodes, task_begin = level_nodes([n], variant.params["chunk"])
         set_level(ws, 0, nodes, hist_tasks=task_begin[-1])
         ws["hist_task_begin"].set(task_begin)

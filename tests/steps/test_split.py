@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.reference.gain import make_rule
+from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.portable_math import to_quanta
 from pyopencl_gbdt.reference.split import best_split
@@ -32,6 +33,7 @@ RULES = [
     {"min_child_weight": 0, "reg_lambda": 1e6},
 ]
 DEPTH = 4
+SCALE = Scale(24, 27, wide=False, weight_shift=2)
 
 
 def node_histograms(rng, layout, counts, kind, codes=None):
@@ -58,7 +60,7 @@ def node_histograms(rng, layout, counts, kind, codes=None):
 def run(device, layout, codes, nodes, pool, **params):
     """Search the splits of a level; return ``chosen`` and the pool afterwards."""
     ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, **params)
-    set_scale(ws, 24, 25)
+    set_scale(ws, SCALE)
     depth = ws.max_depth - 1
     set_level(ws, depth, nodes)
     ws["pool"].set(pool)
@@ -69,8 +71,8 @@ def run(device, layout, codes, nodes, pool, **params):
 
 def compare(ws_params, layout, hists, sums, chosen):
     p = {"reg_lambda": 1, "reg_alpha": 0, "max_delta_step": 0, "min_child_weight": 1, **ws_params}
-    rule = make_rule(24, 25, p["reg_lambda"], p["reg_alpha"], p["max_delta_step"])
-    least = int(to_quanta(np.float32([p["min_child_weight"]]), 25)[0])
+    rule = make_rule(SCALE, p["reg_lambda"], p["reg_alpha"], p["max_delta_step"])
+    least = int(to_quanta(np.float32([p["min_child_weight"]]), SCALE.sum_h)[0])
     found = 0
     for index, (hist, (g, h), got) in enumerate(zip(hists, sums, chosen, strict=True)):
         want = best_split(hist, int(g), int(h), layout, rule, least)
@@ -164,7 +166,7 @@ def test_law_the_choice_is_the_best_by_exact_arithmetic(rng):
     for _ in range(5):
         _, hists, sums = node_histograms(rng, layout, [400], "random")
         (g, h), hist = (int(x) for x in sums[0]), hists[0].tolist()
-        rule = make_rule(24, 24, 0, 0, 0)
+        rule = make_rule(Scale(24, 24, wide=False), 0, 0, 0)
         got = best_split(hists[0], g, h, layout, rule, 1)
         best = []
         for feature in range(2):

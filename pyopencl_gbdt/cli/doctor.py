@@ -1,0 +1,158 @@
+"""``pyopencl-gbdt doctor``: what is half installed, whether the devices compute right, a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyopencl_gbdt.cli.output import check_output, say, wrapped, write_text
+from pyopencl_gbdt.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.doctor.findings import Finding
+    from pyopencl_gbdt.doctor.listing import Listed, Listing
+    from pyopencl_gbdt.doctor.watch import SelfTest
+
+#: Seconds that the self-tests may take together, and that of a simulator.
+SECONDS, SIMULATOR_SECONDS = 50, 600
+_COLUMNS = 79
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "doctor",
+        help="find what is wrong with drivers, and test the devices",
+        description="Look for drivers, permissions and containers that are half there, and name "
+        "the command that repairs them; compare the kernels of every device with NumPy, bit by "
+        "bit; end with a report to send. The exit code is 0 if a device can be used and passes.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--device",
+        metavar="STR",
+        help="test this one only, also a simulator; default every real device",
+    )
+    parser.add_argument("--no-self-test", action="store_true", help="do not run anything")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help=f"for the self-tests together; default {SECONDS}, a simulator {SIMULATOR_SECONDS}",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the report there, too, to send it")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look, test, report; return 0 if something usable passes."""
+    from pyopencl_gbdt.doctor import examine, report
+    from pyopencl_gbdt.doctor.machine import Machine
+    from pyopencl_gbdt.doctor.watch import list_devices
+
+    if args.json:
+        check_output(args.json, "--json")
+    if args.time_limit is not None and not 1 <= args.time_limit <= 86400:
+        raise ParameterError(f"--time-limit {args.time_limit:g}: expected 1..86400 seconds")
+    machine = Machine.here()
+    listing = list_devices(args.device or "auto")
+    findings = examine(machine, listing)
+    _show_devices(listing)
+    _show_findings(findings, machine.family)
+    runs = [] if args.no_self_test else _test(listing, args)
+    scrubber = report.Scrubber.here()
+    facts = report.as_json(machine, listing, findings, runs, scrubber)
+    if args.json:
+        write_text(args.json, json.dumps(facts, indent=2) + "\n")
+        say(f"Saved    {args.json}")
+    good = any(run.passed for run in runs) if runs else bool(args.no_self_test and listing.chosen)
+    say("Verdict  " + ("a device can be used." if good else "no device can be used as it is."))
+    say()
+    say("For a bug report, copy what follows; it names neither you nor your machine.")
+    say(report.as_text(facts, runs, scrubber))
+    return 0 if good else 1
+
+
+def _show_devices(listing: Listing) -> None:
+    say("Devices")
+    for device in listing.devices:
+        state = device.problem and f"not usable: {device.problem}"
+        if device.is_simulator:
+            state = state or "a simulator"
+        text = f"{device.device_id}  {device.name} ({device.platform})  {state or 'usable'}"
+        say(wrapped(text, "  ", "    "))
+    if not listing.devices:
+        say("  none")
+    say()
+
+
+def _show_findings(findings: list[Finding], family: str) -> None:
+    say("Findings")
+    for finding in findings:
+        say(wrapped(f"{finding.severity} {finding.code}: {finding.text}", "  ", "    "))
+        for distribution, command in finding.repair(family):
+            say(f"    repair{f' ({distribution})' if distribution else ''}: {command}")
+    if not findings:
+        say("  nothing is half there")
+    say()
+
+
+def _test(listing: Listing, args: argparse.Namespace) -> list[SelfTest]:
+    """Test the devices one after the other; what one leaves of the time, the next may use."""
+    from pyopencl_gbdt.doctor.watch import run_self_test
+
+    chosen = _to_test(listing, args.device)
+    if not chosen:
+        return []
+    say("Self-test")
+    simulated = any(device.is_simulator for device in chosen)
+    seconds = args.time_limit or (SIMULATOR_SECONDS if simulated else SECONDS)
+    end = time.monotonic() + seconds
+    runs = []
+    for number, device in enumerate(chosen):
+        share = max(1.0, (end - time.monotonic()) / (len(chosen) - number))
+        title = f"  {device.device_id}  {device.name}"
+        progress = Progress(title)
+        runs.append(run_self_test(device, share, progress.show))
+        progress.clear()
+        say(wrapped(f"{device.device_id}  {device.name}  {runs[-1].verdict}", "  ", "    "))
+        for case in runs[-1].failed:
+            first = case["problem"].splitlines()[0]
+            note = "" if case["chosen"] else " (not used unless asked for)"
+            say(wrapped(f"{case['case']}{note}: {first}", "    ", "      "))
+    say()
+    return runs
+
+
+def _to_test(listing: Listing, asked: str | None) -> list[Listed]:
+    """Return the devices to test, GPUs first; what was asked for alone, if anything was."""
+    if asked is not None:
+        return [listing.device(listing.chosen)] if listing.chosen else []
+    order = {"gpu": 0, "accelerator": 1, "cpu": 2}
+    return sorted(listing.usable, key=lambda device: order[device.capabilities["kind"]])
+
+
+class Progress:
+    """A line that is written over on a terminal; elsewhere only the first one is written."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.live = sys.stderr.isatty()
+        if not self.live:
+            sys.stderr.write(f"testing {title.strip()}\n")
+            sys.stderr.flush()
+
+    def show(self, line: str) -> None:
+        """Show what is under way."""
+        if self.live:
+            sys.stderr.write("\r" + f"{self.title}  {line}"[:_COLUMNS].ljust(_COLUMNS))
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.live:
+            sys.stderr.write("\r" + " " * _COLUMNS + "\r")
+            sys.stderr.flush()

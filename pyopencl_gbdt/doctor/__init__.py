@@ -1,0 +1,41 @@
+"""What is half installed on a machine, whether its devices compute right, and a report of both.
+
+A driver that is broken may crash or hang the process that asks it. Hence the devices are listed and
+tested by a worker, a process of its own with a time limit; what this process does itself is to read
+files.
+
+    machine ──► checks ──► findings ─┐
+    worker  ──► listing, results ────┴─► report
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.doctor.findings import Finding
+    from pyopencl_gbdt.doctor.listing import Listing
+    from pyopencl_gbdt.doctor.machine import Machine
+
+
+def examine(machine: Machine, listing: Listing) -> list[Finding]:
+    """Run every check.
+
+    Parameters
+    ----------
+    machine : Machine
+    listing : Listing
+        What `watch.list_devices` found on it.
+
+    Returns
+    -------
+    list of Finding
+        Errors first, then warnings and notes.
+    """
+    from pyopencl_gbdt.device.cache import cache_folder
+    from pyopencl_gbdt.doctor import checks, surroundings
+
+    found = [f for check in checks.CHECKS for f in check(machine, listing)]
+    found += [f for check in surroundings.CHECKS for f in check(machine, listing)]
+    found += checks.check_cache(machine, cache_folder().absolute())
+    return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))

@@ -1,0 +1,239 @@
+"""What is half there: loader, drivers, cards, permissions, containers, the cache folder.
+
+Every check reads a `Machine` and what was listed, asks no device and returns findings.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from pyopencl_gbdt.doctor.findings import INSTALL, Finding, everywhere
+from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.machine import Machine
+
+VENDORS_FOLDER = "/etc/OpenCL/vendors"
+#: Part of a driver library's name -> who makes it, a key of ``INSTALL``.
+MAKERS = {
+    "nvidia": "nvidia",
+    "amdocl": "amd",
+    "igdrcl": "intel",
+    "rusticl": "mesa",
+    "mesaopencl": "mesa",
+    "pocl": "pocl",
+    "intelocl": "intel-cpu",
+}
+_CARDS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
+#: A 32-bit driver beside the 64-bit one is nothing to repair.
+_OTHER_WIDTH = "wrong ELF class"
+
+
+def _maker(library: str) -> str:
+    name = library.lower()
+    return next((maker for part, maker in MAKERS.items() if part in name), "")
+
+
+def icd_files(machine: Machine) -> list[Path]:
+    """Return the ``.icd`` files that the system's loader reads, as ocl-icd's manual describes it.
+
+    ``OCL_ICD_VENDORS`` names a folder, or one ``.icd`` file; without a slash that file is looked
+    for in the standard folder.
+    """
+    standard = machine.environment.get("OPENCL_VENDOR_PATH") or VENDORS_FOLDER
+    chosen = machine.environment.get("OCL_ICD_VENDORS") or standard
+    if chosen.endswith(".icd"):
+        file = chosen if "/" in chosen else f"{standard}/{chosen}"
+        return [machine.path(file)] if machine.exists(file) else []
+    if not Path(chosen).is_absolute():
+        return []
+    return [file for file in sorted(machine.path(chosen).glob("*.icd")) if not file.is_dir()]
+
+
+def drivers(machine: Machine) -> dict[str, str]:
+    """Return the library that each readable ``.icd`` file names, by the file's path."""
+    named = {}
+    for file in icd_files(machine):
+        lines = machine.text(machine.shown(file)).splitlines()
+        named[machine.shown(file)] = lines[0].strip() if lines else ""
+    return named
+
+
+def _broken(machine: Machine, library: str) -> str:
+    if Path(library).is_absolute() and not machine.exists(library):
+        return "there is no such file"
+    problem = machine.load(library)
+    return "" if _OTHER_WIDTH in problem else problem
+
+
+def check_vendors(machine: Machine, listing: Listing) -> list[Finding]:
+    """Find an ``OCL_ICD_VENDORS`` that leads nowhere, and ICD files without their library."""
+    if machine.system != "Linux":
+        return []
+    findings = []
+    set_ones = [n for n in ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH") if machine.environment.get(n)]
+    if set_ones and not icd_files(machine):
+        name = set_ones[0]
+        findings.append(
+            Finding(
+                "vendors-nowhere", "error",
+                f"{name}={machine.environment[name]}: there is no .icd file, and while the "
+                f"variable is set the loader does not look into {VENDORS_FOLDER}",
+                everywhere(f"unset {name}"),
+            )
+        )  # fmt: skip
+    for file, library in drivers(machine).items():
+        if not library:
+            readable = machine.may_use(machine.path(file)) or os.access(machine.path(file), os.R_OK)
+            findings.append(
+                Finding(
+                    "icd-empty", "error",
+                    f"{file} " + ("names no library" if readable else "cannot be read by you"),
+                    everywhere(f"sudo rm {file}" if readable else f"sudo chmod a+r {file}"),
+                )
+            )  # fmt: skip
+            continue
+        problem = _broken(machine, library)
+        if problem:
+            maker = _maker(library)
+            findings.append(
+                Finding(
+                    "icd-library-missing", "error",
+                    f"{file} names {library}, which does not load: {problem}. Install the driver "
+                    f"it belongs to again, or remove the file",
+                    INSTALL.get(maker, everywhere(f"sudo rm {file}")),
+                )
+            )  # fmt: skip
+    return findings
+
+
+def check_cards(machine: Machine, listing: Listing) -> list[Finding]:
+    """Find cards on the bus for which no driver is registered."""
+    if machine.system != "Linux" or machine.is_wsl:
+        return []
+    makers = {_maker(library) for library in drivers(machine).values()}
+    findings = []
+    for card in machine.cards:
+        served = {card} | ({"mesa"} if card != "nvidia" else set())
+        if makers & served or listing.has_gpu(_CARDS[card]):
+            continue
+        text = f"there is an {_CARDS[card]} card, but no OpenCL driver for it in {VENDORS_FOLDER}"
+        commands = INSTALL[card]
+        if card == "nvidia" and machine.container:
+            if machine.load("libnvidia-opencl.so.1"):
+                continue  # the container lacks the driver: `surroundings.check_container`
+            text += "; its library is here, the container only lacks the .icd file"
+            commands = everywhere(
+                f"mkdir -p {VENDORS_FOLDER} && "
+                f"echo libnvidia-opencl.so.1 > {VENDORS_FOLDER}/nvidia.icd"
+            )
+        findings.append(Finding("card-without-icd", "error", text, commands))
+    return findings
+
+
+def check_mesa(machine: Machine, listing: Listing) -> list[Finding]:
+    """Find Mesa's rusticl, which shows no card before it is told which driver to enable."""
+    rusticl = [file for file, library in drivers(machine).items() if "rusticl" in library.lower()]
+    if not rusticl or machine.environment.get("RUSTICL_ENABLE") or listing.has("rusticl"):
+        return []
+    enable = [
+        name for card, name in (("amd", "radeonsi"), ("intel", "iris")) if card in machine.cards
+    ]
+    if not enable:
+        return []
+    return [
+        Finding(
+            "rusticl-not-enabled", "note",
+            f"{rusticl[0]} registers Mesa's rusticl, which offers a card only where RUSTICL_ENABLE "
+            "names its driver",
+            everywhere(f"export RUSTICL_ENABLE={','.join(enable)}"),
+        )
+    ]  # fmt: skip
+
+
+def _group(machine: Machine, number: int) -> str:
+    for line in machine.text("/etc/group").splitlines():
+        fields = line.split(":")
+        if len(fields) > 2 and fields[2] == str(number):
+            return fields[0]
+    return str(number)
+
+
+def check_permissions(machine: Machine, listing: Listing) -> list[Finding]:
+    """Find the device files of cards that this user may not open, or that are absent."""
+    if machine.system != "Linux" or machine.is_wsl:
+        return []
+    files = machine.found("dev/dri/renderD*") + machine.found("dev/kfd")
+    files += machine.found("dev/nvidia[0-9]*") + machine.found("dev/nvidiactl")
+    closed = [file for file in files if not machine.may_use(file)]
+    findings = []
+    if closed:
+        groups = sorted({_group(machine, file.stat().st_gid) for file in closed} - {"root"})
+        names = ", ".join(machine.shown(file) for file in closed)
+        if machine.container:
+            command = "docker run " + " ".join(f"--group-add {name}" for name in groups or ["0"])
+        elif groups:
+            command = f"sudo usermod -aG {','.join(groups)} $USER  # then log in again"
+        else:
+            command = f"sudo chmod a+rw {' '.join(names.split(', '))}"
+        findings.append(
+            Finding(
+                "no-permission", "error",
+                f"you may not read and write {names}, which the card's driver opens",
+                everywhere(command),
+            )
+        )  # fmt: skip
+    cards = [card for card in machine.cards if not listing.has_gpu(_CARDS[card])]
+    if "amd" in cards and not machine.exists("/dev/kfd"):
+        findings.append(_absent(machine, "/dev/kfd", "AMD", "ROCm's driver computes through it"))
+    if {"amd", "intel"} & set(cards) and not machine.found("dev/dri/renderD*"):
+        maker = "AMD" if "amd" in cards else "Intel"
+        findings.append(_absent(machine, "/dev/dri", maker, "every driver of the card opens it"))
+    return findings
+
+
+def _absent(machine: Machine, path: str, maker: str, why: str) -> Finding:
+    if machine.container:
+        command = f"docker run --device {path}"
+        reason = "the container was started without it"
+    else:
+        command = "sudo modprobe " + ("amdgpu" if maker == "AMD" else "i915")
+        reason = "the kernel's driver of the card is not loaded"
+    text = f"there is an {maker} card but no {path} ({why}): {reason}"
+    return Finding("no-device-file", "error", text, everywhere(command))
+
+
+def check_cache(machine: Machine, folder: Path) -> list[Finding]:
+    """Find a cache folder that cannot be written, or belongs to somebody else.
+
+    Parameters
+    ----------
+    machine : Machine
+    folder : Path
+        Where built kernels are kept, as the machine calls it.
+    """
+    place = machine.path(folder)
+    nearest = next(path for path in (place, *place.parents) if path.exists())
+    owner = nearest.stat()
+    shown = machine.shown(nearest)
+    instead = "export PYOPENCL_GBDT_CACHE=$(mktemp -d)"
+    if not stat.S_ISDIR(owner.st_mode):
+        text, command = "is a file where the cache folder has to be", f"rm {shown}"
+    elif nearest == place and machine.user_id >= 0 and owner.st_uid != machine.user_id:
+        text = "keeps built kernels for you, but belongs to another user, who could change them"
+        command = instead
+    elif not machine.may_use(nearest):
+        text, command = "cannot be written, so every process builds its kernels anew", instead
+    else:
+        return []
+    return [Finding("cache-folder", "warning", f"{shown} {text}", everywhere(command))]
+
+
+#: The checks of drivers and cards; what a device that works proves is not reported.
+CHECKS: tuple[Callable[[Machine, Listing], list[Finding]], ...] = (
+    check_vendors,
+    check_cards,
+    check_mesa,
+    check_permissions,
+)

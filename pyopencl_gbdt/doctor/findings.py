@@ -1,0 +1,97 @@
+"""A finding, and the command that repairs it on each distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+
+#: Families of distributions that have commands of their own, as people call them.
+FAMILIES = {
+    "debian": "Debian",
+    "ubuntu": "Ubuntu",
+    "fedora": "Fedora, RHEL",
+    "arch": "Arch",
+    "suse": "openSUSE",
+}
+#: The key of a command that is the same everywhere.
+ANYWHERE = "any"
+
+#: What installs a part, by family. Names are those of Debian 13, Ubuntu 24.04, Fedora 43 (NVIDIA's
+#: driver: RPM Fusion), Arch and openSUSE Tumbleweed (NVIDIA's driver: NVIDIA's own repository), as
+#: their package searches and the Arch wiki's page GPGPU list them. The loader is asked for by the
+#: library's name where distributions disagree about the package's.
+INSTALL: dict[str, dict[str, str]] = {
+    "loader": {
+        "debian": "sudo apt install ocl-icd-libopencl1",
+        "ubuntu": "sudo apt install ocl-icd-libopencl1",
+        "fedora": "sudo dnf install 'libOpenCL.so.1()(64bit)'",
+        "arch": "sudo pacman -S ocl-icd",
+        "suse": "sudo zypper install 'libOpenCL.so.1()(64bit)'",
+    },
+    "nvidia": {
+        "debian": "sudo apt install nvidia-opencl-icd  # of the section non-free",
+        "ubuntu": "sudo ubuntu-drivers install",
+        "fedora": "sudo dnf install xorg-x11-drv-nvidia-cuda  # of RPM Fusion",
+        "arch": "sudo pacman -S opencl-nvidia",
+        "suse": "sudo zypper install nvidia-compute-G06  # of NVIDIA's repository",
+    },
+    "amd": {
+        "debian": "sudo apt install rocm-opencl-icd",
+        "ubuntu": "sudo apt install rocm-opencl-icd",
+        "fedora": "sudo dnf install rocm-opencl",
+        "arch": "sudo pacman -S rocm-opencl-runtime",
+        "suse": "sudo zypper install Mesa-libRusticlOpenCL && export RUSTICL_ENABLE=radeonsi",
+    },
+    "intel": {
+        "debian": "sudo apt install intel-opencl-icd",
+        "ubuntu": "sudo apt install intel-opencl-icd",
+        "fedora": "sudo dnf install intel-opencl",
+        "arch": "sudo pacman -S intel-compute-runtime",
+        "suse": "sudo zypper install intel-opencl",
+    },
+    "mesa": {
+        "debian": "sudo apt install mesa-opencl-icd",
+        "ubuntu": "sudo apt install mesa-opencl-icd",
+        "fedora": "sudo dnf install mesa-libOpenCL",
+        "arch": "sudo pacman -S opencl-mesa",
+        "suse": "sudo zypper install Mesa-libRusticlOpenCL",
+    },
+    "pocl": {ANYWHERE: "pip install 'pyopencl_gbdt[cpu]'"},
+    "intel-cpu": {ANYWHERE: "pip install 'pyopencl_gbdt[intel-cpu]'"},
+}
+
+
+def everywhere(command: str) -> dict[str, str]:
+    """Return the commands of a repair that is the same on every system."""
+    return {ANYWHERE: command}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    code: str
+    """Short name, such as ``icd-library-missing``; the documentation explains each."""
+    severity: Severity
+    """``error``: something is half there; ``warning``: it may go wrong; ``note``: good to know."""
+    text: str
+    """What was found, and what follows from it."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """The repairing command by family, or under ``ANYWHERE``; empty where words must do."""
+
+    def repair(self, family: str) -> list[tuple[str, str]]:
+        """Return (distribution, command) pairs to show.
+
+        Parameters
+        ----------
+        family : str
+            Key of ``FAMILIES``; another one gets the commands of all of them.
+        """
+        if ANYWHERE in self.commands:
+            return [("", self.commands[ANYWHERE])]
+        if family in self.commands:
+            return [(FAMILIES[family], self.commands[family])]
+        return [(FAMILIES[key], self.commands[key]) for key in FAMILIES if key in self.commands]

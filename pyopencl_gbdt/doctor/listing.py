@@ -1,0 +1,97 @@
+"""What the worker found when it listed the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A device, as far as a report needs it."""
+
+    device_id: str
+    problem: str = ""
+    """Why it cannot be used; empty where it can."""
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ``device.Capabilities``; empty where the driver could not be asked."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return str(self.capabilities.get("name", "?"))
+
+    @property
+    def platform(self) -> str:
+        return str(self.capabilities.get("platform", "?"))
+
+    @property
+    def is_simulator(self) -> bool:
+        return bool(self.capabilities.get("is_simulator"))
+
+    @property
+    def usable(self) -> bool:
+        return bool(self.capabilities) and not self.problem
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Every device, and what went wrong.
+
+    Attributes
+    ----------
+    devices : tuple of Listed
+    notes : tuple of str
+        Interfaces and platforms that could not be listed, and why.
+    chosen : str
+        The device that was asked for; empty where nothing fits.
+    problem : str
+        Why nothing fits.
+    failure : str
+        How the worker ended if it did not answer, such as ``takes more than 30 s``.
+    """
+
+    devices: tuple[Listed, ...] = ()
+    notes: tuple[str, ...] = ()
+    chosen: str = ""
+    problem: str = ""
+    failure: str = ""
+
+    @classmethod
+    def from_json(cls, answer: Mapping[str, Any]) -> Listing:
+        """Read the worker's answer."""
+        return cls(
+            devices=tuple(Listed(**device) for device in answer["devices"]),
+            notes=tuple(answer["notes"]),
+            chosen=answer["chosen"],
+            problem=answer["problem"],
+        )
+
+    @property
+    def usable(self) -> list[Listed]:
+        """Devices that exist and can be used."""
+        return [device for device in self.devices if device.usable and not device.is_simulator]
+
+    @property
+    def gpus(self) -> list[Listed]:
+        return [device for device in self.usable if device.capabilities.get("kind") == "gpu"]
+
+    def has(self, word: str) -> bool:
+        """Tell whether a usable device's platform, maker or name contains a word."""
+        return any(
+            word.lower() in f"{d.platform} {d.capabilities.get('vendor', '')} {d.name}".lower()
+            for d in self.devices
+            if d.usable
+        )
+
+    def has_gpu(self, maker: str) -> bool:
+        """Tell whether a usable GPU is of a maker."""
+        return any(
+            maker.lower() in f"{d.platform} {d.capabilities.get('vendor', '')} {d.name}".lower()
+            for d in self.gpus
+        )
+
+    def device(self, device_id: str) -> Listed:
+        """Return a device by the string that selects it."""
+        return next(device for device in self.devices if device.device_id == device_id)

@@ -1,0 +1,166 @@
+"""The report that users send: a block of text, and the same as JSON; it names nobody."""
+
+from __future__ import annotations
+
+import getpass
+import importlib.metadata
+import os
+import platform
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.doctor.findings import Finding
+from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.machine import Machine
+from pyopencl_gbdt.doctor.watch import SelfTest
+
+#: Of the JSON; raised when a key changes its meaning.
+FORMAT_VERSION = 1
+BEGIN, END = "----- begin of report -----", "----- end of report -----"
+#: Variables that change what devices there are or how kernels are built.
+_VARIABLES = re.compile(
+    r"PYOPENCL_|OCL_ICD_|OPENCL_|CUDA_|NVIDIA_|ROCR_|HIP_|HSA_|GPU_DEVICE_|RUSTICL_|POCL_|CL_CONFIG_"
+    r"|OCLGRIND_"
+)
+_OTHER_PACKAGES = ("numpy", "scipy", "mako", "scikit-learn")
+_SHORT_NAME = 3  # letters; replacing shorter names would tear words apart
+_PROBLEM_LINES = 3
+
+
+@dataclass(frozen=True)
+class Scrubber:
+    """Takes the names of people and machines out of a text."""
+
+    home: str
+    user: str
+    host: str
+
+    @classmethod
+    def here(cls) -> Scrubber:
+        """Know the names of this machine and its user."""
+        try:
+            home, user = str(Path.home()), getpass.getuser()
+        except (RuntimeError, OSError, KeyError):  # a container's user without an entry
+            home, user = os.environ.get("HOME", ""), os.environ.get("USER", "")
+        return cls(home, user, socket.gethostname())
+
+    def text(self, text: str) -> str:
+        """Return a text with ``~``, ``<user>`` and ``<host>`` in place of the names."""
+        if len(self.home) >= _SHORT_NAME:
+            text = text.replace(self.home, "~")
+        hosts = {self.host, self.host.partition(".")[0]}
+        for names, label in ((sorted(hosts, key=len)[::-1], "<host>"), ([self.user], "<user>")):
+            for name in names:
+                if len(name) >= _SHORT_NAME and name not in ("root", "localhost"):
+                    pattern = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
+                    text = re.sub(pattern, label, text)
+        return re.sub(r"(/home/|/Users/|[\\/]Users[\\/])[^/\\\s:'\"]+", r"\1<user>", text)
+
+    def clean(self, value: Any) -> Any:
+        """Return the same lists and dicts with every string cleaned, keys excepted."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {key: self.clean(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.clean(item) for item in value]
+        return value
+
+
+def versions(machine: Machine) -> dict[str, str]:
+    """Return the versions that matter, by what they are versions of."""
+    found = {
+        "pyopencl_gbdt": __version__,
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "system": f"{machine.system} {platform.release()} {platform.machine()}",
+    }
+    pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', machine.text("/etc/os-release"), re.MULTILINE)
+    if pretty:
+        found["distribution"] = pretty.group(1)
+    kind = " ".join(filter(None, ["WSL" if machine.is_wsl else "", machine.container]))
+    if kind:
+        found["inside"] = kind
+    for name, package in machine.packages.items():
+        found[name] = package.version
+    for name in _OTHER_PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def as_json(
+    machine: Machine,
+    listing: Listing,
+    findings: Sequence[Finding],
+    runs: Sequence[SelfTest],
+    scrubber: Scrubber,
+) -> dict[str, Any]:
+    """Return the whole report, cleaned.
+
+    Returns
+    -------
+    dict
+        ``format_version``; ``versions``; ``cards``, makers of the cards on the bus; ``variables``;
+        ``devices``, with all capabilities and variants; ``notes``; ``findings``; ``self_test``, by
+        device with the result of every comparison.
+    """
+    variables = {k: v for k, v in sorted(machine.environment.items()) if _VARIABLES.match(k)}
+    report = {
+        "format_version": FORMAT_VERSION,
+        "versions": versions(machine),
+        "cards": machine.cards,
+        "variables": variables,
+        "chosen": listing.chosen,
+        "problem": listing.problem,
+        "listing_failure": listing.failure,
+        "notes": listing.notes,
+        "devices": [asdict(device) for device in listing.devices],
+        "findings": [asdict(finding) for finding in findings],
+        "self_test": [
+            {
+                "device": run.device.device_id,
+                "passed": run.passed,
+                "ended": run.ended,
+                "seconds": round(run.seconds, 1),
+                "cases": run.cases,
+            }
+            for run in runs
+        ],
+    }
+    cleaned: dict[str, Any] = scrubber.clean(report)
+    return cleaned
+
+
+def as_text(report: Mapping[str, Any], runs: Sequence[SelfTest], scrubber: Scrubber) -> str:
+    """Return the block to paste into a bug report, from what `as_json` gave."""
+    lines = [BEGIN]
+    lines += [f"{name}: {version}" for name, version in report["versions"].items()]
+    lines += [f"{name}={value}" for name, value in report["variables"].items()]
+    lines.append(f"cards: {', '.join(report['cards']) or 'none seen'}")
+    for device in report["devices"]:
+        caps = device["capabilities"]
+        lines.append(
+            f"device {device['device_id']}: {caps.get('name', '?')} ({caps.get('platform', '?')})"
+            + (f", not usable: {device['problem']}" if device["problem"] else "")
+        )
+        if caps:
+            lines.append(
+                f"  {caps['kind']}, driver {caps['driver']}, {caps['compute_units']} units, "
+                f"work-groups {caps['max_work_group']}, {caps['local_bytes']} B local, "
+                f"{caps['global_bytes'] >> 20} MiB, int64 atomics {caps['int64_atomics']}"
+            )
+    lines += [f"note: {note}" for note in report["notes"]]
+    lines += [f"{f['severity']} {f['code']}: {f['text']}" for f in report["findings"]]
+    for run in runs:
+        lines.append(f"self-test {run.device.device_id} {scrubber.text(run.verdict)}")
+        for case in run.failed:
+            problem = scrubber.text(case["problem"]).splitlines()[:_PROBLEM_LINES]
+            lines.append(f"  {case['case']}: " + "\n    ".join(problem))
+    return "\n".join([*lines, END])

@@ -1,0 +1,177 @@
+"""Starts the worker, reads its lines, and ends it when its time is over."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyopencl_gbdt
+from pyopencl_gbdt.doctor.listing import Listed, Listing
+
+LIST_SECONDS = 30.0
+_WORKER = (sys.executable, "-m", "pyopencl_gbdt.doctor.worker")
+_TAIL = 2000
+
+
+@dataclass
+class SelfTest:
+    """What the self-test of one device gave.
+
+    Attributes
+    ----------
+    device : Listed
+    cases : list of dict
+        Each with ``case``, ``chosen``, ``problem`` (empty where the bits agree) and ``seconds``.
+    ended : str
+        Why not every case ran: out of time, or how the process ended; empty if every one did.
+    seconds : float
+    """
+
+    device: Listed
+    cases: list[dict[str, Any]] = field(default_factory=list)
+    ended: str = ""
+    seconds: float = 0.0
+    unfinished: bool = False
+    """Whether a case that the device needs was under way, or yet to come, at the end."""
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        return [case for case in self.cases if case["problem"]]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every variant that the device gets ran and gave its twin's bits."""
+        chosen = [case for case in self.cases if case["chosen"]]
+        good = not any(case["problem"] for case in chosen)
+        return bool(chosen) and good and not self.unfinished
+
+    @property
+    def verdict(self) -> str:
+        """One line for people."""
+        n_good = len(self.cases) - len(self.failed)
+        text = f"{n_good} of {len(self.cases)} comparisons give equal bits, {self.seconds:.0f} s"
+        if self.ended:
+            text += f"; {self.ended}"
+        return f"{'passed' if self.passed else 'FAILED'}: {text}"
+
+
+def run_worker(
+    task: str,
+    spec: str,
+    seconds: float,
+    take: Callable[[dict[str, Any]], None],
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """Run a worker and hand each of its lines on.
+
+    Parameters
+    ----------
+    task, spec : str
+        ``list`` or ``test``, and a device string.
+    seconds : float
+        When to end it.
+    take : callable
+        Receives each line, decoded.
+    environment : mapping or None
+        None is that of this process.
+
+    Returns
+    -------
+    str
+        How it ended if not well; empty otherwise.
+    """
+    variables = dict(os.environ if environment is None else environment)
+    folder = str(Path(pyopencl_gbdt.__file__).resolve().parents[1])  # a checkout, too, is found
+    paths = [folder, *filter(None, [variables.get("PYTHONPATH")])]
+    variables["PYTHONPATH"] = os.pathsep.join(paths)
+    deadline = time.monotonic() + seconds
+    with tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen(
+            [*_WORKER, task, spec], env=variables, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=complaints, text=True, encoding="utf-8",
+        )  # fmt: skip
+        lines: queue.Queue[str | None] = queue.Queue()
+        reader = threading.Thread(target=_read, args=(process, lines), daemon=True)
+        reader.start()
+        try:
+            while True:
+                line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
+                if line is None:
+                    code = process.wait(timeout=max(1.0, deadline - time.monotonic()))
+                    return "" if code == 0 else _how_it_ended(code, complaints)
+                take(json.loads(line))
+        except (queue.Empty, subprocess.TimeoutExpired):
+            return f"takes more than {seconds:.0f} s"
+        finally:
+            process.kill()
+            process.wait()
+            reader.join()
+
+
+def _read(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:
+    assert process.stdout is not None
+    with process.stdout:
+        for line in process.stdout:
+            lines.put(line)
+    lines.put(None)
+
+
+def _how_it_ended(code: int, complaints: Any) -> str:
+    complaints.seek(0, os.SEEK_END)
+    complaints.seek(max(0, complaints.tell() - _TAIL))
+    said = complaints.read().decode("utf-8", "replace").strip().splitlines()
+    how = f"ends the process by signal {-code}" if code < 0 else "fails"
+    return f"{how}: {said[-1]}" if said else how
+
+
+def list_devices(spec: str, seconds: float = LIST_SECONDS) -> Listing:
+    """List the devices in a process of its own; ``spec`` is the one to ask for."""
+    answers: list[dict[str, Any]] = []
+    failure = run_worker("list", spec, seconds, answers.append)
+    return Listing.from_json(answers[0]) if answers else Listing(failure=failure or "says nothing")
+
+
+def run_self_test(
+    device: Listed, seconds: float, show: Callable[[str], None] = lambda line: None
+) -> SelfTest:
+    """Run the self-test on a device in a process of its own.
+
+    Parameters
+    ----------
+    device : Listed
+    seconds : float
+        Ends it; the variants that the device gets run first.
+    show : callable
+        Receives a line of progress before each case.
+    """
+    run = SelfTest(device, unfinished=True)
+    current = {"starting": "opening the device", "chosen": True}
+
+    def take(line: dict[str, Any]) -> None:
+        if "starting" in line:
+            current.update(line)
+            run.unfinished = line["chosen"]
+            show(f"{len(run.cases) + 1}. {line['starting']}")
+        else:
+            run.cases.append(line)
+
+    begin = time.monotonic()
+    ended = run_worker("test", device.device_id, seconds, take)
+    run.seconds = time.monotonic() - begin
+    if ended:
+        run.ended = f"{current['starting']} {ended}"
+        if "takes more than" in ended and run.cases:
+            run.ended = f"stopped after {seconds:.0f} s, at {current['starting']}"
+    else:
+        run.unfinished = False
+    return run

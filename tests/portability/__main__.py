@@ -1,0 +1,84 @@
+"""``python -m tests.portability``: what can be proved about portability without the hardware.
+
+Exits with 1 if anything fails; with ``--strict``, or where the variable CI is set, also if
+something could not be tried because its compiler or runtime is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.portability import offline, targets
+from tests.portability.matrix import Compiled, compile_all
+from tests.portability.runtimes import ROOT, SETTINGS, Outcome, run_setting, run_suite
+from tests.portability.tables import maker_table, outcome_table, write_docs
+
+ROWS = ("pocl", "intel-cpu", "oclgrind", "amd", "intel-gpu", "nvidia", "baseline")
+PAGE = ROOT / "docs" / "portability.md"
+
+
+def _timed(work: Callable[[], Outcome]) -> Outcome:
+    start = time.perf_counter()
+    outcome = work()
+    outcome.seconds = time.perf_counter() - start
+    print(f"  {outcome.row:10} {outcome.name:28} {outcome.state}", file=sys.stderr, flush=True)
+    return outcome
+
+
+def _chip(
+    target: targets.Target, row: str, jobs: int, results: dict[str, list[Compiled]]
+) -> Outcome:
+    outcome = Outcome(row, target.chip, skipped=offline.missing(target.maker))
+    if not outcome.skipped:
+        compiled, outcome.failures = compile_all(target, jobs)
+        results[target.chip] = compiled
+        n_kernels = sum(len(one.usages) for one in compiled)
+        outcome.detail = f"{n_kernels} kernels in {len(compiled)} programs; {target.people_say}"
+    return outcome
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.portability", description=__doc__)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; default all")
+    parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
+    parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
+    parser.add_argument(
+        "--write-docs", action="store_true", help=f"renew the tables of {PAGE.name}"
+    )
+    args = parser.parse_args(words)
+    unknown = set(args.rows) - set(ROWS)
+    if unknown:
+        parser.error(f"unknown rows {sorted(unknown)}; expected some of {ROWS}")
+    wanted = args.rows or list(ROWS)
+    results: dict[str, list[Compiled]] = {}
+    outcomes: list[Outcome] = []
+    for row in ROWS:
+        if row not in wanted:
+            continue
+        if row == "pocl" and args.suite:
+            outcomes.append(_timed(run_suite))
+        for target in targets.ALL.get(row, ()):
+            outcomes.append(_timed(lambda t=target, r=row: _chip(t, r, args.jobs, results)))
+        for setting in SETTINGS:
+            if setting.row == row:
+                outcomes.append(_timed(lambda s=setting: run_setting(s)))
+    for outcome in outcomes:
+        for failure in outcome.failures:
+            print(f"\n{outcome.row}, {outcome.name}: {failure}")
+    print("\n" + outcome_table(outcomes))
+    if args.write_docs:
+        write_docs(Path(PAGE), [maker_table(row, results) for row in targets.ALL if row in wanted])
+    strict = args.strict or bool(os.environ.get("CI"))
+    bad = [o for o in outcomes if o.failures or (strict and o.skipped)]
+    print(f"\n{len(outcomes) - len(bad)} of {len(outcomes)} good" + (", GAPS" if bad else ""))
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

