@@ -8,8 +8,9 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
+typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
 
-#define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size) void
+#define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size, 1) void
 #define FN static __device__ __forceinline__
 #define GLOBAL
 #define LOCAL

@@ -9,6 +9,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
 
 #define KERNEL(wg_size) __kernel __attribute__((reqd_work_group_size(wg_size, 1, 1))) void
 #define FN static inline

@@ -28,7 +28,7 @@ from pyopencl_gbdt.steps.partition import Partition
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.trees import decode_tree
 from pyopencl_gbdt.weights import normalise
-from pyopencl_gbdt.workspace import Layout, Workspace, smallest_layout
+from pyopencl_gbdt.workspace import Layout, QuantizedPage, Workspace, smallest_layout
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
@@ -56,14 +56,14 @@ class Boosting:
     ) -> None:
         weight, bits, shift = normalise(data.weight)
 
-        def workspace(layout: Layout, codes: DeviceArray | None) -> Workspace:
+        def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            return Workspace(device, params, layout, codes, n, weighted, bits, shift)
+            return Workspace(device, params, layout, page, n, weighted, bits, shift)
 
         # at least this much, asked before the data are quantised; then exactly
         workspace(smallest_layout(data.n_features), None).check()
         quantized = data.quantized(device, params.max_bin)
-        self.ws = ws = workspace(quantized.layout, quantized.pages[0].codes)
+        self.ws = ws = workspace(quantized.layout, quantized.pages[0])
         ws.allocate()
         ws["labels"].set(data.label)
         if weight is not None:

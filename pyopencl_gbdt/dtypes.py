@@ -5,7 +5,12 @@ The C side stands in ``cl_kernels/structs.h``, field by field.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+#: Bytes that a kernel loads of a row's codes at a time.
+BLOCK_BYTES = 16
 
 #: Feature values, thresholds, margins: what XGBoost compares and sums in.
 VALUE = np.dtype(np.float32)
@@ -83,6 +88,12 @@ NO_NODE = np.uint32(0xFFFFFFFF)
 def code_dtype(n_codes: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
     """Return the smallest dtype for codes ``0 .. n_codes - 1``: a byte halves what a pass reads."""
     return np.dtype(np.uint8) if n_codes <= 256 else np.dtype(np.uint16)
+
+
+def row_codes(n_features: int, dtype: np.dtype[Any]) -> int:
+    """Return the codes of a row, padded so that kernels load 16 bytes at a time."""
+    per_load = BLOCK_BYTES // dtype.itemsize
+    return -(-n_features // per_load) * per_load
 
 
 def c_type(dtype: np.dtype[np.generic]) -> str:

@@ -10,6 +10,7 @@ from pyopencl_gbdt.device import Device, DeviceArray, Variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
 from pyopencl_gbdt.dtypes import (
+    BLOCK_BYTES,
     CANDIDATE,
     LEVEL,
     NODE,
@@ -20,6 +21,7 @@ from pyopencl_gbdt.dtypes import (
     VALUE,
     WALK,
     c_type,
+    row_codes,
 )
 from pyopencl_gbdt.parameters import Parameters
 
@@ -77,9 +79,17 @@ def smallest_layout(n_features: int) -> Layout:
 
 @dataclass(frozen=True)
 class QuantizedPage:
-    """Codes of a run of rows on a device, dense and row-major: shape (n_rows, n_features)."""
+    """Codes of a run of rows on a device, dense, twice: histograms gather rows, partition columns.
+
+    Attributes
+    ----------
+    codes : DeviceArray of uint8 or uint16, shape (n_rows, row_codes)
+        Row-major, rows padded to 16 bytes.
+    by_feature : DeviceArray of the same dtype, shape (n_features, n_rows)
+    """
 
     codes: DeviceArray
+    by_feature: DeviceArray
     n_rows: int
 
 
@@ -104,7 +114,7 @@ class Workspace:
     device: Device
     params: Parameters
     layout: Layout
-    codes: DeviceArray | None
+    page: QuantizedPage | None
     n_rows: int
     weighted: bool
     weight_bits: int
@@ -215,7 +225,8 @@ class Workspace:
         plan.add("leaf_header", 2, np.uint32)
         plan.add("walk", nodes, WALK)
         plan.add("first_tree", 1, np.uint32)
-        plan.add("feature_offset", n_features + 1, np.uint32)
+        # read 4 at a time, in blocks of up to 16 features
+        plan.add("feature_offset", n_features + BLOCK_BYTES, np.uint32)
         plan.add("feature_bins", n_features, np.uint32)
         plan.add("thresholds", n_codes, VALUE)
         plan.add("forest_nodes", (self.forest_block, nodes), NODE)
@@ -229,10 +240,26 @@ class Workspace:
         return self.n_rows // chunk + self.search_capacity
 
     @property
+    def codes(self) -> DeviceArray:
+        """Codes row by row."""
+        assert self.page is not None
+        return self.page.codes
+
+    @property
+    def by_feature(self) -> DeviceArray:
+        """Codes feature by feature."""
+        assert self.page is not None
+        return self.page.by_feature
+
+    @property
     def code_type(self) -> str:
         """The kernels' word for the dtype of the codes."""
-        assert self.codes is not None
         return c_type(self.codes.dtype)
+
+    @property
+    def block_codes(self) -> int:
+        """Codes in one load of 16 bytes."""
+        return BLOCK_BYTES // self.codes.dtype.itemsize
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit."""
@@ -246,8 +273,10 @@ class Workspace:
         MemoryPlanError
         """
         plan = self.plan()
-        if self.codes is None:
-            plan.add("codes", (self.n_rows, self.layout.n_features), np.uint8)
+        if self.page is None:
+            n_features = self.layout.n_features
+            plan.add("codes", (self.n_rows, row_codes(n_features, np.dtype(np.uint8))), np.uint8)
+            plan.add("by_feature", (n_features, self.n_rows), np.uint8)
         plan.check(self.device, _ADVICE)
 
     def allocate(self) -> None:
@@ -260,7 +289,7 @@ class Workspace:
         """
         self.check()
         self.arrays = self.plan().allocate(self.device)
-        self["feature_offset"].set(self.layout.feature_offset)
+        self["feature_offset"].set(self.layout.feature_offset)  # what follows is never used
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
         self["first_tree"].set([0])

@@ -11,8 +11,13 @@
 ##
 ## params: wg_size; cpu (one private 64-bit histogram a group); partials (no 64-bit atomics);
 ##         ranged (groups hold ranges of codes that may begin inside a feature);
-##         capacity, codes that fit the local accumulators; chunk, rows a task; code, the code's type
-<%page args="wg_size, cpu, partials, ranged, capacity, chunk, code"/>
+##         capacity, codes that fit the local accumulators; chunk, rows a task;
+##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); unroll, over a block
+<%page args="wg_size, cpu, partials, ranged, capacity, chunk, block, unroll"/>
+<%
+    per_word = block // 4
+    bits = 32 // per_word
+%>
 
 FN u32 find_node(GLOBAL const u32* task_begin, const u32 n_nodes, const u32 task) {
     u32 low = 0, high = n_nodes; /* the last node with task_begin <= task */
@@ -45,13 +50,34 @@ FN void add_high(GLOBAL i64* cell, const i32 high) {
 }
 % endif
 
+/* One code of one row, for features (and codes) of this group. */
+#define ADD(feature, code) \
+    if ((feature) >= feature_begin && (feature) < feature_end) { \
+        const u32 c = code; \
+% if ranged:
+        if (c >= code_begin && c < code_end) { \
+% else:
+        { \
+% endif
+% if cpu:
+            target[2 * c] += g; \
+            target[2 * c + 1] += h; \
+% else:
+            const i32 carry_g = high_g + add_with_carry(&local_g[c - code_begin], g); \
+            const i32 carry_h = high_h + add_with_carry(&local_h[c - code_begin], h); \
+            add_high(&target[2 * c], carry_g); \
+            add_high(&target[2 * c + 1], carry_h); \
+% endif
+        } \
+    }
+
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 n_features, const u32 n_codes,
+        const u32 depth, const u32 row_blocks, const u32 n_codes,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
-        GLOBAL const ${code}* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
+        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
         GLOBAL const i32* RESTRICT high, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT ranges,
+        GLOBAL const u32x4* RESTRICT feature_offset, GLOBAL const u32* RESTRICT ranges,
         GLOBAL i64* pool, GLOBAL i64* partial) {
 % if not cpu:
     LOCAL_ARRAY(i32, local_g, ${capacity});
@@ -84,47 +110,53 @@ KERNEL(${wg_size}) histogram(
         else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < 2 * code_end; c += ${wg_size}) target[c] = 0;
 % endif
-% if cpu:
-        for (u32 position = begin; position < end; position++) {
-            const u32 row = rows[position];
-            i64 g = quanta[2 * (u64)row], h = quanta[2 * (u64)row + 1];
-            if (wide) {
-                g += (i64)high[2 * (u64)row] << 32;
-                h += (i64)high[2 * (u64)row + 1] << 32;
-            }
-            GLOBAL const ${code}* row_codes = codes + (u64)row * n_features;
-            for (u32 feature = feature_begin; feature < feature_end; feature++) {
-                const u32 c = feature_offset[feature] + row_codes[feature];
-% if ranged:
-                if (c < code_begin || c >= code_end) continue;
-% endif
-                target[2 * c] += g;
-                target[2 * c + 1] += h;
-            }
-        }
-% else:
+% if not cpu:
         for (u32 c = LOCAL_ID; c < code_end - code_begin; c += ${wg_size}) {
             local_g[c] = 0;
             local_h[c] = 0;
         }
         BARRIER();
+% endif
         for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
             const u32 row = rows[position];
+% if cpu:
+            i64 g = quanta[2 * (u64)row], h = quanta[2 * (u64)row + 1];
+            if (wide) {
+                g += (i64)high[2 * (u64)row] << 32;
+                h += (i64)high[2 * (u64)row + 1] << 32;
+            }
+% else:
             const i32 g = quanta[2 * (u64)row], h = quanta[2 * (u64)row + 1];
             const i32 high_g = wide ? high[2 * (u64)row] : 0;
             const i32 high_h = wide ? high[2 * (u64)row + 1] : 0;
-            GLOBAL const ${code}* row_codes = codes + (u64)row * n_features;
-            for (u32 feature = feature_begin; feature < feature_end; feature++) {
-                const u32 c = feature_offset[feature] + row_codes[feature];
-% if ranged:
-                if (c < code_begin || c >= code_end) continue;
 % endif
-                const i32 carry_g = high_g + add_with_carry(&local_g[c - code_begin], g);
-                const i32 carry_h = high_h + add_with_carry(&local_h[c - code_begin], h);
-                add_high(&target[2 * c], carry_g);
-                add_high(&target[2 * c + 1], carry_h);
+            GLOBAL const u32x4* row_codes = codes + (u64)row * row_blocks;
+% if not unroll:
+            GLOBAL const ${"u8" if block == 16 else "u16"}* each =
+                (GLOBAL const ${"u8" if block == 16 else "u16"}*)row_codes;
+            for (u32 feature = feature_begin; feature < feature_end; feature++) {
+                ADD(feature, ((GLOBAL const u32*)feature_offset)[feature] + each[feature])
             }
+% else:
+            for (u32 at = feature_begin / ${block}; at * ${block} < feature_end; at++) {
+                const u32x4 packed = row_codes[at];
+% for quarter in range(block // 4):
+                {
+                    const u32x4 offset = feature_offset[at * ${block // 4} + ${quarter}];
+% for k, lane in enumerate("xyzw"):
+<%
+    place = 4 * quarter + k
+    word = "xyzw"[place // per_word]
+    shift = bits * (place % per_word)
+%>
+                    ADD(at * ${block} + ${place}, offset.${lane} + ((packed.${word} >> ${shift}) & ${2**bits - 1}))
+% endfor
+                }
+% endfor
+            }
+% endif
         }
+% if not cpu:
         BARRIER();
         for (u32 c = LOCAL_ID; c < code_end - code_begin; c += ${wg_size}) {
             GLOBAL i64* cell = target + 2 * (code_begin + c);

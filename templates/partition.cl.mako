@@ -21,9 +21,9 @@ FN u32 find_node(GLOBAL const u32* task_begin, const u32 n_nodes, const u32 task
 }
 
 KERNEL(${wg_size}) count(
-        const u32 depth, const u32 n_features, GLOBAL const level_t* RESTRICT levels,
+        const u32 depth, const u32 n_rows, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT task_begin,
-        GLOBAL const u32* RESTRICT rows, GLOBAL const ${code}* RESTRICT codes,
+        GLOBAL const u32* RESTRICT rows, GLOBAL const ${code}* RESTRICT by_feature,
         GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL u8* RESTRICT goes_left, GLOBAL u32* RESTRICT task_left) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -36,9 +36,10 @@ KERNEL(${wg_size}) count(
         const u32 end = begin + ${chunk} < node_end ? begin + ${chunk} : node_end;
         const u32 feature = node->feature, bin = node->bin, missing = feature_bins[node->feature];
         const u32 default_left = node->default_left;
+        GLOBAL const ${code}* codes = by_feature + (u64)feature * n_rows;
         u32 lefts = 0;
         for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
-            const u32 c = codes[(u64)rows[position] * n_features + feature];
+            const u32 c = codes[rows[position]];
             const u32 left = c == missing ? default_left : c <= bin;
             goes_left[position] = (u8)left;
             lefts += left;

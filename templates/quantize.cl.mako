@@ -4,7 +4,9 @@
 ##   column    one feature's values out of row-major ones; rows without weight count as missing
 ##   gather    whole weights in the order of a sorted column
 ##   cuts      per sorted column: the values on both sides of every cut, by equal frequency
-##   encode    code = number of thresholds <= value; missing = the code behind the feature's bins
+##   encode    code = number of thresholds <= value; missing = the code behind the feature's bins;
+##             rows are padded to 16 bytes
+##   transpose codes row by row -> feature by feature
 ##
 ##   sorted    1 1 1 | 2 2 | 3 5 | 7 nan      borders are put where the remaining weight is shared
 ##   bins       0      1     2     3          out equally among the remaining bins, behind a value
@@ -119,26 +121,46 @@ KERNEL(${wg_size}) cuts(
 }
 
 KERNEL(${wg_size}) encode(
-        const u64 n_elements, const u32 n_features, GLOBAL const f32* RESTRICT values,
-        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL const f32* RESTRICT thresholds, const u64 start, GLOBAL ${code}* RESTRICT codes) {
+        const u64 n_codes, const u32 n_features, const u32 row_codes,
+        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const f32* RESTRICT thresholds,
+        const u64 start, GLOBAL ${code}* RESTRICT codes) {
     for (u32 item = 0; item < ${items}; item++) {
         const u64 i = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
-        if (i >= n_elements) return;
-        const u32 feature = (u32)(i % n_features);
-        const u32 bins = feature_bins[feature];
-        const f32 value = values[i];
-        u32 code = bins;
-        if (!is_missing(value)) {
-            GLOBAL const f32* mine = thresholds + feature_offset[feature];
-            const u32 key = ordered(value);
-            u32 low = 0, high = bins ? bins - 1 : 0; /* the last threshold lies beyond all values */
-            while (low < high) {
-                const u32 middle = (low + high) / 2;
-                if (ordered(mine[middle]) <= key) low = middle + 1; else high = middle;
+        if (i >= n_codes) return;
+        const u64 row = i / row_codes;
+        const u32 feature = (u32)(i - row * row_codes);
+        u32 code = 0; /* padding */
+        if (feature < n_features) {
+            const f32 value = values[row * n_features + feature];
+            const u32 bins = feature_bins[feature];
+            code = bins;
+            if (!is_missing(value)) {
+                GLOBAL const f32* mine = thresholds + feature_offset[feature];
+                const u32 key = ordered(value);
+                u32 low = 0, high = bins ? bins - 1 : 0; /* the last threshold is beyond all */
+                while (low < high) {
+                    const u32 middle = (low + high) / 2;
+                    if (ordered(mine[middle]) <= key) low = middle + 1; else high = middle;
+                }
+                code = low;
             }
-            code = low;
         }
         codes[start + i] = (${code})code;
+    }
+}
+
+/* Row by row -> feature by feature; a work-item takes a row's 16 bytes. */
+KERNEL(${wg_size}) transpose(
+        const u32 n_rows, const u32 n_features, const u32 row_codes,
+        GLOBAL const ${code}* RESTRICT codes, GLOBAL ${code}* RESTRICT by_feature) {
+    const u32 block = ${16 if code == "u8" else 8};
+    for (u32 item = 0; item < ${items}; item++) {
+        const u64 row = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
+        if (row >= n_rows) return;
+        const u32 first = GROUP_ID_Y * block;
+        const u32 behind = first + block < n_features ? first + block : n_features;
+        for (u32 feature = first; feature < behind; feature++)
+            by_feature[(u64)feature * n_rows + row] = codes[row * row_codes + feature];
     }
 }

@@ -9,7 +9,9 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.workspace import MOST_Y, Layout, Workspace
 
 
-def code_ranges(layout: Layout, capacity: int, *, ranged: bool) -> npt.NDArray[np.uint32]:
+def code_ranges(
+    layout: Layout, capacity: int, block: int, *, ranged: bool
+) -> npt.NDArray[np.uint32]:
     """Cut the codes of all features into runs of at most ``capacity``.
 
     Parameters
@@ -17,6 +19,8 @@ def code_ranges(layout: Layout, capacity: int, *, ranged: bool) -> npt.NDArray[n
     layout : Layout
     capacity : int
         Codes that one work-group's accumulators hold.
+    block : int
+        Features whose codes are loaded at once: runs end between such blocks where they can.
     ranged : bool
         Whether a run may begin inside a feature; otherwise every feature must fit.
 
@@ -30,7 +34,11 @@ def code_ranges(layout: Layout, capacity: int, *, ranged: bool) -> npt.NDArray[n
     while begin < layout.n_codes:
         end = min(begin + capacity, layout.n_codes)
         if not ranged:
-            end = int(offset[np.searchsorted(offset, end, side="right") - 1])
+            first = int(np.searchsorted(offset, begin, side="right")) - 1
+            behind = int(np.searchsorted(offset, end, side="right")) - 1
+            if behind < layout.n_features and behind - behind % block > first:
+                behind -= behind % block
+            end = int(offset[behind])
         if end <= begin:
             raise ValueError(f"a feature has more than {capacity} codes")
         first = int(np.searchsorted(offset, begin, side="right")) - 1
@@ -49,7 +57,7 @@ class Histogram:
         self.cpu = self.variant.name == "cpu"
         self.partials = not self.variant.int64_atomics
         ranged = self.variant.name == "bin_range_passes"
-        ranges = code_ranges(ws.layout, self.capacity, ranged=ranged)
+        ranges = code_ranges(ws.layout, self.capacity, ws.block_codes, ranged=ranged)
         self.n_ranges = len(ranges)
         self.ranges = ws.device.upload(ranges)
         self.program = ws.device.build(
@@ -60,7 +68,9 @@ class Histogram:
             ranged=ranged,
             capacity=self.capacity,
             chunk=ws.variant("histogram").params["chunk"],
-            code=ws.code_type,
+            block=ws.block_codes,
+            # a CPU's compiler takes minutes to unroll the atomics, which are a GPU's choice
+            unroll=self.cpu or ws.device.caps.kind != "cpu",
         )
 
     def level(self, depth: int) -> list[Launch]:
@@ -70,7 +80,7 @@ class Histogram:
         n_codes = np.uint32(ws.layout.n_codes)
         build = self.program.bind(
             "histogram", (self.n_ranges, groups), np.uint32(depth),
-            np.uint32(ws.layout.n_features), n_codes, ws["levels"], ws["nodes"],
+            np.uint32(ws.codes.shape[1] // ws.block_codes), n_codes, ws["levels"], ws["nodes"],
             ws["hist_task_begin"], rows, ws.codes, ws["quanta"], ws["gradients"], ws["scale"],
             ws["feature_offset"], self.ranges, ws["pool"], ws["partial"],
         )  # fmt: skip

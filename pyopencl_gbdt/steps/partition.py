@@ -25,9 +25,9 @@ class Partition:
         """Return the launch that says, per row and per task, what goes left."""
         ws = self.ws
         return self.program.bind(
-            "count", self.groups, np.uint32(depth), np.uint32(ws.layout.n_features), ws["levels"],
-            ws["nodes"], ws["row_task_begin"], self._rows(depth), ws.codes, ws["feature_bins"],
-            ws["goes_left"], ws["task_left"],
+            "count", self.groups, np.uint32(depth), np.uint32(ws.n_rows), ws["levels"],
+            ws["nodes"], ws["row_task_begin"], self._rows(depth), ws.by_feature,
+            ws["feature_bins"], ws["goes_left"], ws["task_left"],
         )  # fmt: skip
 
     def scatter(self, depth: int) -> Launch:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Program, choose
-from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype
+from pyopencl_gbdt.dtypes import BLOCK_BYTES, SUM, VALUE, c_type, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
@@ -98,21 +98,23 @@ class Quantizer:
 
     def _check_memory(self) -> None:
         caps = self.device.caps
-        codes = self.n_rows * self.n_features * code_dtype(self.max_bin).itemsize
+        dtype = code_dtype(self.max_bin)
+        codes = self.n_rows * row_codes(self.n_features, dtype) * dtype.itemsize
         columns = self.n_rows * (48 if self.weight is not None else 16)
         there = caps.global_bytes - self.device.allocated_bytes
-        if codes + columns > there or codes > caps.max_alloc_bytes:
+        if 2 * codes + columns > there or codes > caps.max_alloc_bytes:
             raise MemoryPlanError(
-                f"quantising {self.n_rows} x {self.n_features} values needs {codes} bytes in one "
-                f"piece and {columns} more on {caps.label}, which has {there} left and allocates "
-                f"{caps.max_alloc_bytes} at most; use fewer rows or features, or max_bin <= 256"
+                f"quantising {self.n_rows} x {self.n_features} values needs twice {codes} bytes, "
+                f"each in one piece, and {columns} more on {caps.label}, which has {there} left "
+                f"and allocates {caps.max_alloc_bytes} at most; use fewer rows or features, or max_bin <= 256"
             )
 
     # -- pieces of the input ---------------------------------------------------------------
     def _pieces(self) -> Iterator[tuple[int, DeviceArray]]:
         """Yield (first row, values on the device); kept there if all of them fit in one piece."""
         row_bytes = 4 * self.n_features
-        codes = self.n_rows * self.n_features * code_dtype(self.max_bin).itemsize
+        dtype = code_dtype(self.max_bin)
+        codes = self.n_rows * row_codes(self.n_features, dtype) * dtype.itemsize
         caps = self.device.caps
         free = caps.global_bytes - self.device.allocated_bytes - codes - 64 * self.n_rows
         whole = self.n_rows * row_bytes
@@ -217,13 +219,21 @@ class Quantizer:
         offset, bins, thresholds = map(
             device.upload, (layout.feature_offset, layout.feature_bins, layout.thresholds)
         )
-        codes = device.empty((self.n_rows, self.n_features), dtype)
+        stride = row_codes(self.n_features, dtype)
+        codes = device.empty((self.n_rows, stride), dtype)
+        by_feature = device.empty((self.n_features, self.n_rows), dtype)
         per_group = self.variant.params["items"] * program.wg_size
         for start, piece in self._pieces():
+            n_codes = piece.shape[0] * stride
             program.launch(
-                "encode", (piece.size + per_group - 1) // per_group, np.uint64(piece.size),
-                np.uint32(self.n_features), piece, offset, bins, thresholds,
-                np.uint64(start * self.n_features), codes,
+                "encode", -(-n_codes // per_group), np.uint64(n_codes),
+                np.uint32(self.n_features), np.uint32(stride), piece, offset, bins, thresholds,
+                np.uint64(start * stride), codes,
             )  # fmt: skip
+        program.launch(
+            "transpose", (-(-self.n_rows // per_group), stride * dtype.itemsize // BLOCK_BYTES),
+            np.uint32(self.n_rows), np.uint32(self.n_features), np.uint32(stride), codes,
+            by_feature,
+        )  # fmt: skip
         device.finish()
-        return QuantizedPage(codes, self.n_rows)
+        return QuantizedPage(codes, by_feature, self.n_rows)
