@@ -69,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
         write_text(args.json, json.dumps(facts, indent=2) + "\n")
         say(f"Saved    {args.json}")
     good = any(run.passed for run in runs) if runs else bool(args.no_self_test and listing.chosen)
-    say("Verdict  " + ("a device can be used." if good else "no device can be used as it is."))
+    bad = "no device can be used as it is." if args.device is None else "that device cannot be used."
+    say("Verdict  " + ("a device can be used." if good else bad))
     say()
     say("For a bug report, copy what follows; it names neither you nor your machine.")
     say(report.as_text(facts, runs, scrubber))
@@ -92,7 +93,10 @@ def _show_devices(listing: Listing) -> None:
 def _show_findings(findings: list[Finding], family: str) -> None:
     say("Findings")
     for finding in findings:
-        say(wrapped(f"{finding.severity} {finding.code}: {finding.text}", "  ", "    "))
+        first, *rest = f"{finding.severity} {finding.code}: {finding.text}".splitlines()
+        say(wrapped(first, "  ", "    "))
+        for line in rest:
+            say(wrapped(line.strip(), "    ", "      "))
         for distribution, command in finding.repair(family):
             say(f"    repair{f' ({distribution})' if distribution else ''}: {command}")
     if not findings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.portability import targets
@@ -13,8 +13,6 @@ from tests.portability.usage import Usage
 
 BEGIN = "<!-- Written by `python -m tests.portability --write-docs`: do not edit by hand. -->"
 END = "<!-- End of the generated part. -->"
-#: A sum of doubles, an address: what one kernel in one variant takes on one chip.
-Cell = Callable[[list[Usage]], str]
 _TITLES = {
     "amd": "AMD: VGPRs of a work-item / share of the waves that can be there at once",
     "intel-gpu": "Intel GPUs: sub-group size / share of the hardware threads",
@@ -73,7 +71,7 @@ def maker_table(maker: str, results: Mapping[str, Sequence[Compiled]]) -> str:
     lines = [
         f"### {_TITLES[maker]}",
         "",
-        f"Compiled by {version(maker.split('-')[0])}. "
+        f"Compiled by {version(targets.ALL[maker][0].maker)}. "
         + "; ".join(f"{chip}: {people_say[chip]}" for chip in chips)
         + ".",
         "",

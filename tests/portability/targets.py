@@ -1,7 +1,7 @@
 """GPUs that are not here: what their drivers say of themselves, and their compilers' names.
 
-Local memory and work-group limits as the vendors' OpenCL drivers report them; ROCm and older Intel
-drivers allow work-groups of 256, other drivers for the same chips more, so AMD's are built for both.
+Local memory and work-group limits as the vendors' OpenCL drivers report them; ROCm allows
+work-groups of 256, other drivers for AMD's chips 1024, so some chips stand for each.
 """
 
 from __future__ import annotations

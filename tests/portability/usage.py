@@ -1,4 +1,4 @@
-"""What a compiler says that a kernel takes of its chip, and how many work-items run at once then."""
+"""What a kernel takes of its chip, and how much of the chip it can fill then."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _NVIDIA = {
     "sm_100": _Unit(64, 228 * KIB, 65536, 32),
     "sm_120": _Unit(48, 100 * KIB, 65536, 24),
 }
-#: oneAPI GPU Optimization Guide, "Intel Xe GPU Architecture": threads and SLM of a subslice or core.
+#: oneAPI GPU Optimization Guide, "Intel Xe GPU Architecture": a subslice (skl) or Xe core.
 _INTEL = {
     "skl": _Unit(56, 64 * KIB, 0, 16),
     "tgllp": _Unit(112, 128 * KIB, 0, 32),

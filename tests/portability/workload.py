@@ -19,7 +19,7 @@ from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
 from tests.device.plausible import LIBRARIES, few, templates
-from tests.portability.null_device import Built, NullDevice
+from tests.portability.null_device import NullDevice
 
 N_ROWS = 9000
 #: A byte a code, two bytes a code, and more codes than any local memory holds.
@@ -142,8 +142,3 @@ def everything(caps: Capabilities) -> NullDevice:
     _prediction(device)
     _others(device)
     return device
-
-
-def chosen_only(device: NullDevice) -> list[Built]:
-    """What the device gets unasked: no row made for CPUs, no private histogram."""
-    return [b for b in device.built.values() if b.wg_size > 1 and not b.params.get("cpu")]

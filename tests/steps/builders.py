@@ -7,10 +7,10 @@ from dataclasses import astuple
 
 import numpy as np
 
-from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
+from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype, row_codes
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference.gradients import words
-from pyopencl_gbdt.workspace import Layout, Workspace
+from pyopencl_gbdt.workspace import Layout, QuantizedPage, Workspace
 
 
 def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:
@@ -28,13 +28,21 @@ def random_codes(rng, layout, n_rows, dtype=None):
     return rng.integers(0, n_codes, (n_rows, layout.n_features)).astype(dtype)
 
 
+def make_page(device, codes):
+    """Upload codes, shape (n_rows, n_features), as training wants them."""
+    n_rows, n_features = codes.shape
+    padded = np.full((n_rows, row_codes(n_features, codes.dtype)), 99, codes.dtype)
+    padded[:, :n_features] = codes
+    return QuantizedPage(device.upload(padded), device.upload(codes.T), n_rows)
+
+
 def make_workspace(device, layout, codes, *, weights=(None, 0, 0), **params):
     """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests."""
     ws = Workspace(
         device=device,
         params=Parameters.from_dict(params),
         layout=layout,
-        codes=device.upload(codes),
+        page=make_page(device, codes),
         n_rows=codes.shape[0],
         weighted=weights[0] is not None,
         weight_bits=weights[1],

@@ -86,6 +86,8 @@ def labels(rng, n, kind):
     y = rng.normal(3, 2, n)
     if kind == "heavy":
         y[n // 3] = 1e9
+    elif kind == "heavier":
+        y[n // 3] = -1e16
     elif kind == "huge":
         y *= 1e38
     elif kind == "subnormal":
@@ -111,7 +113,7 @@ def test_equals_twin_at_edges(device, rng, wg, loss, weighted):
         check(device, rng, wg, loss, margin, label, weight)
 
 
-@pytest.mark.parametrize("kind", ["heavy", "huge", "subnormal", "tiny", "spread", "zero"])
+@pytest.mark.parametrize("kind", ["heavy", "heavier", "huge", "subnormal", "tiny", "spread", "zero"])
 @pytest.mark.parametrize("wg", [1, 64])
 def test_unusual_targets(device, rng, wg, kind):
     margin = np.full(700, 0.5 if kind != "subnormal" else 0, np.float32)

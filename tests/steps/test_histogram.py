@@ -179,7 +179,7 @@ def test_a_feature_beyond_local_memory_is_built_in_ranges(device):
 def test_ranges_cover_all_codes_once():
     for layout in (SMALL, ONE_CODE, WIDE):
         for capacity, ranged in ((1, True), (7, True), (301, True), (301, False), (5000, False)):
-            ranges = code_ranges(layout, capacity, ranged=ranged).astype(np.int64)
+            ranges = code_ranges(layout, capacity, 16, ranged=ranged).astype(np.int64)
             assert ranges[0, 2] == 0
             assert ranges[-1, 3] == layout.n_codes
             assert_same_bits(ranges[1:, 2], ranges[:-1, 3])
@@ -190,4 +190,4 @@ def test_ranges_cover_all_codes_once():
                 assert offset[behind - 1] < end <= offset[behind]
                 assert ranged or (offset[first], offset[behind]) == (begin, end)
     with pytest.raises(ValueError, match="more than 300 codes"):
-        code_ranges(WIDE, 300, ranged=False)
+        code_ranges(WIDE, 300, 16, ranged=False)

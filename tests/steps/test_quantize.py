@@ -64,7 +64,10 @@ def check(device, values, weight, max_bin):
         assert_same_bits(getattr(layout, name), getattr(expected, name), f"{name} {what}")
     page, codes = quantizer.encode(layout), twin.encode(values, expected)
     assert page.codes.dtype == (np.uint8 if expected.most_codes <= 256 else np.uint16)
-    assert_same_bits(page.codes.get().astype(np.uint32), codes, f"codes {what}")
+    by_row, by_feature = page.codes.get(), page.by_feature.get()
+    assert_same_bits(by_row[:, : codes.shape[1]].astype(np.uint32), codes, f"codes {what}")
+    assert not by_row[:, codes.shape[1] :].any()
+    assert_same_bits(by_feature.T.astype(np.uint32), codes, f"codes by feature {what}")
     assert (codes.max(axis=0) < np.diff(expected.feature_offset.astype(np.int64))).all()
     return expected, codes
 

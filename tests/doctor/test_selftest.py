@@ -1,0 +1,106 @@
+"""The self-test passes on a device that computes right, and names what does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.device import choose, runnable
+from pyopencl_gbdt.doctor import arithmetic, selftest
+from pyopencl_gbdt.errors import KernelBuildError
+
+SMALL = 200
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(selftest, "SIZES", (SMALL, 40))
+
+
+def results_of(device):
+    return [line for line in selftest.results(device) if "case" in line]
+
+
+def test_everything_passes_and_what_is_needed_comes_first(device):
+    results = results_of(device)
+    assert [r["case"] for r in results if r["problem"]] == []
+    chosen = [r["chosen"] for r in results]
+    assert chosen == sorted(chosen, reverse=True)
+    names = [r["case"] for r in results]
+    for row in runnable("histogram", device.caps):
+        assert f"training binary:logistic: {row.name}" in names
+    for kernel in ("scan", "segmented_scan", "segmented_reduce", "radix_sort", "compact"):
+        assert f"{kernel}: {choose(kernel, device.caps).name}" in names
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["scan", "segmented_scan", "segmented_reduce", "radix_sort", "compact", "stable_partition"],
+)
+def test_a_primitive_that_errs_is_named(device, monkeypatch, name):
+    """A twin that errs stands for the device that errs."""
+    module = getattr(selftest, f"{name}_twin")
+    right = getattr(module, name)
+
+    def wrong(values, *arguments, **options):
+        result = right(values, *arguments, **options)
+        (result[0] if isinstance(result, tuple) else result)[-1:] += 1
+        return result
+
+    monkeypatch.setattr(module, name, wrong)
+    failed = [r for r in results_of(device) if r["problem"]]
+    assert [r["case"].split(":")[0] for r in failed] == [name]
+    assert "differ, first at" in failed[0]["problem"]
+    assert " instead of " in failed[0]["problem"]
+
+
+def test_a_training_that_errs_is_named(device, monkeypatch):
+    right = selftest.to_xgboost_json
+    calls = iter(range(100))
+    monkeypatch.setattr(selftest, "to_xgboost_json", lambda e: right(e) + str(next(calls)))
+    failed = {r["case"].split(" ")[0] for r in results_of(device) if r["problem"]}
+    assert failed == {"training"}
+
+
+def test_an_exception_is_a_result(device, monkeypatch):
+    def refuse(*arguments, **options):
+        raise KernelBuildError("no such instruction\n" + "x" * 10_000)
+
+    monkeypatch.setattr(selftest, "radix_sort", refuse)
+    (failed,) = [r for r in results_of(device) if r["problem"]]
+    assert failed["problem"].startswith("KernelBuildError: no such instruction")
+    assert len(failed["problem"]) <= 4000
+
+
+def test_contraction_is_recognised(device, monkeypatch):
+    right = arithmetic.expected
+
+    def fused(a, b, c, d, k):
+        results = right(a, b, c, d, k)
+        exact = a.astype(np.float64) * c.astype(np.float64) + d.astype(np.float64)
+        results[:, arithmetic.COLUMNS.index("a * c + d")] = exact.astype(np.float32)
+        return results
+
+    assert arithmetic.probe(device, SMALL) == ""
+    monkeypatch.setattr(arithmetic, "expected", fused)
+    problem = arithmetic.probe(device, SMALL)
+    assert problem.startswith(f"of {SMALL} results differ: a * c + d in ")
+    assert "fuses products with sums" in problem
+
+
+def test_samples_show_contraction():
+    a, _, c, d, _ = arithmetic.samples(1000)
+    exact = a.astype(np.float64) * c.astype(np.float64) + d.astype(np.float64)
+    assert (exact.astype(np.float32) != a * c + d)[:250].mean() > 0.9
+
+
+def test_first_difference():
+    a = np.array([[0.0, 1.0], [np.nan, 2.0]], np.float32)
+    assert selftest.first_difference("x", a, a.copy()) == ""
+    b = a.copy()
+    b[0, 0] = -0.0
+    assert selftest.first_difference("x", b, a).startswith("x: 1 of 4 differ, first at 0: ")
+    assert "float64" in selftest.first_difference("x", a.astype(np.float64), a)
+    assert "(4,)" in selftest.first_difference("x", a.reshape(-1), a)
+    assert selftest.first_difference("x", a[:0], a[:0]) == ""

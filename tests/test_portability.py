@@ -1,0 +1,209 @@
+"""The portability matrix itself: that it forgets no kernel, and that it sees what is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import primitives
+from pyopencl_gbdt.device import Capabilities
+from pyopencl_gbdt.device.pretend import baseline
+from tests.device.plausible import LIBRARIES, templates
+from tests.device.vocabulary import strip_comments
+from tests.portability import __main__ as program
+from tests.portability import matrix, offline, runtimes, tables, targets, usage, workload
+from tests.portability.null_device import NullDevice, kernels_of, mismatch
+
+CHIPS = [*targets.AMD, *targets.INTEL, *targets.NVIDIA]
+LEAST = baseline(targets.AMD[0].caps)
+
+
+@pytest.fixture(scope="module")
+def everything():
+    """What each chip is asked for."""
+    return {target.chip: workload.everything(target.caps) for target in CHIPS}
+
+
+@pytest.mark.parametrize("target", CHIPS, ids=lambda target: target.chip)
+def test_arguments_fit_their_kernels(everything, target):
+    assert everything[target.chip].complaints == []
+
+
+def test_no_kernel_is_forgotten(everything):
+    device = everything["gfx906"]
+    built = list(device.built.values())
+    assert {b.template for b in built} == set(templates()) - LIBRARIES
+    declared = {(b.template, kernel) for b in built for kernel in b.kernels}
+    bound = {(b.template, kernel) for b in built for kernel in b.bound}
+    assert {template for template, _ in declared - bound} <= workload.TOOLS
+
+
+def test_every_primitive_is_prepared():
+    functions = {name for name in primitives.__all__ if name.islower()}
+    assert workload.PRIMITIVES.keys() == functions
+
+
+def test_both_widths_of_codes_and_all_variants_are_asked_for(everything):
+    seen = [b.params for b in everything["gfx906"].built.values() if b.template == "histogram"]
+    assert {p["block"] for p in seen} == {8, 16}
+    for word in ("cpu", "partials", "ranged"):
+        assert {p[word] for p in seen} == {False, True}
+
+
+def test_the_baseline_is_asked_for_nothing_more():
+    device = workload.everything(LEAST)
+    assert device.complaints == []
+    for built in device.built.values():
+        assert built.wg_size <= 256
+        body = strip_comments(built.source("opencl")).split("#define atomic_add_global_i64")[1]
+        body = body.split("\n", 1)[1]
+        for word in ("atomic_add_global_i64", "double", "sub_group", "cl_khr"):
+            assert word not in body, f"{built.name} uses {word}"
+
+
+def test_kernels_are_read_with_their_arguments():
+    source = (
+        "/* KERNEL(1) no(u32 a) */\nKERNEL(64) f(const u32 n,\n  GLOBAL i32* RESTRICT out) {}\n"
+    )
+    assert kernels_of(source) == {"f": ["const u32 n", "GLOBAL i32* RESTRICT out"]}
+
+
+def test_wrong_arguments_are_seen():
+    array = NullDevice(LEAST).empty(4, np.int32)
+    declared = ["const u32 n", "GLOBAL const i32* RESTRICT values"]
+    assert mismatch(declared, (np.uint32(1), array)) == ""
+    assert "1 arguments for 2" in mismatch(declared, (np.uint32(1),))
+    assert "int32" in mismatch(declared, (np.int32(1), array))
+    assert "was given a int" in mismatch(declared, (1, array))
+    assert "uint32" in mismatch(declared, (np.uint32(1), np.uint32(2)))
+    wide = NullDevice(LEAST).empty(4, np.int64)
+    assert "array of int64" in mismatch(declared, (np.uint32(1), wide))
+
+
+def test_options_are_those_that_the_library_builds_with():
+    from pyopencl_gbdt.device import opencl
+
+    assert list(offline.OPENCL_OPTIONS) == opencl._OPTIONS
+    cuda = pytest.importorskip("cupy") and pytest.importorskip("pyopencl_gbdt.device.cuda")
+    assert offline.CUDA_OPTIONS == cuda._OPTIONS
+
+
+def _usage(**changes):
+    fine = usage.Usage("copy", 32, 0, 0, 1024, 32, 1.0)
+    return replace(fine, **changes)
+
+
+def test_gaps_are_named(everything):
+    built = next(b for b in everything["gfx906"].built.values() if b.template == "copy")
+    target = targets.AMD[0]
+    assert matrix.gaps_of(built, [_usage()], target) == []
+    (gap,) = matrix.gaps_of(built, [_usage(spilled=3)], target)
+    assert "gfx906" in gap
+    assert "copy" in gap
+    assert "3 registers or bytes spilled" in gap
+    (gap,) = matrix.gaps_of(built, [_usage(local_bytes=70_000)], target)
+    assert "70000 bytes local memory of 65536" in gap
+    (gap,) = matrix.gaps_of(built, [], target)
+    assert "no word of kernel copy" in gap
+
+
+@pytest.mark.parametrize("target", [t[0] for t in targets.ALL.values()], ids=lambda t: t.maker)
+def test_a_compiler_is_asked_and_heard(target, everything, tmp_path):
+    if offline.missing(target.maker):
+        pytest.skip(offline.missing(target.maker))
+    built = next(
+        b
+        for b in everything[target.chip].built.values()
+        if b.template == "partition" and b.wg_size == 256
+    )
+    dialect = "cuda" if target.maker == "nvidia" else "opencl"
+    compiler = offline.COMPILERS[target.maker]
+    found = compiler(built.source(dialect), built.wg_size, target, tmp_path)
+    assert {one.kernel for one in found} == {"count", "scatter"}
+    assert {one.local_bytes for one in found} == {1024}
+    for one in found:
+        assert one.spilled == 0
+        assert 0 < one.occupancy <= 1
+        assert one.registers > 4
+    with pytest.raises(usage.CompileError, match="nonsense"):
+        compiler(built.source(dialect) + "\nnonsense_t x;\n", 256, target, tmp_path)
+
+
+def test_occupancy_by_registers_and_local_memory():
+    target = targets.NVIDIA[2]
+
+    def share(**facts):
+        return usage.occupancy(target, 256, **{"width": 32, "local_bytes": 0, **facts})
+
+    assert share(registers=32) == 1.0
+    assert share(registers=64) == 0.5
+    assert share(registers=32, local_bytes=41 * 1024) == 0.5
+
+
+SETTING = runtimes.Setting("oclgrind", "x", "oclgrind", sub_group=16, local_bytes=32768, races=True)
+GOOD = '{"checks": 5, "failures": [], "sub_group": 16, "local_bytes": 32768}'
+
+
+@pytest.mark.parametrize(
+    ("printed", "log", "complaint"),
+    [
+        (GOOD, "", ""),
+        (GOOD, "Read-write data race at global memory", "log is not empty (1 reports)"),
+        (GOOD.replace("16", "8"), "", "asked for sub-groups of 16"),
+        (GOOD.replace("32768", "65536"), "", "local memory of 65536"),
+        (GOOD.replace("[]", '["scan: 1 of 2 places differ"]'), "", "places differ"),
+        ("", "", "ended with 3"),
+    ],
+)
+def test_a_run_is_judged(printed, log, complaint):
+    outcome = runtimes.Outcome("oclgrind", "x")
+    done = subprocess.CompletedProcess([], 3, stdout=f"noise\n{printed}\n", stderr="Aborted")
+    runtimes._judge(outcome, SETTING, done, log)
+    assert outcome.state == ("FAILED" if complaint else "ok")
+    assert complaint in " ".join(outcome.failures)
+
+
+@pytest.mark.parametrize(("words", "code"), [([], 0), (["--strict"], 1)])
+def test_what_is_not_installed_is_skipped_unless_strict(words, code, monkeypatch, capsys):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(offline, "missing", lambda maker: f"install {maker}")
+    assert program.main(["nvidia", *words]) == code
+    printed = capsys.readouterr().out
+    assert "skipped" in printed
+    assert "install nvidia" in printed
+
+
+def test_an_unknown_row_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        program.main(["riva128"])
+    assert "riva128" in capsys.readouterr().err
+
+
+def test_only_the_generated_part_of_the_page_changes(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n")
+    tables.write_docs(page, ["| a |", "| b |"])
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "| a |\n\n| b |" in text
+    assert "old" not in text
+
+
+def test_a_table_shows_the_worst_of_a_kernels_dtypes():
+    built = SimpleNamespace(template="scan", wg_size=256, params={})
+    many = [matrix.Compiled(built, [_usage(kernel="tiles", registers=n)]) for n in (20, 44)]
+    many.append(matrix.Compiled(built, [_usage(kernel="tiles", occupancy=0.25, spilled=2)]))
+    assert tables._by_kernel(many).keys() == {("scan", "tiles", 256)}
+    cell = tables._worst(tables._by_kernel(many)["scan", "tiles", 256], "amd")
+    assert cell == "44 / 25 % **2 spilled**"
+
+
+def test_targets_are_gpus():
+    for target in CHIPS:
+        assert isinstance(target.caps, Capabilities)
+        assert target.caps.kind == "gpu"
