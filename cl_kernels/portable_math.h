@@ -146,9 +146,10 @@ FN f32 portable_exp(const f32 x) {
     return s * power_of_two((i32)n);
 }
 
-/* 1 / (1 + e^-x). */
+/* 1 / (1 + e^-x), x clamped to -50..50: further out, reciprocal's corrections were subnormal. */
 FN f32 portable_sigmoid(const f32 x) {
-    const f32 e = portable_exp(-x);
+    const f32 c = x < -50.0f ? -50.0f : (x > 50.0f ? 50.0f : x);
+    const f32 e = portable_exp(-c);
     return reciprocal(1.0f + e);
 }
 

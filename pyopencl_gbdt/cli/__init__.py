@@ -37,6 +37,7 @@ _EXAMPLES = """\
 examples:
   pyopencl-gbdt demo
   pyopencl-gbdt devices
+  pyopencl-gbdt doctor
   pyopencl-gbdt train train.csv --model model.json --objective binary:logistic \\
       --eval test.csv --eval-metric auc --learning-rate 0.1
   pyopencl-gbdt predict test.csv --model model.json --out predictions.txt
@@ -71,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 done; 1 no usable device (``devices``); 2 an error, said on standard error;
+        Exit code: 0 done; 1 no usable device (``devices``, ``doctor``); 2 an error, said on standard error;
         130 interrupted; 141 the reader of standard output has gone.
 
     Raises

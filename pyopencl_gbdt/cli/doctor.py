@@ -69,7 +69,9 @@ def run(args: argparse.Namespace) -> int:
         write_text(args.json, json.dumps(facts, indent=2) + "\n")
         say(f"Saved    {args.json}")
     good = any(run.passed for run in runs) if runs else bool(args.no_self_test and listing.chosen)
-    bad = "no device can be used as it is." if args.device is None else "that device cannot be used."
+    bad = (
+        "no device can be used as it is." if args.device is None else "that device cannot be used."
+    )
     say("Verdict  " + ("a device can be used." if good else bad))
     say()
     say("For a bug report, copy what follows; it names neither you nor your machine.")

@@ -60,7 +60,7 @@ def first_difference(what: str, got: Array, want: Array) -> str:
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{what}: {got.dtype} {got.shape} instead of {want.dtype} {want.shape}"
     rows = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (got, want)]
-    places = np.flatnonzero((rows[0] != rows[1]).reshape(got.size, -1).any(axis=1))
+    places = np.flatnonzero((rows[0] != rows[1]).reshape(got.size, got.itemsize).any(axis=1))
     if not places.size:
         return ""
     at = int(places[0])

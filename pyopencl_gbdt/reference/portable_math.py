@@ -137,8 +137,9 @@ def portable_exp(x: F) -> F:
 
 
 def portable_sigmoid(x: F) -> F:
-    """Return 1 / (1 + e^-x)."""
-    return reciprocal(_f(1.0) + portable_exp(-np.asarray(x, _f)))
+    """Return 1 / (1 + e^-x), x clamped to -50..50."""
+    c = np.minimum(np.maximum(np.asarray(x, _f), _f(-50.0)), _f(50.0))
+    return reciprocal(_f(1.0) + portable_exp(-c))
 
 
 def to_quanta(x: F, s: int) -> I:

@@ -155,7 +155,7 @@ def test_device_files_that_may_not_be_opened(build):
 
 def test_device_files_that_are_absent(build):
     build.card(AMD).icd("libamdocl64.so")
-    all_found = [f for f in checks.check_permissions(build.machine(), NOTHING)]
+    all_found = checks.check_permissions(build.machine(), NOTHING)
     assert ["/dev/kfd" in f.text for f in all_found] == [True, False]
     assert all(f.repair("") == [("", "sudo modprobe amdgpu")] for f in all_found)
     build.file("/run/.containerenv")
