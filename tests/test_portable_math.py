@@ -172,6 +172,7 @@ def test_error_of_reciprocal_exp_and_sigmoid(rng):
     assert ulps(pm.reciprocal(x), 1 / x.astype(np.float64)).max() < 2
     x = np.concatenate([rng.uniform(-80, 80, N), rng.uniform(-1, 1, N)]).astype(np.float32)
     assert ulps(pm.portable_exp(x), np.exp(x.astype(np.float64))).max() < 2
+    x = x[np.abs(x) <= 50]  # clamped beyond
     assert ulps(pm.portable_sigmoid(x), 1 / (1 + np.exp(-x.astype(np.float64)))).max() < 4
     x = np.float32([-1e9, -80, 0, 80, 1e9])
     assert_same_bits(pm.portable_exp(x)[[0, 2, 4]], pm.portable_exp(x[[1, 2, 3]]))
