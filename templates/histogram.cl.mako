@@ -12,8 +12,9 @@
 ## params: wg_size; cpu (one private 64-bit histogram a group); partials (no 64-bit atomics);
 ##         ranged (groups hold ranges of codes that may begin inside a feature);
 ##         capacity, codes that fit the local accumulators; chunk, rows a task;
-##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); unroll, over a block
-<%page args="wg_size, cpu, partials, ranged, capacity, chunk, block, unroll"/>
+##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); unroll, over a block;
+##         one_block, no group's features lie in more than one block
+<%page args="wg_size, cpu, partials, ranged, capacity, chunk, block, unroll, one_block"/>
 <%
     per_word = block // 4
     bits = 32 // per_word
@@ -93,6 +94,13 @@ KERNEL(${wg_size}) histogram(
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 wide = scale->wide;
 
+% if unroll and one_block:
+    const u32 only_block = feature_begin / ${block};
+% for quarter in range(block // 4):
+    const u32x4 offset_${quarter} = feature_offset[only_block * ${block // 4} + ${quarter}];
+% endfor
+% endif
+
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -138,11 +146,20 @@ KERNEL(${wg_size}) histogram(
                 ADD(feature, ((GLOBAL const u32*)feature_offset)[feature] + each[feature])
             }
 % else:
+% if one_block:
+            {
+                const u32 at = only_block;
+% else:
             for (u32 at = feature_begin / ${block}; at * ${block} < feature_end; at++) {
+% endif
                 const u32x4 packed = row_codes[at];
 % for quarter in range(block // 4):
                 {
+% if one_block:
+                    const u32x4 offset = offset_${quarter};
+% else:
                     const u32x4 offset = feature_offset[at * ${block // 4} + ${quarter}];
+% endif
 % for k, lane in enumerate("xyzw"):
 <%
     place = 4 * quarter + k

@@ -58,7 +58,7 @@ class Histogram:
         self.partials = not self.variant.int64_atomics
         ranged = self.variant.name == "bin_range_passes"
         ranges = code_ranges(ws.layout, self.capacity, ws.block_codes, ranged=ranged)
-        self.n_ranges = len(ranges)
+        self.n_ranges, block = len(ranges), ws.block_codes
         self.ranges = ws.device.upload(ranges)
         self.program = ws.device.build(
             "histogram",
@@ -69,6 +69,7 @@ class Histogram:
             capacity=self.capacity,
             chunk=ws.variant("histogram").params["chunk"],
             block=ws.block_codes,
+            one_block=all(f // block == (behind - 1) // block for f, behind, _, _ in ranges.tolist()),
             # a CPU's compiler takes minutes to unroll the atomics, which are a GPU's choice
             unroll=self.cpu or ws.device.caps.kind != "cpu",
         )
