@@ -69,7 +69,7 @@ class Histogram:
             capacity=self.capacity,
             chunk=ws.variant("histogram").params["chunk"],
             block=ws.block_codes,
-            one_block=all(f // block == (behind - 1) // block for f, behind, _, _ in ranges.tolist()),
+            one_block=bool((ranges[:, 0] // block == (ranges[:, 1] - 1) // block).all()),
             # a CPU's compiler takes minutes to unroll the atomics, which are a GPU's choice
             unroll=self.cpu or ws.device.caps.kind != "cpu",
         )

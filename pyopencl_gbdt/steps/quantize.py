@@ -106,7 +106,8 @@ class Quantizer:
             raise MemoryPlanError(
                 f"quantising {self.n_rows} x {self.n_features} values needs twice {codes} bytes, "
                 f"each in one piece, and {columns} more on {caps.label}, which has {there} left "
-                f"and allocates {caps.max_alloc_bytes} at most; use fewer rows or features, or max_bin <= 256"
+                f"and allocates {caps.max_alloc_bytes} at most; use fewer rows or features, or "
+                "max_bin <= 256"
             )
 
     # -- pieces of the input ---------------------------------------------------------------
