@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 done; 1 no usable device (``devices``, ``doctor``); 2 an error, said on standard error;
-        130 interrupted; 141 the reader of standard output has gone.
+        Exit code: 0 done; 1 no usable device (``devices``, ``doctor``); 2 an error, said on
+        standard error; 130 interrupted; 141 the reader of standard output has gone.
 
     Raises
     ------

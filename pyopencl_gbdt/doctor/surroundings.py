@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyopencl_gbdt.device import Capabilities, faults
 from pyopencl_gbdt.doctor.findings import INSTALL, Finding, everywhere
 from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine
@@ -141,6 +142,16 @@ def check_listing(machine: Machine, listing: Listing) -> list[Finding]:
     return findings
 
 
+def check_faults(machine: Machine, listing: Listing) -> list[Finding]:
+    """Warn of drivers whose faults are known."""
+    findings = []
+    for device in listing.usable:
+        _, problem, notes = faults.apply(Capabilities(**device.capabilities))
+        for text in filter(None, [problem, *notes]):
+            findings.append(Finding("driver-fault", "warning", f"{device.device_id}: {text}"))
+    return findings
+
+
 def _loader(machine: Machine) -> dict[str, str]:
     return INSTALL["loader"] if machine.system == "Linux" else everywhere("pip install pyopencl")
 
@@ -162,6 +173,7 @@ def _no_device(machine: Machine) -> Finding:
 #: The checks that know what was listed.
 CHECKS = (
     check_listing,
+    check_faults,
     check_container,
     check_wsl,
     check_hidden,

@@ -121,6 +121,12 @@ def test_what_the_listing_tells(build):
     )
 
 
+def test_a_driver_with_a_known_fault(build):
+    old = listed(name="card", platform="rusticl", driver="22.3.6")
+    findings = found(build.machine(), listing_of(old))
+    assert findings["driver-fault"].text.startswith("opencl:0:0: Mesa rusticl before 23")
+
+
 def test_a_driver_that_crashes_the_listing(build):
     findings = found(build.machine(), Listing(failure="ends the process by signal 11"))
     assert set(findings) == {"listing-fails"}

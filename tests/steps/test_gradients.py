@@ -113,7 +113,9 @@ def test_equals_twin_at_edges(device, rng, wg, loss, weighted):
         check(device, rng, wg, loss, margin, label, weight)
 
 
-@pytest.mark.parametrize("kind", ["heavy", "heavier", "huge", "subnormal", "tiny", "spread", "zero"])
+@pytest.mark.parametrize(
+    "kind", ["heavy", "heavier", "huge", "subnormal", "tiny", "spread", "zero"]
+)
 @pytest.mark.parametrize("wg", [1, 64])
 def test_unusual_targets(device, rng, wg, kind):
     margin = np.full(700, 0.5 if kind != "subnormal" else 0, np.float32)

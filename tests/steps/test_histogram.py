@@ -26,7 +26,9 @@ KERNEL = "histogram"
 CHUNK, DEPTH = 64, 5
 SMALL = make_layout([7, 1, 30, 16], [True, False, True, False])
 ONE_CODE = make_layout([1, 0, 1], [False, True, False])
-WIDE = make_layout([300, 257, 299], [True, False, True])
+#: More features than a load of 16 bytes has codes, of one byte and of two.
+MANY = make_layout([3, 7, 1, 12] * 9, [True, False, False] * 12)
+WIDE = make_layout([300, 257, 299, *[9] * 16], [True, False] * 9 + [True])
 BIG = 2**30 - 1
 
 
@@ -116,6 +118,15 @@ def test_all_rows_in_one_code(device, variant, setup, rng, kind):
         check(device, rng, layout, [600, 400], kind, codes=codes, work_group_size=wg, **setup)
 
 
+@pytest.mark.parametrize("codes", [40, 1000])
+def test_many_features(device, variant, force, rng, codes):
+    """A group's features lie in one block of 16, or in several."""
+    force(variant, chunk=CHUNK, groups_per_unit=3, codes=codes)
+    params = {"histogram": variant.name, "work_group_size": sizes(variant)[0]}
+    for kind in ("small", "wide"):
+        check(device, rng, MANY, [500, 3, 700], kind, **params)
+
+
 def test_all_missing(device, variant, setup, rng):
     layout = make_layout([5, 0, 9], [True, True, True])
     codes = np.tile(layout.feature_bins, (500, 1)).astype(np.uint8)
@@ -177,7 +188,7 @@ def test_a_feature_beyond_local_memory_is_built_in_ranges(device):
 
 
 def test_ranges_cover_all_codes_once():
-    for layout in (SMALL, ONE_CODE, WIDE):
+    for layout in (SMALL, ONE_CODE, MANY, WIDE):
         for capacity, ranged in ((1, True), (7, True), (301, True), (301, False), (5000, False)):
             ranges = code_ranges(layout, capacity, 16, ranged=ranged).astype(np.int64)
             assert ranges[0, 2] == 0
@@ -189,5 +200,7 @@ def test_ranges_cover_all_codes_once():
                 assert offset[first] <= begin < offset[first + 1]
                 assert offset[behind - 1] < end <= offset[behind]
                 assert ranged or (offset[first], offset[behind]) == (begin, end)
+                inside = first // 16 == (behind - 1) // 16
+                assert ranged or inside or behind in (layout.n_features, behind // 16 * 16)
     with pytest.raises(ValueError, match="more than 300 codes"):
         code_ranges(WIDE, 300, 16, ranged=False)
