@@ -224,8 +224,9 @@ def test_two_processes_build_at_once(opened, folder):
     code = """
 import sys
 import numpy as np
-from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device import open_device, opencl
 from tests.device.test_cache import build_and_run
+opencl._KEEP_THEIR_OWN = ()
 assert build_and_run(open_device(sys.argv[1]))
 """
     name = opened.caps.device_id
