@@ -1,6 +1,6 @@
 ## grow: what one work-group decides for a whole level: which nodes split, where rows and
 ##       histograms of the children lie, and how the work is cut into tasks
-## uses: portable_math structs gain
+## uses: portable_math structs gain tasks
 ##
 ##   begin_tree   the root
 ##   decide       best splits -> nodes split or become leaves; ids of the children; row tasks
@@ -23,8 +23,6 @@ FN f32 finite(const f32 x) {
     const f32 most = 3.40282347e38f;
     return x > most ? most : (x < -most ? -most : x);
 }
-
-FN u32 tasks_of(const u32 n_rows, const u32 chunk) { return (n_rows + chunk - 1) / chunk; }
 
 KERNEL(${wg_size}) begin_tree(
         const u32 n_rows, const u32 n_groups, GLOBAL const i64* RESTRICT sums,

@@ -1,6 +1,6 @@
 ## histogram: pool[node.slot, code] += (g, h) of the node's rows   (fixed point; same bits in every
 ##            variant), for the nodes of a level whose histogram is built from rows
-## uses: structs
+## uses: structs tasks
 ##
 ##   tasks    |n0 n0 n0|n2|n2 n2|n5|       chunks of rows; task_begin[node] says where a node's start
 ##   groups   |--g0--|--g1--|---g2--|      each takes a run of tasks, one node after the other
@@ -19,19 +19,6 @@
     per_word = block // 4
     bits = 32 // per_word
 %>
-
-FN u32 find_node(GLOBAL const u32* task_begin, const u32 n_nodes, const u32 task) {
-    u32 low = 0, high = n_nodes; /* the last node with task_begin <= task */
-    while (high - low > 1) {
-        const u32 middle = (low + high) / 2;
-        if (task_begin[middle] <= task) low = middle; else high = middle;
-    }
-    return low;
-}
-
-FN u32 first_task(const u32 n_tasks, const u32 group, const u32 n_groups) {
-    return (u32)((u64)n_tasks * group / n_groups);
-}
 
 % if not cpu:
 /* Add to a 32-bit accumulator; return what belongs to the high word of the sum. */

@@ -1,5 +1,5 @@
 ## partition: the rows of every node that splits, stably to its two children
-## uses: structs
+## uses: structs tasks
 ##
 ##   node's rows     a B c D E f        capitals go left
 ##   count           tasks |a B c|D E f|   lefts per task  1 2   (and a flag per row)
@@ -10,15 +10,6 @@
 <%page args="wg_size, chunk, code"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
-
-FN u32 find_node(GLOBAL const u32* task_begin, const u32 n_nodes, const u32 task) {
-    u32 low = 0, high = n_nodes; /* the last node with task_begin <= task */
-    while (high - low > 1) {
-        const u32 middle = (low + high) / 2;
-        if (task_begin[middle] <= task) low = middle; else high = middle;
-    }
-    return low;
-}
 
 KERNEL(${wg_size}) count(
         const u32 depth, const u32 n_rows, GLOBAL const level_t* RESTRICT levels,

@@ -1,0 +1,111 @@
+"""Tables and texts of the documentation that the code itself knows, so that they cannot lie.
+
+A page asks for one by a line such as ``<!-- generated: variants -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Iterable
+
+MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [list(head), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |"
+                     for line in lines)  # fmt: skip
+
+
+def variants() -> str:
+    """Return the variant table."""
+    from pyopencl_gbdt.device.variants import TABLE
+
+    return table(
+        ["kernel", "variant", "needs", "unasked on", "where the choice comes from"],
+        (
+            [
+                row.kernel,
+                f"`{row.name}`",
+                "64-bit atomics" if row.int64_atomics else "the baseline",
+                ", ".join(sorted(row.chosen_on)),
+                row.measured,
+            ]
+            for row in TABLE
+        ),
+    )
+
+
+def parameters() -> str:
+    """Return the table of training parameters."""
+    from pyopencl_gbdt.parameters import TABLE
+
+    return table(
+        ["parameter", "default", "expected", "meaning"],
+        (
+            [
+                ", ".join(f"`{name}`" for name in (row.name, *row.aliases)),
+                "from the data" if row.default is None else f"`{row.default}`",
+                row.expected,
+                row.doc,
+            ]
+            for row in TABLE
+        ),
+    )
+
+
+def repairs() -> str:
+    """Return what installs each part on each distribution, as the doctor says it."""
+    from pyopencl_gbdt.doctor.findings import ANYWHERE, FAMILIES, INSTALL
+
+    titles = {
+        "loader": "the loader, `libOpenCL.so.1`",
+        "nvidia": "NVIDIA's driver",
+        "amd": "AMD's ROCm driver (openSUSE: Mesa's)",
+        "intel": "Intel's driver for GPUs",
+        "mesa": "Mesa's rusticl",
+    }
+    parts = []
+    for part, title in titles.items():
+        commands = [[FAMILIES[key], f"`{INSTALL[part][key]}`"] for key in FAMILIES]
+        parts.append(
+            f"**{title[0].upper() + title[1:]}**\n\n{table(['system', 'command'], commands)}"
+        )
+    pip = [f"`{INSTALL[part][ANYWHERE]}`" for part in ("pocl", "intel-cpu")]
+    return "\n\n".join([*parts, f"For processors, on any distribution: {' or '.join(pip)}."])
+
+
+def commands() -> str:
+    """Return the help of the command and of each subcommand."""
+    from pyopencl_gbdt.cli import build_parser
+
+    before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "90"
+    try:
+        parser = build_parser()
+        (subparsers,) = (
+            action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+        )
+        texts = [("pyopencl-gbdt", parser.format_help())]
+        texts += [(sub.prog, sub.format_help()) for sub in subparsers.choices.values()]
+    finally:
+        del os.environ["COLUMNS"]
+        if before is not None:
+            os.environ["COLUMNS"] = before
+    return "\n\n".join(f"## {name}\n\n```text\n{text.rstrip()}\n```" for name, text in texts)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "parameters": parameters,
+    "repairs": repairs,
+    "variants": variants,
+}
+
+
+def fill(text: str) -> str:
+    """Replace the marks of a page; an unknown one is an error."""
+    return MARK.sub(lambda found: TABLES[found.group(1)](), text)

@@ -1,0 +1,130 @@
+"""Examples of the documentation run, its commands parse, its tables agree, Sphinx builds it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyopencl_gbdt.cli import build_parser
+from tests.conftest import TEST_DEVICE
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))] if (DOCS / "conf.py").is_file() else []
+MOST_LINES = 250
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="needs a checkout")
+
+
+def blocks(page, language):
+    """Return the fenced blocks of a language, also indented ones."""
+    pattern = rf"^( *)```{language}\n(.*?)^\1```"
+    found = re.findall(pattern, page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in found]
+
+
+def with_python():
+    return [page for page in PAGES if blocks(page, "python")]
+
+
+@pytest.mark.parametrize("page", with_python(), ids=lambda page: page.name)
+def test_examples_run(page, tmp_path):
+    """The examples of a page run one after the other, in one process."""
+    text = "\n".join(blocks(page, "python"))
+    if "sklearn" in text:
+        pytest.importorskip("sklearn", reason="needs scikit-learn")
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYOPENCL_GBDT_DEVICE": TEST_DEVICE},
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_commands_parse():
+    lines = [
+        line
+        for page in PAGES
+        for block in blocks(page, "sh")
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
+    own = [line.split("&& ")[-1] for line in lines if "pyopencl-gbdt " in line]
+    assert len(own) > 8
+    for line in own:
+        words = shlex.split(line)
+        assert words[0] == "pyopencl-gbdt"
+        assert build_parser().parse_args(words[1:]).run is not None, line
+
+
+def finding_codes():
+    """Every code of a finding in the source of the checks."""
+    codes = set()
+    for name in ("checks", "surroundings"):
+        source = (ROOT / f"pyopencl_gbdt/doctor/{name}.py").read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+                codes.add(ast.literal_eval(node.args[0]))
+    return codes
+
+
+def test_every_finding_is_explained():
+    text = (DOCS / "doctor.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", text, flags=re.MULTILINE)) == finding_codes()
+
+
+@pytest.fixture(scope="module")
+def tables():
+    spec = importlib.util.spec_from_file_location("docs_tables", DOCS / "tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_tables_hold_what_the_code_knows(tables):
+    from pyopencl_gbdt.cli import COMMANDS
+    from pyopencl_gbdt.device.variants import TABLE as VARIANTS
+    from pyopencl_gbdt.parameters import TABLE as PARAMETERS
+
+    assert len(tables.variants().splitlines()) == len(VARIANTS) + 2
+    assert all(f"`{row.name}`" in tables.parameters() for row in PARAMETERS)
+    assert tables.commands().count("## pyopencl-gbdt") == len(COMMANDS) + 1
+    assert "sudo apt install" in tables.repairs()
+    filled = tables.fill("a\n<!-- generated: variants -->\nb")
+    assert "`local_atomic`" in filled
+    assert "<!--" not in filled
+    with pytest.raises(KeyError):
+        tables.fill("<!-- generated: nonsense -->")
+
+
+def test_every_generated_table_is_used_once(tables):
+    used = [mark for page in PAGES for mark in tables.MARK.findall(page.read_text("utf-8"))]
+    assert sorted(used) == sorted(tables.TABLES)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent == DOCS], ids=lambda p: p.name)
+def test_pages_are_one_sitting(page):
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_sphinx_builds_without_warnings(tmp_path):
+    pytest.importorskip("sphinx", "7", reason="needs Sphinx")
+    pytest.importorskip("myst_parser", reason="needs myst-parser")
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "-b", "html", "-d",
+         str(tmp_path / "doctrees"), str(DOCS), str(tmp_path / "html")],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    devices = (tmp_path / "html" / "devices.html").read_text(encoding="utf-8")
+    assert "bin_range_passes" in devices
+    assert "generated:" not in devices
