@@ -23,7 +23,7 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.steps import gradients, leaf, predict
 from pyopencl_gbdt.steps.grow import Grow
-from pyopencl_gbdt.steps.histogram import Histogram
+from pyopencl_gbdt.steps.histogram import Histogram, prepare
 from pyopencl_gbdt.steps.partition import Partition
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.trees import decode_tree
@@ -64,6 +64,7 @@ class Boosting:
         workspace(smallest_layout(data.n_features), None).check()
         quantized = data.quantized(device, params.max_bin)
         self.ws = ws = workspace(quantized.layout, quantized.pages[0])
+        histogram = prepare(ws)  # its variant may change what is planned
         ws.allocate()
         ws["labels"].set(data.label)
         if weight is not None:
@@ -71,13 +72,13 @@ class Boosting:
         ws["margins"].set(np.full(data.n_rows, base_margin, np.float32))
         self.base_margin = base_margin
         self.evaluation: list[EvaluationRows] = []
-        self.round_launches = self._one_tree(objective)
+        self.round_launches = self._one_tree(objective, histogram)
         self.trees: list[Tree] = []
         self._waiting = 0
 
-    def _one_tree(self, objective: Objective) -> list[Launch]:
+    def _one_tree(self, objective: Objective, histogram: Histogram) -> list[Launch]:
         ws = self.ws
-        histogram, split, grow, partition = Histogram(ws), Split(ws), Grow(ws), Partition(ws)
+        split, grow, partition = Split(ws), Grow(ws), Partition(ws)
         launches = [*gradients.prepare(ws, objective), grow.begin()]
         for depth in range(ws.max_depth):
             launches += histogram.level(depth)

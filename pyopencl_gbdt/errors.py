@@ -39,5 +39,9 @@ class KernelBuildError(DeviceError):
     """A kernel does not build; carries the numbered source and the compiler's log."""
 
 
+class KernelFallbackWarning(RuntimeWarning):
+    """A kernel's variant does not build, and another one is used: same model, perhaps slower."""
+
+
 class MemoryPlanError(GBDTError, MemoryError):
     """A fit needs more memory than the device has; raised before anything is allocated."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Device, DeviceArray, Variant
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
+from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
 from pyopencl_gbdt.dtypes import (
     BLOCK_BYTES,
     CANDIDATE,
@@ -109,6 +109,8 @@ class Workspace:
     ----------
     arrays : dict of str to DeviceArray
         As planned; see ``plan``.
+    refused : set of str
+        Variants of the histogram that the driver does not build.
     """
 
     device: Device
@@ -120,6 +122,7 @@ class Workspace:
     weight_bits: int
     weight_shift: int
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -136,7 +139,15 @@ class Workspace:
         row = choose(kernel, caps, self.params.histogram)
         if row.name != "cpu" and self.layout.most_codes > self._local_codes(row):
             row = choose(kernel, caps, "bin_range_passes")
+        if row.name in self.refused:
+            rows = [other for other in fallbacks(kernel, caps) if self._can_hold(other)]
+            row = next((other for other in rows if other.name not in self.refused), row)
         return row
+
+    def _can_hold(self, row: Variant) -> bool:
+        """Tell whether a variant of the histogram takes the feature with most codes."""
+        split_by_codes = row.name in ("cpu", "bin_range_passes")
+        return split_by_codes or self.layout.most_codes <= self._local_codes(row)
 
     def _local_codes(self, row: Variant) -> int:
         fits = (self.device.caps.local_bytes - LOCAL_HEADROOM) // _BYTES_PER_CODE

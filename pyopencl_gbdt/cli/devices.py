@@ -26,9 +26,10 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the devices; return 0 if one can be used."""
-    from pyopencl_gbdt.device import devices, find
+    from pyopencl_gbdt.device import find
+    from pyopencl_gbdt.device.discovery import survey
 
-    found = devices()
+    found, notes = survey()
     chosen, problem = "", ""
     try:
         chosen = find("auto").device_id
@@ -45,7 +46,12 @@ def run(args: argparse.Namespace) -> int:
             }
             for info in found
         ]
-        say(json.dumps({"chosen": chosen or None, "error": problem, "devices": listed}, indent=2))
+        say(
+            json.dumps(
+                {"chosen": chosen or None, "error": problem, "notes": notes, "devices": listed},
+                indent=2,
+            )
+        )
         return 0 if chosen else 1
     for info in found:
         for line in info.describe().splitlines():
@@ -53,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
             indent = " " * (len(line) - len(text))
             say(wrapped(text, indent, indent + "    "))
         say()
+    for note in notes:
+        say(wrapped(f"note: {note}", "", "    "))
     if problem:
         complain(f"error: {problem}")
         return 1

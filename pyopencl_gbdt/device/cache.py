@@ -24,7 +24,8 @@ def cache_folder() -> Path:
     try:
         return Path(base or Path.home() / ".cache") / "pyopencl_gbdt"
     except RuntimeError:  # no home folder: a container's bare user
-        return Path(tempfile.gettempdir()) / "pyopencl_gbdt"
+        user = getattr(os, "getuid", lambda: "user")()
+        return Path(tempfile.gettempdir()) / f"pyopencl_gbdt-{user}"  # all users write here
 
 
 def cache_key(*facts: str) -> str:
@@ -34,8 +35,9 @@ def cache_key(*facts: str) -> str:
 
 def load(key: str) -> bytes | None:
     """Return the stored payload, or None if it is absent, unreadable or damaged."""
+    folder = cache_folder()
     try:
-        data = (cache_folder() / f"{key}.bin").read_bytes()
+        data = (folder / f"{key}.bin").read_bytes() if _is_ours(folder) else b""
     except OSError:
         return None
     digest, payload = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
@@ -44,12 +46,35 @@ def load(key: str) -> bytes | None:
     return payload
 
 
+def _is_ours(folder: Path) -> bool:
+    """Tell whether nobody else owns a folder: a program in it runs with our rights."""
+    if not hasattr(os, "getuid"):
+        return True
+    return folder.stat().st_uid in (os.getuid(), 0)
+
+
+def store_log(key: str, text: str) -> Path | None:
+    """Keep a compiler's log for a report; return where, or None if it cannot be written."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not _is_ours(folder):
+            return None
+        path = folder / f"{key[:16]}.log"
+        path.write_text(text, encoding="utf-8")
+    except OSError:
+        return None
+    return path
+
+
 def store(key: str, payload: bytes) -> bool:
     """Store a payload; return whether it worked. A folder that cannot be written is no error."""
     folder = cache_folder()
     temporary = None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_ours(folder):
+            return False
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".writing-")
         with os.fdopen(descriptor, "wb") as file:
             file.write(hashlib.sha256(payload).digest() + payload)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import cupy
@@ -10,7 +12,7 @@ import numpy as np
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Launch, Program, numbered
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.render import Param, render
-from pyopencl_gbdt.errors import KernelBuildError, MemoryPlanError
+from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
 #: No contraction: a fused multiply-add rounds once where every other device rounds twice.
 _OPTIONS = ("-fmad=false", "--std=c++14")
@@ -68,7 +70,7 @@ class CudaProgram(Program):
         def enqueue() -> None:
             if grid[0] and grid[1]:
                 device.n_launches += 1
-                with device.cuda:
+                with device.cuda, device.guarded(f"launching {name!r}"):
                     kernel(grid, block, handles, stream=device.stream)
 
         return Launch(name, enqueue)
@@ -82,6 +84,18 @@ class CudaDevice(Device):
         self.cuda = cupy.cuda.Device(int(caps.device_id.split(":")[1]))
         with self.cuda:
             self.stream = cupy.cuda.Stream(non_blocking=True)
+
+    @contextlib.contextmanager
+    def guarded(self, doing: str) -> Iterator[None]:
+        """Say which device failed, at what, where the driver gives up."""
+        try:
+            yield
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise DeviceError(
+                f"{self.caps.label}: {doing} failed: {error}; the device may have been reset or "
+                f"given to another process: try again, choose another one of "
+                f"`pyopencl-gbdt devices`, or run `pyopencl-gbdt doctor`"
+            ) from error
 
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
         try:
@@ -107,20 +121,21 @@ class CudaDevice(Device):
 
     def read(self, array: DeviceArray) -> Array:
         self.n_waits += 1
-        with self.cuda:
+        with self.cuda, self.guarded("reading its memory"):
             host: Array = array.handle.get(stream=self.stream)
         return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         self.n_waits += 1
-        with self.cuda:
+        with self.cuda, self.guarded("writing its memory"):
             target = array.handle.data + start_bytes
             target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
             self.stream.synchronize()
 
     def finish(self) -> None:
         self.n_waits += 1
-        self.stream.synchronize()
+        with self.guarded("waiting for it"):
+            self.stream.synchronize()
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "cuda", wg_size=wg_size, **params)

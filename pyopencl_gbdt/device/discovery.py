@@ -111,7 +111,8 @@ def _cuda() -> tuple[list[DeviceInfo], list[str]]:
     return [DeviceInfo(caps.device_id, caps, "") for caps in listed], []
 
 
-def _survey() -> tuple[list[DeviceInfo], list[str]]:
+def survey() -> tuple[list[DeviceInfo], list[str]]:
+    """List every device, and say which interfaces and platforms could not be listed, and why."""
     opencl_devices, opencl_notes = _opencl()
     cuda_devices, cuda_notes = _cuda()
     return opencl_devices + cuda_devices, opencl_notes + cuda_notes
@@ -125,7 +126,7 @@ def devices() -> list[DeviceInfo]:
     list of DeviceInfo
         Usable ones and others; ``problem`` says why not.
     """
-    return _survey()[0]
+    return survey()[0]
 
 
 def _rank(info: DeviceInfo) -> tuple[int, ...]:
@@ -184,7 +185,7 @@ def find(spec: str = "auto") -> DeviceInfo:
     if wanted in ("", "auto") and os.environ.get(ENVIRONMENT, "").strip():
         wanted = os.environ[ENVIRONMENT].strip().lower()
         asked = f"device={wanted!r} ({ENVIRONMENT})"
-    found, notes = _survey()
+    found, notes = survey()
     matching = [info for info in found if _matches(wanted or "auto", info)]
     usable = sorted((info for info in matching if info.usable), key=_rank)
     if usable:

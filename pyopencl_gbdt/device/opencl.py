@@ -95,13 +95,16 @@ class OpenCLProgram(Program):
         kernel.set_args(*(a.handle if isinstance(a, DeviceArray) else a for a in args))
         x, y = groups if isinstance(groups, tuple) else (groups, 1)
         size, group = (x * self.wg_size, y), (self.wg_size, 1)
-        device, queue = self.device, self.device.queue
+        device, queue, lost = self.device, self.device.queue, self.device.lost
         keep = args  # arguments live as long as the launch
 
         def enqueue() -> None:
             if size[0] and size[1] and keep is not None:
                 device.n_launches += 1
-                cl.enqueue_nd_range_kernel(queue, kernel, size, group)
+                try:
+                    cl.enqueue_nd_range_kernel(queue, kernel, size, group)
+                except cl.Error as error:
+                    raise lost(f"launching {name!r}", error) from error
 
         return Launch(name, enqueue)
 
@@ -118,11 +121,22 @@ class OpenCLDevice(Device):
                 try:
                     _contexts[key] = cl.Context([device])
                 except cl.Error as error:
-                    raise DeviceError(
-                        f"{caps.label}: its driver lists it but does not open it: {message(error)}"
-                    ) from error
+                    raise self.lost("opening it, although its driver lists it,", error) from error
             self.context = _contexts[key]
-        self.queue = cl.CommandQueue(self.context, device)
+        try:
+            self.queue = cl.CommandQueue(self.context, device)
+        except cl.Error as error:
+            with _lock:
+                _contexts.pop(key, None)  # the next fit asks the driver anew
+            raise self.lost("opening it, although its driver lists it,", error) from error
+
+    def lost(self, doing: str, error: Exception) -> DeviceError:
+        """Return what to raise where the driver gives up: unplugged, reset, or taken away."""
+        return DeviceError(
+            f"{self.caps.label}: {doing} failed: {message(error)}; the device may have been reset, "
+            f"unplugged or given to another process: try again, choose another one of "
+            f"`pyopencl-gbdt devices`, or run `pyopencl-gbdt doctor`"
+        )
 
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
         try:
@@ -135,32 +149,49 @@ class OpenCLDevice(Device):
 
     def clear(self, array: DeviceArray) -> None:
         if array.nbytes:
-            cl.enqueue_fill_buffer(self.queue, array.handle, np.uint8(0), 0, array.nbytes)
+            try:
+                cl.enqueue_fill_buffer(self.queue, array.handle, np.uint8(0), 0, array.nbytes)
+            except cl.Error as error:
+                raise self.lost("clearing memory", error) from error
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         if source.nbytes:
-            cl.enqueue_copy(
-                self.queue,
-                target.handle,
-                source.handle,
-                byte_count=source.nbytes,
-                dst_offset=start * target.dtype.itemsize,
-            )
+            try:
+                cl.enqueue_copy(
+                    self.queue,
+                    target.handle,
+                    source.handle,
+                    byte_count=source.nbytes,
+                    dst_offset=start * target.dtype.itemsize,
+                )
+            except cl.Error as error:
+                raise self.lost("copying memory", error) from error
 
     def read(self, array: DeviceArray) -> Array:
         host = np.empty(array.shape, array.dtype)
         self.n_waits += 1
         if host.nbytes:
-            cl.enqueue_copy(self.queue, host, array.handle, is_blocking=True)
+            try:
+                cl.enqueue_copy(self.queue, host, array.handle, is_blocking=True)
+            except cl.Error as error:
+                raise self.lost("reading its memory", error) from error
         return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         self.n_waits += 1
-        cl.enqueue_copy(self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=True)
+        try:
+            cl.enqueue_copy(
+                self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=True
+            )
+        except cl.Error as error:
+            raise self.lost("writing its memory", error) from error
 
     def finish(self) -> None:
         self.n_waits += 1
-        self.queue.finish()
+        try:
+            self.queue.finish()
+        except cl.Error as error:
+            raise self.lost("waiting for it", error) from error
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "opencl", wg_size=wg_size, **params)

@@ -126,6 +126,11 @@ def runnable(kernel: str, caps: Capabilities) -> list[Variant]:
     return [row for row in TABLE if row.kernel == kernel and not row.lacks(caps)]
 
 
+def fallbacks(kernel: str, caps: Capabilities) -> list[Variant]:
+    """Return every variant that a device can run, those that its kind gets first."""
+    return sorted(runnable(kernel, caps), key=lambda row: caps.kind not in row.chosen_on)
+
+
 def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     """Return the row a device gets.
 

@@ -18,7 +18,7 @@ def listing(spec: str) -> dict[str, Any]:
     """Return every device, the notes of those that cannot be listed, and the one asked for."""
     from pyopencl_gbdt.device import discovery
 
-    found, notes = discovery._survey()
+    found, notes = discovery.survey()
     chosen, problem = "", ""
     try:
         chosen = discovery.find(spec).device_id

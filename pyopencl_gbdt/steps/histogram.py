@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.cache import cache_key, store_log
+from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.workspace import MOST_Y, Layout, Workspace
 
 
@@ -46,6 +50,46 @@ def code_ranges(
         ranges.append((first, behind, begin, end))
         begin = end
     return np.array(ranges, np.uint32)
+
+
+#: (device, driver, variant) that did not build in this process: not tried again.
+_REFUSED: set[tuple[str, str, str]] = set()
+
+
+def prepare(ws: Workspace) -> Histogram:
+    """Build the kernels of the histogram, of the next variant where a driver fails to.
+
+    Has to come before the workspace is allocated: the variant decides what is planned.
+
+    Raises
+    ------
+    KernelBuildError
+        If no variant builds, or the one that does not was asked for by name.
+    """
+    caps = ws.device.caps
+    if ws.params.histogram == "auto":
+        ws.refused |= {name for *of, name in _REFUSED if of == [caps.device_id, caps.driver]}
+    while True:
+        row = ws.variant("histogram")
+        try:
+            return Histogram(ws)
+        except KernelBuildError as error:
+            if ws.params.histogram != "auto" or row.name in ws.refused:
+                raise
+            ws.refused.add(row.name)
+            other = ws.variant("histogram")
+            if other.name in ws.refused:
+                raise
+            _REFUSED.add((caps.device_id, caps.driver, row.name))
+            log = store_log(cache_key(caps.label, caps.driver, row.name), str(error))
+            kept = f"; the compiler's log is in {log}" if log else ""
+            warnings.warn(
+                f"histogram: {row.name!r} does not build on {caps.label}, driver {caps.driver}: "
+                f"{other.name!r} is used instead, which gives the same model, perhaps later{kept}. "
+                f"Please report it with what `pyopencl-gbdt doctor` says",
+                KernelFallbackWarning,
+                stacklevel=2,
+            )
 
 
 class Histogram:

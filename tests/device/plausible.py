@@ -36,6 +36,9 @@ VALUES: dict[str, list[Any]] = {
     "cpu": [False, True],
     "partials": [False, True],
     "ranged": [False, True],
+    "block": [16, 8],
+    "unroll": [False, True],
+    "one_block": [False, True],
 }
 
 _TYPE_AND_OP = [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE
+from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.grow import Grower, Node
 from pyopencl_gbdt.reference.split import Candidate
@@ -27,16 +28,16 @@ WG_SIZES, WG_SIZES_CPU = (1, 16, 64, 256), (1, 64)
 RULES = [{}, {"gamma": 3.0, "learning_rate": 0.05}, {"reg_alpha": 0.5, "max_delta_step": 0.2}]
 
 
-def candidates(rng, nodes):
-    """Random splits of nodes, some of them without gain, some missing."""
+def candidates(rng, nodes, rule):
+    """Random splits of nodes, some of them with next to no gain, some missing."""
     n = len(nodes)
     chosen = np.zeros(n, CANDIDATE)
     chosen["left_g"] = nodes["sum_g"] // 2 + rng.integers(-(2**24), 2**24, n)
     chosen["left_h"] = nodes["sum_h"] // 2
-    own = nodes["sum_g"].astype(float) ** 2 / nodes["sum_h"] / 2**24
-    chosen["score_hi"] = own + rng.normal(0, 2**24, n) * rng.choice([0, 1, 1e-9], n)
+    own = score(nodes["sum_g"], nodes["sum_h"], rule)
+    chosen["score_hi"] = own[0] + rng.normal(0, 2**24, n) * rng.choice([0, 1, 1e-6], n)
     chosen["score_hi"][rng.random(n) < 0.2] = -1
-    chosen["score_lo"] = chosen["score_hi"] * 2.0**-26
+    chosen["score_lo"] = own[1] + rng.uniform(-1e-6, 1e-6, n)
     chosen["feature"] = rng.integers(0, 3, n)
     chosen["bin_direction"] = rng.integers(0, 60, n)
     return chosen
@@ -61,6 +62,11 @@ def level(rng, n_nodes):
     return nodes
 
 
+def rule_of(params):
+    none = np.zeros((1, 3), np.uint8), np.zeros((1, 2), np.int64)
+    return Grower(*none, SCALE, LAYOUT, params).rule
+
+
 def expected_decisions(nodes, chosen, params, *, is_last):
     """Nodes as the twin finishes them, and which split."""
     none = np.zeros((1, 3), np.uint8), np.zeros((1, 2), np.int64)
@@ -70,8 +76,7 @@ def expected_decisions(nodes, chosen, params, *, is_last):
         node = Node(np.zeros(0, np.uint32), int(row["sum_g"]), int(row["sum_h"]))
         grower._finish(node)
         if c["score_hi"] >= 0 and not is_last:
-            score = (c["score_hi"][None], c["score_lo"][None])
-            best = Candidate(score, 0, 0, 0, 0, 0)
+            best = Candidate((c["score_hi"][None], c["score_lo"][None]), 0, 0, 0, 0, 0)
             gain = grower.gain(node, best)
             if gain > np.float32(1e-6) and gain >= np.float32(params.gamma):
                 node.gain, node.value, node.left = gain, np.float32(0), 0
@@ -86,7 +91,7 @@ def test_decide(device, rng, wg, is_last):
             ws = workspace(device, rng, wg, 130_000, **rules)
             depth = DEPTH + is_last
             nodes = level(rng, n_nodes)
-            chosen = candidates(rng, nodes)
+            chosen = candidates(rng, nodes, rule_of(ws.params))
             first = set_level(ws, depth, nodes)
             if not is_last:
                 ws["chosen"].set(chosen)

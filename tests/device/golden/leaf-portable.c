@@ -2,17 +2,14 @@
 
 
 
+
 KERNEL(256) add_leaves(
         GLOBAL const u32* RESTRICT header, GLOBAL const u32* RESTRICT task_begin,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows, GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        u32 id = 0, high = n_nodes; /* the last node with task_begin <= task */
-        while (high - id > 1) {
-            const u32 middle = (id + high) / 2;
-            if (task_begin[middle] <= task) id = middle; else high = middle;
-        }
+        const u32 id = find_node(task_begin, n_nodes, task);
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
         const u32 begin = node->begin + (task - task_begin[id]) * 2048;

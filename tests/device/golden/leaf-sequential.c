@@ -1,4 +1,7 @@
 
+#undef BARRIER
+#define BARRIER() ((void)0)
+
 
 
 
@@ -8,11 +11,7 @@ KERNEL(1) add_leaves(
         GLOBAL const u32* RESTRICT odd_rows, GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        u32 id = 0, high = n_nodes; /* the last node with task_begin <= task */
-        while (high - id > 1) {
-            const u32 middle = (id + high) / 2;
-            if (task_begin[middle] <= task) id = middle; else high = middle;
-        }
+        const u32 id = find_node(task_begin, n_nodes, task);
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
         const u32 begin = node->begin + (task - task_begin[id]) * 2048;

@@ -1,0 +1,177 @@
+"""A device that goes away, a platform that throws, a kernel that does not build, a cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.cli import main
+from pyopencl_gbdt.device import cache, find, open_device, runnable
+from pyopencl_gbdt.device import opencl as opencl_module
+from pyopencl_gbdt.device.variants import fallbacks
+from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.steps import histogram
+from tests.conftest import TEST_DEVICE
+from tests.device.fakes import Platform
+
+
+def small_fit(**params):
+    X = np.arange(120, dtype=np.float32).reshape(30, 4)
+    return train({"device": TEST_DEVICE, "n_estimators": 2, **params}, Dataset(X, X[:, 0]))
+
+
+@pytest.fixture
+def on_opencl(device):
+    if device.caps.api != "opencl":
+        pytest.skip("OpenCL only")
+
+
+# -- a device that goes away -------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("function", "doing"),
+    [
+        ("Context", "opening it"),
+        ("CommandQueue", "opening it"),
+        ("enqueue_nd_range_kernel", "launching"),
+        ("enqueue_copy", "writing its memory"),
+    ],
+)
+def test_a_device_that_is_lost_is_named(on_opencl, monkeypatch, function, doing):
+    def fail(*arguments, **options):
+        raise cl.RuntimeError("clSomething failed: DEVICE_NOT_AVAILABLE")
+
+    monkeypatch.setattr(opencl_module, "_contexts", {})
+    monkeypatch.setattr(cl, function, fail)
+    with pytest.raises(DeviceError) as caught:
+        small_fit()
+    text = str(caught.value)
+    assert find(TEST_DEVICE).device_id in text
+    assert doing in text
+    assert "DEVICE_NOT_AVAILABLE" in text
+    assert "pyopencl-gbdt doctor" in text
+    assert opencl_module._contexts == {} or doing != "opening it"
+
+
+@pytest.mark.parametrize("work", ["read", "finish", "clear", "copy"])
+def test_every_way_to_notice_it(on_opencl, monkeypatch, work):
+    opened = open_device(TEST_DEVICE)
+    array = opened.upload(np.arange(4, dtype=np.float32))
+
+    class Queue:
+        def __getattr__(self, name):
+            raise cl.RuntimeError("OUT_OF_RESOURCES")
+
+    def fail(*arguments, **options):
+        raise cl.RuntimeError("OUT_OF_RESOURCES")
+
+    monkeypatch.setattr(opened, "queue", Queue())
+    monkeypatch.setattr(cl, "enqueue_copy", fail)
+    monkeypatch.setattr(cl, "enqueue_fill_buffer", fail)
+    arguments = {"read": (array,), "clear": (array,), "copy": (array, array, 0)}.get(work, ())
+    with pytest.raises(DeviceError, match="OUT_OF_RESOURCES"):
+        getattr(opened, work)(*arguments)
+
+
+# -- a platform that throws --------------------------------------------------------------------
+def test_a_platform_that_throws_is_mentioned(on_opencl, monkeypatch, capsys):
+    broken = Platform("Broken", cl.LogicError("clGetDeviceIDs failed: OUT_OF_HOST_MEMORY"))
+    good = cl.get_platforms()
+    monkeypatch.setattr(cl, "get_platforms", lambda: [broken, *good])
+    assert main(["devices"]) == 0
+    assert "OpenCL platform 0: clGetDeviceIDs failed" in capsys.readouterr().out
+    assert main(["devices", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert any("OUT_OF_HOST_MEMORY" in note for note in facts["notes"])
+    with pytest.raises(DeviceError, match="OUT_OF_HOST_MEMORY"):
+        find("no such device")
+
+
+def test_a_wrong_device_string_lists_the_right_ones():
+    with pytest.raises(DeviceError) as caught:
+        find("voodoo")
+    text = str(caught.value)
+    assert "device='voodoo'" in text
+    assert "'auto', 'gpu', 'cpu'" in text
+    assert find(TEST_DEVICE).device_id in text
+    assert "Next: " in text
+
+
+# -- a kernel that does not build --------------------------------------------------------------
+@pytest.fixture
+def refusing(monkeypatch, tmp_path):
+    """Call it with a test of a build's parameters: what it is true of does not build."""
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
+    monkeypatch.setattr(histogram, "_REFUSED", set())
+    kind = type(open_device(TEST_DEVICE))
+    build = kind._build
+
+    def be(refused):
+        def attempt(self, template, wg_size, params):
+            if template == "histogram" and refused(params):
+                raise KernelBuildError("error: no such instruction")
+            return build(self, template, wg_size, params)
+
+        monkeypatch.setattr(kind, "_build", attempt)
+
+    return be
+
+
+def test_the_next_variant_is_used_and_both_are_named(device, refusing, tmp_path):
+    first, second = fallbacks("histogram", device.caps)[:2]
+    wanted = to_xgboost_json(small_fit().ensemble)
+    if device.caps.kind == "cpu":
+        refusing(lambda params: params["cpu"])
+    else:
+        refusing(lambda params: not params["cpu"] and not params["partials"])
+    with pytest.warns(KernelFallbackWarning) as said:
+        model = small_fit()
+    assert model.variants["histogram"] == second.name
+    assert to_xgboost_json(model.ensemble) == wanted
+    text = str(said[0].message)
+    assert first.name in text
+    assert second.name in text
+    (log,) = tmp_path.glob("*.log")
+    assert str(log) in text
+    assert "no such instruction" in log.read_text(encoding="utf-8")
+    with warnings.catch_warnings():  # once is enough, and it is not tried again
+        warnings.simplefilter("error")
+        assert small_fit().variants["histogram"] == second.name
+
+
+def test_where_no_variant_builds_the_last_error_is_raised(device, refusing):
+    refusing(lambda params: True)
+    with pytest.warns(KernelFallbackWarning) as said, pytest.raises(KernelBuildError):
+        small_fit()
+    assert len(said) == len(runnable("histogram", device.caps)) - 1
+
+
+def test_a_variant_that_was_asked_for_is_not_replaced(device, refusing):
+    refusing(lambda params: True)
+    name = fallbacks("histogram", device.caps)[0].name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KernelBuildError):
+            small_fit(histogram=name)
+
+
+# -- a cache folder of another user ------------------------------------------------------------
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no user numbers here")
+def test_a_cache_of_another_user_is_neither_read_nor_written(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
+    assert cache.store("k", b"ours")
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1 or 12345)
+    if tmp_path.stat().st_uid == 0:  # root's files are trusted; make them somebody's
+        os.chown(tmp_path, 54321, -1)
+    assert cache.load("k") is None
+    assert not cache.store("l", b"theirs")
+    assert cache.store_log("m", "log") is None
+    assert [path.name for path in Path(tmp_path).iterdir()] == ["k.bin"]
+    small_fit()  # works all the same
