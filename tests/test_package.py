@@ -213,17 +213,6 @@ def test_the_tests_run_against_this_checkout():
 
 
 # -- the README --------------------------------------------------------------------------------
-def test_examples_of_the_readme_run(setup_cfg, tmp_path):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(examples) == 2
-    device = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
-    prelude = f"import os; os.environ['PYOPENCL_GBDT_DEVICE'] = {device!r}\n"
-    for example in examples:
-        assert run(prelude + example, cwd=tmp_path)
-
-
 def test_the_two_lines_of_the_readme(setup_cfg):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"```sh\n(.*?)\n```", text, flags=re.DOTALL)

@@ -145,6 +145,18 @@ def test_occupancy_by_registers_and_local_memory():
 
 
 SETTING = runtimes.Setting("oclgrind", "x", "oclgrind", sub_group=16, local_bytes=32768, races=True)
+RACE = """
+Read-write data race at global memory address 0x130
+\tKernel: find
+
+\tFirst entity:  Global(0,1,0) Local(0,0,0) Group(0,1,0)
+\tAt line 471 (column 53) of input.cl:
+\t  g = a[1];
+
+\tSecond entity: Global(0,0,0) Local(0,0,0) Group(0,0,0)
+\tAt line 473 (column 35) of input.cl:
+\t  a[1] = g;
+"""
 GOOD = '{"checks": 5, "failures": [], "sub_group": 16, "local_bytes": 32768}'
 
 
@@ -152,7 +164,7 @@ GOOD = '{"checks": 5, "failures": [], "sub_group": 16, "local_bytes": 32768}'
     ("printed", "log", "complaint"),
     [
         (GOOD, "", ""),
-        (GOOD, "Read-write data race at global memory", "log is not empty (1 reports)"),
+        (GOOD, RACE + "\n" + RACE, "2 x Read-write data race in find: g = a[1];  |  a[1] = g;"),
         (GOOD.replace("16", "8"), "", "asked for sub-groups of 16"),
         (GOOD.replace("32768", "65536"), "", "local memory of 65536"),
         (GOOD.replace("[]", '["scan: 1 of 2 places differ"]'), "", "places differ"),

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from pyopencl_gbdt.doctor.findings import INSTALL, Finding, everywhere
+from pyopencl_gbdt.doctor.findings import INSTALL, Finding, Severity, everywhere
 from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine
 
@@ -116,7 +116,7 @@ def check_cards(machine: Machine, listing: Listing) -> list[Finding]:
     findings = []
     for card in machine.cards:
         served = {card} | ({"mesa"} if card != "nvidia" else set())
-        if makers & served or listing.has_gpu(_CARDS[card]):
+        if makers & served or listing.has_gpu(_CARDS[card], "opencl"):
             continue
         text = f"there is an {_CARDS[card]} card, but no OpenCL driver for it in {VENDORS_FOLDER}"
         commands = INSTALL[card]
@@ -128,7 +128,12 @@ def check_cards(machine: Machine, listing: Listing) -> list[Finding]:
                 f"mkdir -p {VENDORS_FOLDER} && "
                 f"echo libnvidia-opencl.so.1 > {VENDORS_FOLDER}/nvidia.icd"
             )
-        findings.append(Finding("card-without-icd", "error", text, commands))
+        if "OCL_ICD_FILENAMES" in machine.environment:
+            text += "; OCL_ICD_FILENAMES is not read by ocl-icd, the loader in pyopencl's wheels"
+        severity: Severity = "error"
+        if listing.has_gpu(_CARDS[card]):
+            text, severity = f"{text}; it can be used through CUDA all the same", "note"
+        findings.append(Finding("card-without-icd", severity, text, commands))
     return findings
 
 

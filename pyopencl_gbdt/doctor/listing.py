@@ -85,11 +85,12 @@ class Listing:
             if d.usable
         )
 
-    def has_gpu(self, maker: str) -> bool:
-        """Tell whether a usable GPU is of a maker."""
+    def has_gpu(self, maker: str, api: str = "") -> bool:
+        """Tell whether a usable GPU is of a maker, and reached through an interface if named."""
         return any(
             maker.lower() in f"{d.platform} {d.capabilities.get('vendor', '')} {d.name}".lower()
             for d in self.gpus
+            if api in ("", d.capabilities.get("api"))
         )
 
     def device(self, device_id: str) -> Listed:

@@ -24,8 +24,8 @@ FORMAT_VERSION = 1
 BEGIN, END = "----- begin of report -----", "----- end of report -----"
 #: Variables that change what devices there are or how kernels are built.
 _VARIABLES = re.compile(
-    r"PYOPENCL_|OCL_ICD_|OPENCL_|CUDA_|NVIDIA_|ROCR_|HIP_|HSA_|GPU_DEVICE_|RUSTICL_|POCL_|CL_CONFIG_"
-    r"|OCLGRIND_"
+    r"PYOPENCL_|OCL_ICD_|OPENCL_|CUDA_(VISIBLE|DEVICE|CACHE|HOME|PATH)|NVIDIA_(DRIVER|VISIBLE)"
+    r"|ROCR_|HIP_|HSA_|GPU_DEVICE_|RUSTICL_|POCL_|CL_CONFIG_|OCLGRIND_"
 )
 _OTHER_PACKAGES = ("numpy", "scipy", "mako", "scikit-learn")
 _SHORT_NAME = 3  # letters; replacing shorter names would tear words apart
@@ -59,6 +59,7 @@ class Scrubber:
                 if len(name) >= _SHORT_NAME and name not in ("root", "localhost"):
                     pattern = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
                     text = re.sub(pattern, label, text)
+        text = re.sub(r"\b(GPU|MIG)-[0-9a-fA-F-]{8,}", r"\1-<number>", text)  # a card's own
         return re.sub(r"(/home/|/Users/|[\\/]Users[\\/])[^/\\\s:'\"]+", r"\1<user>", text)
 
     def clean(self, value: Any) -> Any:

@@ -140,6 +140,16 @@ def test_a_container_that_lacks_only_the_icd_file(build):
     assert "echo libnvidia-opencl.so.1 > /etc/OpenCL/vendors/nvidia.icd" in command
 
 
+def test_a_card_that_only_cuda_reaches(build):
+    build.card(NVIDIA).file("/.dockerenv")
+    cuda = listing_of(listed("cuda:0", api="cuda", platform="CUDA", vendor="NVIDIA"))
+    machine = build.machine(environment={"OCL_ICD_FILENAMES": "libnvidia-opencl.so.1"})
+    finding = found(machine, cuda)["card-without-icd"]
+    assert finding.severity == "note"
+    assert "through CUDA all the same" in finding.text
+    assert "OCL_ICD_FILENAMES is not read" in finding.text
+
+
 def test_device_files_that_may_not_be_opened(build):
     build.card(AMD).icd("libamdocl64.so").file("/dev/dri/renderD128").file("/dev/kfd")
     group = (build.root / "dev/kfd").stat().st_gid

@@ -27,6 +27,7 @@ SCRUBBER = report.Scrubber("/home/jane", "jane", "wolf.example.org")
         ("/home/joe/x", "/home/<user>/x"),
         (r"C:\Users\joe\x", r"C:\Users\<user>\x"),
         ("/Users/joe/x", "/Users/<user>/x"),
+        ("GPU-5ebc7c53-5a6c-4c7e-8d2e-1f", "GPU-<number>"),
     ],
 )
 def test_names_are_taken_out(text, clean):
@@ -47,7 +48,7 @@ def test_keys_stay_and_everything_else_is_cleaned():
 def parts(tmp_path):
     builder = Builder(tmp_path).file("/etc/os-release", OS_RELEASE["debian"]).card("0x1002")
     environment = {
-        "OCL_ICD_VENDORS": "/home/jane/vendors", "SECRET_TOKEN": "abc", "USER": "jane",
+        "OCL_ICD_VENDORS": "/home/jane/vendors", "NVIDIA_REQUIRE_CUDA": "abc", "USER": "jane",
         "PYOPENCL_GBDT_DEVICE": "gpu",
     }  # fmt: skip
     machine = builder.file("/.dockerenv").machine(environment=environment)
