@@ -131,7 +131,8 @@ def test_fractional_weights_train_as_well_as_xgboost(scale):
     weight = (rng.random(y.size) * scale).astype(np.float32)
     params = {"max_depth": 4, "min_child_weight": 0.0, "reg_lambda": 0.0}
     ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y, weight), 10)
-    theirs = xgboost.train({**params, "tree_method": "hist"}, xgboost.DMatrix(X, y, weight=weight), 10)
+    matrix = xgboost.DMatrix(X, y, weight=weight)
+    theirs = xgboost.train({**params, "tree_method": "hist"}, matrix, 10)
     mine, other = ours.predict(X, device=TEST_DEVICE), theirs.predict(xgboost.DMatrix(X))
     error = [np.average((p - y) ** 2, weights=weight) for p in (mine, other)]
     assert error[0] < error[1] * 1.01

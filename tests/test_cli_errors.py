@@ -154,7 +154,7 @@ def test_how_it_ends(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(pyopencl_gbdt.device, "devices", fail)
+    monkeypatch.setattr(pyopencl_gbdt.device.discovery, "survey", fail)
     assert main(["devices"]) == code
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -17,6 +17,7 @@ from pyopencl_gbdt.cli import build_parser
 from tests.conftest import TEST_DEVICE
 
 ROOT = Path(__file__).resolve().parents[1]
+PATHS = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))] if (DOCS / "conf.py").is_file() else []
 MOST_LINES = 250
@@ -43,7 +44,7 @@ def test_examples_run(page, tmp_path):
         pytest.importorskip("sklearn", reason="needs scikit-learn")
     done = subprocess.run(
         [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYOPENCL_GBDT_DEVICE": TEST_DEVICE},
+        env={**os.environ, "PYTHONPATH": PATHS, "PYOPENCL_GBDT_DEVICE": TEST_DEVICE},
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -122,7 +123,7 @@ def test_sphinx_builds_without_warnings(tmp_path):
         [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "-b", "html", "-d",
          str(tmp_path / "doctrees"), str(DOCS), str(tmp_path / "html")],
         cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": PATHS},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     devices = (tmp_path / "html" / "devices.html").read_text(encoding="utf-8")

@@ -133,7 +133,8 @@ def test_bad_input_says_what_and_leaves_nothing_behind(params, fit, error, words
 
 
 def test_bad_labels():
-    for y, words in [(np.zeros(200), "1 class"), (np.arange(200) % 3, "Only binary"), (Y, "continu")]:
+    three = np.arange(200) % 3
+    for y, words in [(np.zeros(200), "1 class"), (three, "Only binary"), (Y, "continuous")]:
         with pytest.raises(DataError, match=words):
             classifier().fit(X, y)
     with pytest.raises(DataError, match=r"eval_set\[0\]"):

@@ -139,10 +139,10 @@ def test_bad_training_calls(tmp_path):
     data = Dataset(X, Y)
     with pytest.raises(ParameterError, match="did you mean 'max_depth'"):
         train({"max_dept": 3}, data)
-    with pytest.raises(DataError, match="0 and 1|0 or 1"):
+    with pytest.raises(DataError, match=r"0 and 1|0 or 1"):
         train({"objective": "binary:logistic", "device": TEST_DEVICE}, data)
+    labels = Dataset(X, Y > 0)
     with pytest.raises(ParameterError, match="base_score"):
-        labels = Dataset(X, Y > 0)
         train({"objective": "binary:logistic", "base_score": 1.5, "device": TEST_DEVICE}, labels)
     with pytest.raises(DataError, match="'test' has 2 features"):
         train({"device": TEST_DEVICE}, data, evals=[(Dataset(X[:, :2], Y), "test")])

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import cupy
 import numpy as np
 
+from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Launch, Program, numbered
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
-#: No contraction: a fused multiply-add rounds once where every other device rounds twice.
-_OPTIONS = ("-fmad=false", "--std=c++14")
+#: No contraction: a fused multiply-add rounds once where every other device rounds twice. No
+#: flushing of subnormals either, which cupy.RawModule would add; hence NVRTC is called directly.
+_OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
+_lock = threading.RLock()
+#: Machine code per source and device, so that a process reads or builds it once.
+_binaries: dict[str, bytes] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
 
 
@@ -51,7 +57,7 @@ def list_capabilities() -> list[Capabilities]:
 
 
 class CudaProgram(Program):
-    """A ``cupy.RawModule``; CuPy keeps its own cache of built modules on disk."""
+    """A loaded module."""
 
     def __init__(self, device: CudaDevice, module: Any, source: str, wg_size: int) -> None:
         self.device = device
@@ -139,13 +145,42 @@ class CudaDevice(Device):
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "cuda", wg_size=wg_size, **params)
-        try:
-            with self.cuda:
-                module = cupy.RawModule(code=source, options=_OPTIONS, backend="nvrtc")
-                module.compile()
-        except cupy.cuda.compiler.CompileException as error:
-            raise KernelBuildError(
-                f"kernel {template!r} does not build on {self.caps.label}, {self.caps.driver}, "
-                f"with wg_size={wg_size}, {params}:\n{error}\n{numbered(source)}"
-            ) from error
+        options = (*_OPTIONS, f"-arch=sm_{self.cuda.compute_capability}")
+        version = cupy.cuda.nvrtc.getVersion()
+        key = cache.cache_key(source, *options, self.caps.name, self.caps.driver, str(version))
+        module = cupy.cuda.function.Module()
+        with _lock, self.cuda:
+            binary = _binaries.get(key) or cache.load(key)
+            if binary is None:
+                try:
+                    binary = compile_source(source, options)
+                except KernelBuildError as error:
+                    raise KernelBuildError(
+                        f"kernel {template!r} does not build on {self.caps.label}, "
+                        f"{self.caps.driver}, with wg_size={wg_size}, {params}:\n{error}\n"
+                        f"{numbered(source)}"
+                    ) from error
+                cache.store(key, binary)
+            _binaries[key] = binary
+            module.load(binary)
         return CudaProgram(self, module, source, wg_size)
+
+
+def compile_source(source: str, options: tuple[str, ...]) -> bytes:
+    """Return the machine code that NVRTC makes of CUDA C; needs no device.
+
+    Raises
+    ------
+    KernelBuildError
+        With the compiler's log.
+    """
+    nvrtc = cupy.cuda.nvrtc
+    program = nvrtc.createProgram(source, "kernel.cu", [], [])
+    try:
+        nvrtc.compileProgram(program, options)
+        code: bytes = nvrtc.getCUBIN(program)
+    except nvrtc.NVRTCError as error:
+        raise KernelBuildError(f"{error}\n{nvrtc.getProgramLog(program)}") from error
+    finally:
+        nvrtc.destroyProgram(program)
+    return code

@@ -139,7 +139,7 @@ def test_name_is_used():
 
 def test_n_features():
     assert matrix_of(SMALL, n_features=3).shape == (2, 3)
-    with pytest.raises(DataError, match="X has 3 features, but the model is expecting 4 features as input; give the same features"):
+    with pytest.raises(DataError, match="X has 3 features, but the model is expecting 4 features"):
         check_matrix(SMALL, n_features=4)
 
 

@@ -57,7 +57,7 @@ def test_without_label(read):
         ({"X": X, "y": Y[:1]}, {}, "table.npz: y has 1 value, X has 2 rows"),
         ({"X": X[0], "y": Y}, {}, "table.npz: X has shape"),
         ({"X": X * np.inf, "y": Y}, {}, "table.npz: X holds 3 infinite values"),
-        ({"X": X, "y": Y}, {"n_features": 3}, "table.npz: X has 2 features, but the model is expecting 3"),
+        ({"X": X, "y": Y}, {"n_features": 3}, "X has 2 features, but the model is expecting 3"),
         ({"X": X, "y": Y, "weight": -Y}, {}, "table.npz: weight holds 1 negative value"),
         ({"X": X.astype(object), "y": Y}, {}, "cannot be read as npz .*allow_pickle"),
         ({"X": X, "y": Y, "feature_names": np.array(["a"])}, {}, "feature_names has shape"),

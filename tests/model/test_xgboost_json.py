@@ -64,12 +64,17 @@ def test_ours_survives_a_round_trip(name: str) -> None:
     assert to_xgboost_json(from_xgboost_json(text)) == text
 
 
+def unversioned(data: bytes) -> bytes:
+    """Leave out the version of the XGBoost that wrote it."""
+    return re.sub(rb'"version":\[[0-9,]*\]', b"", data)
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_xgboost_reads_ours_and_writes_the_same_bytes(name: str) -> None:
     ensemble = OURS[name]
     text = to_xgboost_json(ensemble)
     booster = loaded(text)
-    assert saved(booster) == text.encode()
+    assert unversioned(saved(booster)) == unversioned(text.encode())
     assert from_xgboost_json(saved(booster)) == ensemble
     assert booster.feature_names == ensemble.feature_names
     assert_same_margins(ensemble, booster, make_rows(200))
@@ -195,7 +200,7 @@ def test_floats_keep_every_bit() -> None:
         text = to_xgboost_json(ensemble)
         read = from_xgboost_json(text).trees[0].value
         assert read.tobytes() == ensemble.trees[0].value.tobytes()
-        assert saved(loaded(text)) == text.encode()
+        assert unversioned(saved(loaded(text))) == unversioned(text.encode())
         for name in ("base_weights", "split_conditions", "loss_changes", "sum_hessian"):
             numbers = re.search(rf'"{name}":\[(.*?)\]', text).group(1).split(",")
             assert all("E" in number for number in numbers)

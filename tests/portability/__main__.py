@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.portability import offline, targets
@@ -30,12 +31,10 @@ def _timed(work: Callable[[], Outcome]) -> Outcome:
     return outcome
 
 
-def _chip(
-    target: targets.Target, row: str, jobs: int, results: dict[str, list[Compiled]]
-) -> Outcome:
+def _chip(target: targets.Target, row: str, results: dict[str, list[Compiled]]) -> Outcome:
     outcome = Outcome(row, target.chip, skipped=offline.missing(target.maker))
     if not outcome.skipped:
-        compiled, outcome.failures = compile_all(target, jobs)
+        compiled, outcome.failures = compile_all(target)
         results[target.chip] = compiled
         n_kernels = sum(len(one.usages) for one in compiled)
         outcome.detail = f"{n_kernels} kernels in {len(compiled)} programs; {target.people_say}"
@@ -47,7 +46,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; default all")
     parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument(
         "--write-docs", action="store_true", help=f"renew the tables of {PAGE.name}"
     )
@@ -57,17 +56,13 @@ def main(words: list[str] | None = None) -> int:
         parser.error(f"unknown rows {sorted(unknown)}; expected some of {ROWS}")
     wanted = args.rows or list(ROWS)
     results: dict[str, list[Compiled]] = {}
-    outcomes: list[Outcome] = []
-    for row in ROWS:
-        if row not in wanted:
-            continue
-        if row == "pocl" and args.suite:
-            outcomes.append(_timed(run_suite))
-        for target in targets.ALL.get(row, ()):
-            outcomes.append(_timed(lambda t=target, r=row: _chip(t, r, args.jobs, results)))
-        for setting in SETTINGS:
-            if setting.row == row:
-                outcomes.append(_timed(lambda s=setting: run_setting(s)))
+    works: list[Callable[[], Outcome]] = []
+    for row in [row for row in ROWS if row in wanted]:
+        works += [lambda s=setting: run_setting(s) for setting in SETTINGS if setting.row == row]
+        works += [lambda t=t, r=row: _chip(t, r, results) for t in targets.ALL.get(row, ())]
+    outcomes = [_timed(run_suite)] if args.suite else []
+    with ThreadPoolExecutor(args.jobs) as pool:
+        outcomes += pool.map(_timed, works)
     for outcome in outcomes:
         for failure in outcome.failures:
             print(f"\n{outcome.row}, {outcome.name}: {failure}")

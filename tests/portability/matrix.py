@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,7 +65,7 @@ def wanted(target: Target) -> tuple[list[Built], list[str]]:
     return built, device.complaints
 
 
-def compile_all(target: Target, jobs: int) -> tuple[list[Compiled], list[str]]:
+def compile_all(target: Target) -> tuple[list[Compiled], list[str]]:
     """Compile everything for one chip.
 
     Returns
@@ -76,6 +75,5 @@ def compile_all(target: Target, jobs: int) -> tuple[list[Compiled], list[str]]:
         All gaps; empty is good.
     """
     built, complaints = wanted(target)
-    with ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda b: _compile(b, target), built))
+    results = [_compile(one, target) for one in built]
     return results, complaints + [gap for result in results for gap in result.gaps]

@@ -35,7 +35,7 @@ class Setting:
         Row of the matrix it belongs to.
     name : str
         What is special about it.
-    device, size, pretend : str
+    device, size, pretend, part : str
         As ``exercise`` takes them.
     variables : dict of str to str
         Environment.
@@ -52,6 +52,7 @@ class Setting:
     device: str
     size: str = "full"
     pretend: str = "gpu"
+    part: str = "all"
     variables: dict[str, str] = field(default_factory=dict)
     sub_group: int = 0
     local_bytes: int = 0
@@ -74,10 +75,11 @@ class Outcome:
         return "FAILED" if self.failures else "skipped" if self.skipped else "ok"
 
 
+_32_KIB = 32 * 1024
 _LOCAL_32 = {"CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE": "32KB"}
 SETTINGS: tuple[Setting, ...] = (
     Setting("pocl", "kernels of GPUs", _POCL),
-    Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend=""),
+    Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend="", part="training"),
     Setting("intel-cpu", "sub-groups by default", _INTEL),
     *(
         Setting(
@@ -87,16 +89,16 @@ SETTINGS: tuple[Setting, ...] = (
         for n in (8, 16, 32, 64)
     ),
     Setting(
-        "intel-cpu", "32 KiB local memory", _INTEL, variables=_LOCAL_32, local_bytes=32 * 1024
+        "intel-cpu", "32 KiB local memory", _INTEL, variables=_LOCAL_32, local_bytes=_32_KIB
     ),
     Setting("oclgrind", "kernels of GPUs, races", _OCLGRIND, size="tiny", races=True),
-    Setting("oclgrind", "kernels of CPUs, races", _OCLGRIND, "tiny", "", races=True),
-    Setting("baseline", "PoCL", _POCL, pretend="baseline", local_bytes=32 * 1024),
+    Setting("oclgrind", "kernels of CPUs, races", _OCLGRIND, "tiny", "", "training", races=True),
+    Setting("baseline", "PoCL", _POCL, pretend="baseline", part="training", local_bytes=_32_KIB),
     Setting(
         "baseline", "Intel, 32 KiB enforced", _INTEL, pretend="baseline", variables=_LOCAL_32,
-        local_bytes=32 * 1024,
+        local_bytes=_32_KIB,
     ),
-    Setting("baseline", "Oclgrind, races", _OCLGRIND, "tiny", "baseline", races=True),
+    Setting("baseline", "Oclgrind, races", _OCLGRIND, "tiny", "baseline", "training", races=True),
 )  # fmt: skip
 
 
@@ -110,8 +112,8 @@ def missing(device: str) -> str:
     return ""
 
 
-def run_setting(setting: Setting) -> Outcome:
-    """Run ``exercise`` as a setting asks; nothing is shared with other runs, caches included."""
+def run_setting(setting: Setting, root: Path = ROOT) -> Outcome:
+    """Run ``exercise`` of a checkout as a setting asks; no cache is shared with other runs."""
     outcome = Outcome(setting.row, setting.name, skipped=missing(setting.device))
     if outcome.skipped:
         return outcome
@@ -120,17 +122,17 @@ def run_setting(setting: Setting) -> Outcome:
         variables = {
             **os.environ,
             **setting.variables,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(root),
             "PYOPENCL_GBDT_CACHE": folder,  # the sub-group size is no part of a program's key
             "PYOPENCL_GBDT_DEVICE": setting.device,
         }
         if setting.races:
             variables |= {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_LOG": str(log)}
         words = [sys.executable, "-m", "tests.portability.exercise", "--device", setting.device]
-        words += ["--size", setting.size, "--pretend", setting.pretend]
+        words += ["--size", setting.size, "--pretend", setting.pretend, "--part", setting.part]
         try:
             done = subprocess.run(
-                words, cwd=ROOT, env=variables, capture_output=True, text=True, check=False,
+                words, cwd=root, env=variables, capture_output=True, text=True, check=False,
                 timeout=_TIMEOUT_S,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
