@@ -51,7 +51,8 @@ FN u32 bit_length(u32 x) {
     return n;
 }
 
-/* The exponent s of one component: all but one nonzero value in 1024 stay below 2^24 quanta, and
+/* The exponent s of one component: all nonzero values but one in 1024 (in small data up to 16, but
+   no more than one in 8) stay below 2^24 quanta, and
    no sum over rows, weights of up to 2^weight_bits included, reaches 2^61. */
 FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide) {
     u32 total = 0, above = 0;
@@ -64,9 +65,11 @@ FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide)
         if (bits > sum_bits) sum_bits = bits;
     }
     if (total == 0) return 0;
+    const u32 eighth = total / 8 < 16 ? total / 8 : 16;
+    const u32 few = total / 1024 > eighth ? total / 1024 : eighth;
     for (i32 e = top; e > 0; e--) {
         above += counts[e];
-        if (above > total / 1024) { bulk = e; break; }
+        if (above > few) { bulk = e; break; }
     }
     i32 s = 150 - bulk;
     const i32 most = 61 - 8 - sum_bits - weight_bits;

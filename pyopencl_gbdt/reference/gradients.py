@@ -62,14 +62,16 @@ def exponent_counts(x: F32, weight: F32 | None) -> I64:
 def scale_exponent(counts: I64, weight_bits: int) -> tuple[int, bool]:
     """Return the exponent of one component's scale, and whether it is wide.
 
-    All but one nonzero value in 1024 stay below 2^24 quanta, and no sum over rows reaches 2^61.
+    All nonzero values but one in 1024 (in small data up to 16, but no more than one in 8) stay
+    below 2^24 quanta, and no sum over rows reaches 2^61.
     A biased exponent e stands for values below 2^(e - 126); 0 stands for none that counts.
     """
     there = [e for e in range(1, 256) if counts[e]]
     if not there:
         return 0, False
     sum_bits = max(e - 126 + int(counts[e]).bit_length() for e in there)
-    few = int(counts[1:].sum()) // 1024
+    total = int(counts[1:].sum())
+    few = max(total // 1024, min(total // 8, 16))
     bulk = max(e for e in there if int(counts[e:].sum()) > few)
     s = max(-100, min(150 - bulk, 61 - 8 - sum_bits - weight_bits, 120))
     return s, there[-1] - 126 + s + weight_bits > 30

@@ -9,7 +9,7 @@ from tests.device import nvrtc
 from tests.device.plausible import few, templates
 
 #: As ``device/cuda.py`` builds; its import needs CuPy.
-OPTIONS = ("-fmad=false", "--std=c++14")
+OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 
 
 @pytest.fixture(scope="module")

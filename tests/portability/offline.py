@@ -18,7 +18,7 @@ _CLANG = "clang-22"
 _LIBCLC = Path("/usr/lib/clc/amdgcn-amd-amdhsa.bc")
 #: What ``device/opencl.py`` and ``device/cuda.py`` build with; a test compares them.
 OPENCL_OPTIONS = ("-cl-std=CL1.2",)
-CUDA_OPTIONS = ("-fmad=false", "--std=c++14")
+CUDA_OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 _REMARK = re.compile(r"remark:\s+([A-Za-z ]+?)(?: \[[^\]]*\])?: (\S+) \[-Rpass")
 _NAME = re.compile(r"remark: Function Name: (\w+)")
 #: Waves of a SIMD at most: gfx9 but gfx90a and gfx94 has 10, those 8, gfx10 and later 16.
