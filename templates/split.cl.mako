@@ -96,8 +96,10 @@ KERNEL(${wg_size}) find(
             if (has_missing) {
                 g = cells[2 * n_bins] - (subtract ? sibling[2 * n_bins] : 0);
                 h = cells[2 * n_bins + 1] - (subtract ? sibling[2 * n_bins + 1] : 0);
-                cells[2 * n_bins] = g;
-                cells[2 * n_bins + 1] = h;
+                if (subtract) { /* else the sibling's group may be reading them */
+                    cells[2 * n_bins] = g;
+                    cells[2 * n_bins + 1] = h;
+                }
             }
             missing[0] = g;
             missing[1] = h;

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.device import intel
+from pyopencl_gbdt.device import faults, intel, pretend
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variants import choose, kernels
@@ -37,12 +37,15 @@ class DeviceInfo:
         Why it cannot be used; empty where it can.
     handle : object
         What opens it; not for users.
+    notes : tuple of str
+        Known faults of its driver, see ``device/faults.py``.
     """
 
     device_id: str
     caps: Capabilities | None
     problem: str
     handle: Any = None
+    notes: tuple[str, ...] = ()
 
     @property
     def usable(self) -> bool:
@@ -63,6 +66,7 @@ class DeviceInfo:
             state += " (a simulator: slow, never chosen by 'auto')"
         lines = [f"{self.device_id}  {self.caps.name} ({self.caps.platform})  {state}"]
         lines += [f"    {line}" for line in self.caps.describe()]
+        lines += [f"    note: {note}" for note in self.notes]
         chosen = ", ".join(f"{k}: {v}" for k, v in self.variants().items())
         return "\n".join([*lines, f"    kernels: {chosen}"])
 
@@ -95,7 +99,9 @@ def _opencl() -> tuple[list[DeviceInfo], list[str]]:
             except Exception as error:
                 found.append(DeviceInfo(device_id, None, opencl.message(error)))
                 continue
-            found.append(DeviceInfo(device_id, caps, problem, device))
+            caps, fault, warnings = faults.apply(caps)
+            caps = pretend.applied(caps)
+            found.append(DeviceInfo(device_id, caps, problem or fault, device, tuple(warnings)))
     return found, notes
 
 
@@ -108,7 +114,7 @@ def _cuda() -> tuple[list[DeviceInfo], list[str]]:
         listed = cuda.list_capabilities()
     except Exception as error:  # CuPy imports without a driver and raises when asked
         return [], [f"CUDA: {str(error).strip() or type(error).__name__}"]
-    return [DeviceInfo(caps.device_id, caps, "") for caps in listed], []
+    return [DeviceInfo(caps.device_id, pretend.applied(caps), "") for caps in listed], []
 
 
 def survey() -> tuple[list[DeviceInfo], list[str]]:
