@@ -102,7 +102,7 @@ class Histogram:
         self.partials = not self.variant.int64_atomics
         ranged = self.variant.name == "bin_range_passes"
         ranges = code_ranges(ws.layout, self.capacity, ws.block_codes, ranged=ranged)
-        self.n_ranges, block = len(ranges), ws.block_codes
+        self.n_ranges = len(ranges)
         self.ranges = ws.device.upload(ranges)
         self.program = ws.device.build(
             "histogram",
@@ -113,10 +113,19 @@ class Histogram:
             capacity=self.capacity,
             chunk=ws.variant("histogram").params["chunk"],
             block=ws.block_codes,
-            one_block=bool((ranges[:, 0] // block == (ranges[:, 1] - 1) // block).all()),
+            one_block=self._in_one_block(ranges),
             # a CPU's compiler takes minutes to unroll the atomics, which are a GPU's choice
             unroll=self.cpu or ws.device.caps.kind != "cpu",
         )
+
+    def _in_one_block(self, ranges: npt.NDArray[np.uint32]) -> bool:
+        """Tell whether offsets can stay in registers: one block of features in every range.
+
+        Partial histograms need the scalar registers themselves: AMD's gfx906 would spill.
+        """
+        block = self.ws.block_codes
+        alone = ranges[:, 0] // block == (ranges[:, 1] - 1) // block
+        return bool(alone.all()) and not self.partials
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches that fill the pool slots of a level's nodes built from rows."""

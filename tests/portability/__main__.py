@@ -36,8 +36,11 @@ def _chip(target: targets.Target, row: str, results: dict[str, list[Compiled]]) 
     if not outcome.skipped:
         compiled, outcome.failures = compile_all(target)
         results[target.chip] = compiled
-        n_kernels = sum(len(one.usages) for one in compiled)
-        outcome.detail = f"{n_kernels} kernels in {len(compiled)} programs; {target.people_say}"
+        usages = [usage for one in compiled for usage in one.usages]
+        outcome.detail = f"{len(usages)} kernels in {len(compiled)} programs; {target.people_say}"
+        in_lanes = sum(usage.in_lanes > 0 for usage in usages)
+        if in_lanes:
+            outcome.detail += f"; {in_lanes} with scalars in lanes"
     return outcome
 
 

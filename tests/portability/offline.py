@@ -76,13 +76,15 @@ def compile_amd(source: str, wg_size: int, target: Target, folder: Path) -> list
         name = _NAME.search(part)
         facts = dict(_REMARK.findall(part))
         assert name is not None
-        waves = int(facts["Occupancy"])
+        waves, scratch = int(facts["Occupancy"]), int(facts["ScratchSize"])
+        scalars = int(facts["SGPRs Spill"])  # to lanes of a vector register, or else to scratch
         found.append(
             Usage(
                 kernel=name.group(1),
                 registers=int(facts["VGPRs"]),
-                spilled=int(facts["VGPRs Spill"]) + int(facts["SGPRs Spill"]),
-                scratch_bytes=int(facts["ScratchSize"]),
+                spilled=int(facts["VGPRs Spill"]) + (scalars if scratch else 0),
+                scratch_bytes=scratch,
+                in_lanes=0 if scratch else scalars,
                 local_bytes=int(facts["LDS Size"]),
                 width=64 if target.chip.startswith("gfx9") else 32,
                 occupancy=waves / _WAVES.get(target.chip, 16),

@@ -167,6 +167,8 @@ def summarise(log: str) -> str:
     """Say what Oclgrind reports, once for every kernel and pair of lines, and how often."""
     found: Counter[str] = Counter()
     for report in re.split(r"\n(?=[A-Z][^\n:]* at [^\n]* address|[A-Z]\w+ [^\n]*\n\tKernel:)", log):
+        if not report.strip():
+            continue
         title = report.strip().split("\n", 1)[0].split(" at ", 1)[0]
         kernel = "".join(re.findall(r"Kernel:\s*(\w+)", report)[:1])
         lines = re.findall(r"At line \d+[^\n]*\n\s*([^\n]+)", report)

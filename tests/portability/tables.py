@@ -43,7 +43,9 @@ def _worst(usages: list[Usage], maker: str) -> str:
         first = " or ".join(map(str, widths))
     else:
         first = str(max(u.registers for u in usages))
-    return f"{first} / {occupied}" + (f" **{spilled} spilled**" if spilled else "")
+    lanes = max(u.in_lanes for u in usages)
+    note = f" ({lanes} scalars in lanes)" if lanes else ""
+    return f"{first} / {occupied}{note}" + (f" **{spilled} spilled**" if spilled else "")
 
 
 def _by_kernel(compiled: Sequence[Compiled]) -> dict[tuple[str, str, int], list[Usage]]:

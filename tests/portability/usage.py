@@ -22,7 +22,7 @@ class Usage:
     registers : int
         VGPRs of a lane (AMD), registers of a thread (NVIDIA), GRF of a hardware thread (Intel).
     spilled : int
-        Registers (AMD) or bytes that did not fit and went to memory.
+        Registers (AMD, Intel) or bytes (NVIDIA) that did not fit and went to memory.
     scratch_bytes : int
         Private memory of a work-item that is no spill, such as an array.
     local_bytes : int
@@ -31,6 +31,8 @@ class Usage:
         Work-items that a wave, warp or hardware thread holds.
     occupancy : float
         Share of the waves, warps or threads of a compute unit that can be there at once.
+    in_lanes : int
+        Scalar registers (AMD) that lie in lanes of vector registers: no memory is touched.
     """
 
     kernel: str
@@ -40,6 +42,7 @@ class Usage:
     local_bytes: int
     width: int
     occupancy: float
+    in_lanes: int = 0
 
 
 @dataclass(frozen=True)
