@@ -87,7 +87,7 @@ FN f32 scale_by(const f32 x, const i32 k) {
     return once * power_of_two(c - first);
 }
 
-/* 1 / x for x in 2^-120 .. 2^120, within 1 ulp: a guess from the bits, then Newton's steps
+/* 1 / x for x in 2^-120 .. 2^120, within 1.5 ulp: a guess from the bits, then Newton's steps
    in the form that adds a small correction, so that powers of two come out exact. */
 FN f32 reciprocal(const f32 x) {
     f32 r = as_f32(0x7EF311C7u - as_u32(x));

@@ -83,7 +83,7 @@ def scale_by(x: F, k: int) -> F:
 
 
 def reciprocal(x: F) -> F:
-    """Return 1 / x for x in 2^-120..2^120, within 1 ulp."""
+    """Return 1 / x for x in 2^-120..2^120, within 1.5 ulp."""
     x = np.asarray(x, _f)
     r: F = (np.uint32(0x7EF311C7) - x.view(np.uint32)).view(_f)
     for _ in range(4):
