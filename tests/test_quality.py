@@ -23,7 +23,9 @@ def lower_bound(differences: np.ndarray) -> float:
 
 def both(params, X, y, test):
     ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), 100)
-    theirs = xgboost.train({**params, "tree_method": "hist"}, xgboost.DMatrix(X, y), 100)
+    theirs = xgboost.train(
+        {**params, "tree_method": "hist", "nthread": 1}, xgboost.DMatrix(X, y), 100
+    )
     return ours.predict(test, device=TEST_DEVICE), theirs.predict(xgboost.DMatrix(test))
 
 
