@@ -130,15 +130,19 @@ def run_setting(setting: Setting, root: Path = ROOT) -> Outcome:
             variables |= {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_LOG": str(log)}
         words = [sys.executable, "-m", "tests.portability.exercise", "--device", setting.device]
         words += ["--size", setting.size, "--pretend", setting.pretend, "--part", setting.part]
+        done: subprocess.CompletedProcess[str] | None
         try:
             done = subprocess.run(
                 words, cwd=root, env=variables, capture_output=True, text=True, check=False,
                 timeout=_TIMEOUT_S,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            outcome.failures.append(f"not finished after {_TIMEOUT_S} s")
-            return outcome
+            done = None
         text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    if done is None:
+        reports = f":\n{summarise(text)}" if text.strip() else ""
+        outcome.failures.append(f"not finished after {_TIMEOUT_S} s{reports}")
+        return outcome
     _judge(outcome, setting, done, text)
     return outcome
 
