@@ -125,7 +125,7 @@ for _ in range(300):
 def opened(device, folder, monkeypatch):
     """The device of the tests with an empty cache on disk and none in memory."""
     if device.caps.api != "opencl":
-        pytest.skip("CuPy keeps a cache of its own")
+        pytest.skip("counts how often pyopencl builds; CUDA stores through the same functions")
     from pyopencl_gbdt.device import opencl
 
     fresh = open_device(device.caps.device_id)
