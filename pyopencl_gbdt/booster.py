@@ -21,9 +21,11 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.steps import gradients, leaf, predict
+from pyopencl_gbdt.steps import predict
+from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.steps.grow import Grow
-from pyopencl_gbdt.steps.histogram import Histogram, prepare
+from pyopencl_gbdt.steps.histogram import Histogram
+from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.trees import decode_tree
@@ -41,6 +43,32 @@ class EvaluationRows:
 
     values: DeviceArray
     margins: DeviceArray
+
+
+class Steps:
+    """The kernels of one fit, built."""
+
+    def __init__(self, ws: Workspace, objective: Objective) -> None:
+        self.ws = ws
+        self.gradients = Gradients(ws, objective)
+        self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
+        self.leaf = Leaf(ws)
+        self.grow = Grow(ws)
+
+    def one_tree(self) -> list[Launch]:
+        """Return what a tree takes, bound to the workspace's arrays."""
+        ws, grow, partition = self.ws, self.grow, self.partition
+        launches = [*self.gradients.launches(), grow.begin()]
+        for depth in range(ws.max_depth):
+            launches += self.histogram.level(depth)
+            launches += self.split.level(depth)
+            launches += [
+                grow.decide(depth),
+                partition.count(depth),
+                grow.place(depth),
+                partition.scatter(depth),
+            ]
+        return [*launches, grow.decide(ws.max_depth), grow.finish(), self.leaf.add()]
 
 
 class Boosting:
@@ -64,7 +92,7 @@ class Boosting:
         workspace(smallest_layout(data.n_features), None).check()
         quantized = data.quantized(device, params.max_bin)
         self.ws = ws = workspace(quantized.layout, quantized.pages[0])
-        histogram = prepare(ws)  # its variant may change what is planned
+        steps = Steps(ws, objective)  # their variants decide what is planned
         ws.allocate()
         ws["labels"].set(data.label)
         if weight is not None:
@@ -72,24 +100,9 @@ class Boosting:
         ws["margins"].set(np.full(data.n_rows, base_margin, np.float32))
         self.base_margin = base_margin
         self.evaluation: list[EvaluationRows] = []
-        self.round_launches = self._one_tree(objective, histogram)
+        self.round_launches = steps.one_tree()
         self.trees: list[Tree] = []
         self._waiting = 0
-
-    def _one_tree(self, objective: Objective, histogram: Histogram) -> list[Launch]:
-        ws = self.ws
-        split, grow, partition = Split(ws), Grow(ws), Partition(ws)
-        launches = [*gradients.prepare(ws, objective), grow.begin()]
-        for depth in range(ws.max_depth):
-            launches += histogram.level(depth)
-            launches += split.level(depth)
-            launches += [
-                grow.decide(depth),
-                partition.count(depth),
-                grow.place(depth),
-                partition.scatter(depth),
-            ]
-        return [*launches, grow.decide(ws.max_depth), grow.finish(), leaf.prepare(ws)]
 
     def watch(self, values: F32) -> None:
         """Follow the margins of another set of rows, float32 (n_rows, n_features), C order."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from pyopencl_gbdt.device import Device, DeviceArray, Variant
+from pyopencl_gbdt.device import Device, DeviceArray, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
 from pyopencl_gbdt.dtypes import (
@@ -109,8 +111,6 @@ class Workspace:
     ----------
     arrays : dict of str to DeviceArray
         As planned; see ``plan``.
-    refused : set of str
-        Variants of the histogram that the driver does not build.
     """
 
     device: Device
@@ -122,7 +122,6 @@ class Workspace:
     weight_bits: int
     weight_shift: int
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
-    refused: set[str] = field(default_factory=set)
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -133,16 +132,26 @@ class Workspace:
         A histogram whose local accumulators hold fewer codes than a feature has is built in
         ``bin_range_passes``.
         """
-        caps = self.device.caps
+        caps, name = self.device.caps, self.params.histogram
         if kernel != "histogram":
             return choose(kernel, caps)
-        row = choose(kernel, caps, self.params.histogram)
-        if row.name != "cpu" and self.layout.most_codes > self._local_codes(row):
-            row = choose(kernel, caps, "bin_range_passes")
-        if row.name in self.refused:
-            rows = [other for other in fallbacks(kernel, caps) if self._can_hold(other)]
-            row = next((other for other in rows if other.name not in self.refused), row)
-        return row
+        rows = fallbacks(kernel, caps) if name == "auto" else [choose(kernel, caps, name)]
+        fits = (row for row in rows if self._can_hold(row))
+        return next(fits, None) or choose(kernel, caps, "bin_range_passes")
+
+    def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
+        """Build a kernel's variant, or the next one where the driver fails to.
+
+        Has to come before the memory is planned, which depends on the variants.
+
+        Raises
+        ------
+        KernelBuildError
+            If no variant builds, or the one that does not was asked for by name.
+        """
+        named = kernel == "histogram" and self.params.histogram != "auto"
+        variant = self.variant(kernel) if named else partial(self.variant, kernel)
+        return build_variant(self.device, kernel, variant, make)[1]
 
     def _can_hold(self, row: Variant) -> bool:
         """Tell whether a variant of the histogram takes the feature with most codes."""
@@ -161,9 +170,9 @@ class Workspace:
             return max(row.params["codes"], self.layout.most_codes)
         return self._local_codes(row)
 
-    def wg_size(self, kernel: str) -> int:
-        """Return the work-group size to build a kernel for."""
-        return self.params.work_group_size or self.variant(kernel).params["wg_size"]
+    def wg_size(self, row: Variant) -> int:
+        """Return the work-group size to build a variant for."""
+        return self.params.work_group_size or row.params["wg_size"]
 
     def level_capacity(self, depth: int) -> int:
         """Return the most nodes that a level can have."""

@@ -33,6 +33,12 @@ def cache_key(*facts: str) -> str:
     return hashlib.sha256("\x00".join(facts).encode()).hexdigest()
 
 
+def compiler_settings() -> list[str]:
+    """Return the environment's settings of the drivers' compilers, which change what they build."""
+    names = ("CL_CONFIG_", "IGC_", "AMD_OCL_", "GPU_", "HSA_", "RADV_", "RUSTICL_", "POCL_")
+    return sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(names))
+
+
 def load(key: str) -> bytes | None:
     """Return the stored payload, or None if it is absent, unreadable or damaged."""
     folder = cache_folder()

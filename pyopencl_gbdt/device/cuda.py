@@ -151,10 +151,11 @@ class CudaDevice(Device):
         module = cupy.cuda.function.Module()
         with _lock, self.cuda:
             binary = _binaries.get(key) or cache.load(key)
-            if binary is None:
+            if binary is None or not _loads(module, binary):
                 try:
                     binary = compile_source(source, options)
-                except KernelBuildError as error:
+                    module.load(binary)
+                except (KernelBuildError, cupy.cuda.driver.CUDADriverError) as error:
                     raise KernelBuildError(
                         f"kernel {template!r} does not build on {self.caps.label}, "
                         f"{self.caps.driver}, with wg_size={wg_size}, {params}:\n{error}\n"
@@ -162,8 +163,16 @@ class CudaDevice(Device):
                     ) from error
                 cache.store(key, binary)
             _binaries[key] = binary
-            module.load(binary)
         return CudaProgram(self, module, source, wg_size)
+
+
+def _loads(module: Any, binary: bytes) -> bool:
+    """Load machine code from the cache; tell whether the driver took it."""
+    try:
+        module.load(binary)
+    except cupy.cuda.driver.CUDADriverError:
+        return False
+    return True
 
 
 def compile_source(source: str, options: tuple[str, ...]) -> bytes:

@@ -217,6 +217,7 @@ class OpenCLDevice(Device):
             caps.driver,
             self.cl_device.version,  # PoCL names the processor it compiles for only here
             cl.VERSION_TEXT,
+            *cache.compiler_settings(),
         )
         binary = cache.load(key)
         with warnings.catch_warnings():

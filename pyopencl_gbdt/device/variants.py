@@ -126,9 +126,22 @@ def runnable(kernel: str, caps: Capabilities) -> list[Variant]:
     return [row for row in TABLE if row.kernel == kernel and not row.lacks(caps)]
 
 
+#: What did not build in this process, as ``refusal`` spells it: not tried again.
+REFUSED: set[tuple[str, str, str, str]] = set()
+
+
+def refusal(row: Variant, caps: Capabilities) -> tuple[str, str, str, str]:
+    """Return how ``REFUSED`` spells that a device's driver does not build a row."""
+    return caps.device_id, caps.driver, row.kernel, row.name
+
+
 def fallbacks(kernel: str, caps: Capabilities) -> list[Variant]:
-    """Return every variant that a device can run, those that its kind gets first."""
-    return sorted(runnable(kernel, caps), key=lambda row: caps.kind not in row.chosen_on)
+    """Return the variants that a device can run, those that its kind gets first.
+
+    Those that its driver did not build are left out, as long as one is left.
+    """
+    rows = sorted(runnable(kernel, caps), key=lambda row: caps.kind not in row.chosen_on)
+    return [row for row in rows if refusal(row, caps) not in REFUSED] or rows
 
 
 def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
@@ -150,7 +163,7 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     """
     rows = [row for row in TABLE if row.kernel == kernel]
     if name == "auto":
-        return next(r for r in rows if caps.kind in r.chosen_on and not r.lacks(caps))
+        return fallbacks(kernel, caps)[0]
     for row in rows:
         if row.name == name:
             if row.lacks(caps):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, choose
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
 from pyopencl_gbdt.errors import DataError, ParameterError
 
 #: Names by which kernels know a dtype.
@@ -119,11 +119,6 @@ def kernel_type(dtype: np.dtype[Any], op: str) -> str:
     """Return the C type that combines ``dtype``: integers are summed unsigned, as they wrap."""
     name = C_NAMES[dtype]
     return name.replace("i", "u") if op == "sum" else name
-
-
-def pick(kernel: str, device: Device, variant: str | Variant) -> Variant:
-    """Return a row of the variant table: one given as it is, or chosen by name."""
-    return variant if isinstance(variant, Variant) else choose(kernel, device.caps, variant)
 
 
 def run(launches: Sequence[Launch]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
 from pyopencl_gbdt.primitives.checks import (
     FLAG_DTYPES,
     MOVED_DTYPES,
@@ -15,7 +15,6 @@ from pyopencl_gbdt.primitives.checks import (
     check_length,
     chunking,
     own_device,
-    pick,
     run,
 )
 
@@ -49,12 +48,16 @@ class Compact:
         self.device = device
         self.n = check_length("n", n, _MAX_VALUES)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
-        row = pick("compact", device, variant)
-        self._program = device.build(
+        row, self._program = build_variant(
+            device,
             "compact",
-            wg_size=row.params["wg_size"],
-            items=row.params["items"],
-            type=f"u{8 * self.dtype.itemsize}",
+            variant,
+            lambda row: device.build(
+                "compact",
+                wg_size=row.params["wg_size"],
+                items=row.params["items"],
+                type=f"u{8 * self.dtype.itemsize}",
+            ),
         )
         self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
         self._counts = device.empty(self._groups, np.uint32)

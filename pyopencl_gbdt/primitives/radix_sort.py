@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
@@ -14,7 +14,6 @@ from pyopencl_gbdt.primitives.checks import (
     check_length,
     chunking,
     own_device,
-    pick,
     run,
 )
 
@@ -71,16 +70,20 @@ class RadixSort:
         self.value_dtype = (
             None if value_dtype is None else check_dtype("value_dtype", value_dtype, DTYPES)
         )
-        row = pick("radix_sort", device, variant)
-        self._bits = row.params["radix_bits"]
-        self._program = device.build(
+        row, self._program = build_variant(
+            device,
             "radix_sort",
-            wg_size=row.params["wg_size"],
-            items=row.params["items"],
-            radix_bits=self._bits,
-            key=C_NAMES[self.key_dtype],
-            has_values=self.value_dtype is not None,
+            variant,
+            lambda row: device.build(
+                "radix_sort",
+                wg_size=row.params["wg_size"],
+                items=row.params["items"],
+                radix_bits=row.params["radix_bits"],
+                key=C_NAMES[self.key_dtype],
+                has_values=self.value_dtype is not None,
+            ),
         )
+        self._bits = row.params["radix_bits"]
         self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
         self._counts = device.empty(self._groups << self._bits, np.uint32)
         self._total = device.empty(1, np.uint32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
 from pyopencl_gbdt.primitives.checks import (
     SCAN_DTYPES,
     TILE,
@@ -16,7 +16,6 @@ from pyopencl_gbdt.primitives.checks import (
     check_op,
     kernel_type,
     own_device,
-    pick,
     run,
 )
 
@@ -73,11 +72,13 @@ class Scan:
         self.dtype = check_dtype("dtype", dtype, SCAN_DTYPES)
         self.inclusive = bool(inclusive)
         self.op = check_op(op)
-        self._program = device.build(
+        _, self._program = build_variant(
+            device,
             "scan",
-            wg_size=pick("scan", device, variant).params["wg_size"],
-            type=kernel_type(self.dtype, op),
-            op=op,
+            variant,
+            lambda row: device.build(
+                "scan", wg_size=row.params["wg_size"], type=kernel_type(self.dtype, op), op=op
+            ),
         )
         self._totals: list[DeviceArray] = []
         tiles = ceil_div(self.n, TILE)

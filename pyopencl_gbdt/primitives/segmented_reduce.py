@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
@@ -19,7 +19,6 @@ from pyopencl_gbdt.primitives.checks import (
     kernel_type,
     offsets_on_device,
     own_device,
-    pick,
     run,
 )
 from pyopencl_gbdt.primitives.scan import MAX_ELEMENTS
@@ -78,16 +77,20 @@ class SegmentedReduce:
         self.dtype = check_dtype("dtype", dtype, SCAN_DTYPES)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
         self.op = check_op(op)
-        params = pick("segmented_reduce", device, variant).params
-        self._items = params["items"]
-        self._program = device.build(
+        row, self._program = build_variant(
+            device,
             "segmented_reduce",
-            wg_size=params["wg_size"],
-            items=self._items,
-            type=kernel_type(self.dtype, op),
-            op=op,
-            offset=C_NAMES[self.offset_dtype],
+            variant,
+            lambda row: device.build(
+                "segmented_reduce",
+                wg_size=row.params["wg_size"],
+                items=row.params["items"],
+                type=kernel_type(self.dtype, op),
+                op=op,
+                offset=C_NAMES[self.offset_dtype],
+            ),
         )
+        self._items = row.params["items"]
         self._partials = device.empty(self.n // TILE + self.n_segments, self.dtype)
 
     def bind(self, values: DeviceArray, offsets: DeviceArray, out: DeviceArray) -> list[Launch]:

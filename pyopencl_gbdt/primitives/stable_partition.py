@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     FLAG_DTYPES,
@@ -19,7 +19,6 @@ from pyopencl_gbdt.primitives.checks import (
     chunking,
     offsets_on_device,
     own_device,
-    pick,
     run,
 )
 
@@ -68,15 +67,19 @@ class StablePartition:
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        row = pick("stable_partition", device, variant)
-        self._items = row.params["items"]
-        self._program = device.build(
+        row, self._program = build_variant(
+            device,
             "stable_partition",
-            wg_size=row.params["wg_size"],
-            items=self._items,
-            type=f"u{8 * self.dtype.itemsize}",
-            offset=C_NAMES[self.offset_dtype],
+            variant,
+            lambda row: device.build(
+                "stable_partition",
+                wg_size=row.params["wg_size"],
+                items=row.params["items"],
+                type=f"u{8 * self.dtype.itemsize}",
+                offset=C_NAMES[self.offset_dtype],
+            ),
         )
+        self._items = row.params["items"]
         self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
         self._counts = device.empty(self._groups, np.uint32)
         self._total = device.empty(1, np.uint32)

@@ -9,16 +9,22 @@ from pyopencl_gbdt.workspace import Workspace
 
 
 class Grow:
-    """Grows a tree level by level; all sizes stay on the device."""
+    """Grows a tree level by level; all sizes stay on the device.
+
+    Built behind the kernels for whose chunks it makes tasks.
+    """
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self.program = ws.device.build(
-            "grow",
-            wg_size=ws.wg_size("plan"),
-            row_chunk=ws.variant("partition").params["chunk"],
-            hist_chunk=ws.variant("histogram").params["chunk"],
-            leaf_chunk=ws.variant("leaf").params["chunk"],
+        self.program = ws.build(
+            "plan",
+            lambda row: ws.device.build(
+                "grow",
+                wg_size=ws.wg_size(row),
+                row_chunk=ws.variant("partition").params["chunk"],
+                hist_chunk=ws.variant("histogram").params["chunk"],
+                leaf_chunk=ws.variant("leaf").params["chunk"],
+            ),
         )
 
     def begin(self) -> Launch:

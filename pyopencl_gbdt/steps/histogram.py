@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.cache import cache_key, store_log
-from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning
+from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.workspace import MOST_Y, Layout, Workspace
 
 
@@ -52,70 +48,32 @@ def code_ranges(
     return np.array(ranges, np.uint32)
 
 
-#: (device, driver, variant) that did not build in this process: not tried again.
-_REFUSED: set[tuple[str, str, str]] = set()
-
-
-def prepare(ws: Workspace) -> Histogram:
-    """Build the kernels of the histogram, of the next variant where a driver fails to.
-
-    Has to come before the workspace is allocated: the variant decides what is planned.
-
-    Raises
-    ------
-    KernelBuildError
-        If no variant builds, or the one that does not was asked for by name.
-    """
-    caps = ws.device.caps
-    if ws.params.histogram == "auto":
-        ws.refused |= {name for *of, name in _REFUSED if of == [caps.device_id, caps.driver]}
-    while True:
-        row = ws.variant("histogram")
-        try:
-            return Histogram(ws)
-        except KernelBuildError as error:
-            if ws.params.histogram != "auto" or row.name in ws.refused:
-                raise
-            ws.refused.add(row.name)
-            other = ws.variant("histogram")
-            if other.name in ws.refused:
-                raise
-            _REFUSED.add((caps.device_id, caps.driver, row.name))
-            log = store_log(cache_key(caps.label, caps.driver, row.name), str(error))
-            kept = f"; the compiler's log is in {log}" if log else ""
-            warnings.warn(
-                f"histogram: {row.name!r} does not build on {caps.label}, driver {caps.driver}: "
-                f"{other.name!r} is used instead, which gives the same model, perhaps later{kept}. "
-                f"Please report it with what `pyopencl-gbdt doctor` says",
-                KernelFallbackWarning,
-                stacklevel=2,
-            )
-
-
 class Histogram:
     """Builds the histograms of one level after another."""
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self.variant, self.capacity = ws.variant("histogram"), ws.histogram_capacity
-        self.cpu = self.variant.name == "cpu"
-        self.partials = not self.variant.int64_atomics
-        ranged = self.variant.name == "bin_range_passes"
-        ranges = code_ranges(ws.layout, self.capacity, ws.block_codes, ranged=ranged)
+        self.program = ws.build("histogram", self._build)
+
+    def _build(self, row: Variant) -> Program:
+        ws = self.ws
+        cpu, ranged = row.name == "cpu", row.name == "bin_range_passes"
+        self.partials = not row.int64_atomics
+        ranges = code_ranges(ws.layout, ws.histogram_capacity, ws.block_codes, ranged=ranged)
         self.n_ranges = len(ranges)
         self.ranges = ws.device.upload(ranges)
-        self.program = ws.device.build(
+        return ws.device.build(
             "histogram",
-            wg_size=1 if self.cpu else ws.params.work_group_size or self.variant.params["wg_size"],
-            cpu=self.cpu,
+            wg_size=1 if cpu else ws.wg_size(row),
+            cpu=cpu,
             partials=self.partials,
             ranged=ranged,
-            capacity=self.capacity,
-            chunk=ws.variant("histogram").params["chunk"],
+            capacity=ws.histogram_capacity,
+            chunk=row.params["chunk"],
             block=ws.block_codes,
             one_block=self._in_one_block(ranges),
             # a CPU's compiler takes minutes to unroll the atomics, which are a GPU's choice
-            unroll=self.cpu or ws.device.caps.kind != "cpu",
+            unroll=cpu or ws.device.caps.kind != "cpu",
         )
 
     def _in_one_block(self, ranges: npt.NDArray[np.uint32]) -> bool:

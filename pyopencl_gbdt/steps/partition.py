@@ -13,11 +13,14 @@ class Partition:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self.program = ws.device.build(
+        self.program = ws.build(
             "partition",
-            wg_size=ws.wg_size("partition"),
-            chunk=ws.variant("partition").params["chunk"],
-            code=ws.code_type,
+            lambda row: ws.device.build(
+                "partition",
+                wg_size=ws.wg_size(row),
+                chunk=row.params["chunk"],
+                code=ws.code_type,
+            ),
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, choose
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant
 from pyopencl_gbdt.device.base import Program
 
 
 def build(device: Device) -> tuple[Program, int]:
     """Return the program and the rows that one of its work-groups takes."""
-    variant = choose("predict", device.caps)
-    items = variant.params["items"]
-    program = device.build("predict", wg_size=variant.params["wg_size"], items=items)
-    return program, items * program.wg_size
+    row, program = build_variant(
+        device,
+        "predict",
+        "auto",
+        lambda row: device.build(
+            "predict", wg_size=row.params["wg_size"], items=row.params["items"]
+        ),
+    )
+    return program, row.params["items"] * program.wg_size
 
 
 def prepare(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Program, choose
+from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant
 from pyopencl_gbdt.dtypes import BLOCK_BYTES, SUM, VALUE, c_type, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -79,7 +79,6 @@ class Quantizer:
     def __init__(self, device: Device, values: F32, weight: F32 | None, max_bin: int) -> None:
         self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
         self.n_rows, self.n_features = values.shape
-        self.variant = choose("quantize", device.caps)
         self.groups = max(1, min(8 * device.caps.compute_units, (self.n_rows + 255) // 256))
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
         self._whole: DeviceArray | None = None
@@ -128,14 +127,21 @@ class Quantizer:
         for first in range(0, self.n_rows, rows):
             yield first, self.device.upload(self.values[first : first + rows])
 
-    def _program(self, code: str = "u8") -> Program:
-        return self.device.build(
+    def _program(self, code: str = "u8") -> tuple[Program, int]:
+        """Return the program and the values that one of its work-groups takes."""
+        row, program = build_variant(
+            self.device,
             "quantize",
-            wg_size=self.variant.params["wg_size"],
-            items=self.variant.params["items"],
-            weighted=self.weight is not None,
-            code=code,
+            "auto",
+            lambda row: self.device.build(
+                "quantize",
+                wg_size=row.params["wg_size"],
+                items=row.params["items"],
+                weighted=self.weight is not None,
+                code=code,
+            ),
         )
+        return program, row.params["items"] * program.wg_size
 
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:
@@ -152,7 +158,7 @@ class Quantizer:
         keys = device.empty(n, VALUE)
         ids = device.empty(n if weighted else 1, np.uint32)
         sort = self._sorter(keys, ids)
-        program = self._program()
+        program, _ = self._program()
         counted = n if self.weight is None else int(np.count_nonzero(self.weight))
         parts = []
         for first in range(0, self.n_features, block):
@@ -203,7 +209,7 @@ class Quantizer:
             )  # fmt: skip
 
     def _running_weight(self, ids: DeviceArray, running: DeviceArray, column: int) -> None:
-        self._program().launch(
+        self._program()[0].launch(
             "gather", self.groups, np.uint32(self.n_rows), np.int32(self._weight_power), ids,
             self.weights, self._summand,
         )  # fmt: skip
@@ -216,14 +222,13 @@ class Quantizer:
         """Return every value's code."""
         device = self.device
         dtype = code_dtype(layout.most_codes)
-        program = self._program(c_type(dtype))
+        program, per_group = self._program(c_type(dtype))
         offset, bins, thresholds = map(
             device.upload, (layout.feature_offset, layout.feature_bins, layout.thresholds)
         )
         stride = row_codes(self.n_features, dtype)
         codes = device.empty((self.n_rows, stride), dtype)
         by_feature = device.empty((self.n_features, self.n_rows), dtype)
-        per_group = self.variant.params["items"] * program.wg_size
         for start, piece in self._pieces():
             n_codes = piece.shape[0] * stride
             program.launch(

@@ -13,7 +13,9 @@ class Split:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self.program = ws.device.build("split", wg_size=ws.wg_size("split"))
+        self.program = ws.build(
+            "split", lambda row: ws.device.build("split", wg_size=ws.wg_size(row))
+        )
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level.

@@ -13,12 +13,12 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.device import cache, find, open_device, runnable
+from pyopencl_gbdt.device import cache, fallback, find, open_device, runnable, variants
 from pyopencl_gbdt.device import opencl as opencl_module
 from pyopencl_gbdt.device.variants import fallbacks
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.steps import histogram
+from pyopencl_gbdt.workspace import FIT_KERNELS
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import Platform
 
@@ -107,16 +107,17 @@ def test_a_wrong_device_string_lists_the_right_ones():
 
 # -- a kernel that does not build --------------------------------------------------------------
 @pytest.fixture
-def refusing(monkeypatch, tmp_path):
-    """Call it with a test of a build's parameters: what it is true of does not build."""
+def refusing(device, monkeypatch, tmp_path):
+    """Call it with what is true of a template and its parameters that do not build."""
     monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
-    monkeypatch.setattr(histogram, "_REFUSED", set())
-    kind = type(open_device(TEST_DEVICE))
+    monkeypatch.setattr(variants, "REFUSED", set())
+    monkeypatch.setattr(fallback, "REFUSED", variants.REFUSED)
+    kind = type(device)
     build = kind._build
 
     def be(refused):
         def attempt(self, template, wg_size, params):
-            if template == "histogram" and refused(params):
+            if refused(template, {"wg_size": wg_size, **params}):
                 raise KernelBuildError("error: no such instruction")
             return build(self, template, wg_size, params)
 
@@ -125,37 +126,60 @@ def refusing(monkeypatch, tmp_path):
     return be
 
 
-def test_the_next_variant_is_used_and_both_are_named(device, refusing, tmp_path):
-    first, second = fallbacks("histogram", device.caps)[:2]
+def histogram_variant(params):
+    """Return the variant of the histogram that template parameters build."""
+    if params["cpu"]:
+        return "cpu"
+    if params["ranged"]:
+        return "bin_range_passes"
+    return "local_atomic_partials" if params["partials"] else "local_atomic"
+
+
+@pytest.mark.parametrize("kernel", FIT_KERNELS)
+def test_the_next_variant_is_used_and_both_are_named(device, refusing, tmp_path, kernel):
+    first, second = fallbacks(kernel, device.caps)[:2]
     wanted = to_xgboost_json(small_fit().ensemble)
-    if device.caps.kind == "cpu":
-        refusing(lambda params: params["cpu"])
+    template = {"plan": "grow"}.get(kernel, kernel)
+    if kernel == "histogram":
+        refusing(lambda name, p: name == kernel and histogram_variant(p) == first.name)
     else:
-        refusing(lambda params: not params["cpu"] and not params["partials"])
+        size = min(first.params["wg_size"], device.caps.max_work_group)
+        refusing(lambda name, params: name == template and params["wg_size"] == size)
     with pytest.warns(KernelFallbackWarning) as said:
         model = small_fit()
-    assert model.variants["histogram"] == second.name
+    assert model.variants[kernel] == second.name
     assert to_xgboost_json(model.ensemble) == wanted
     text = str(said[0].message)
-    assert first.name in text
-    assert second.name in text
+    assert f"{kernel}: {first.name!r}" in text
+    assert repr(second.name) in text
     (log,) = tmp_path.glob("*.log")
     assert str(log) in text
     assert "no such instruction" in log.read_text(encoding="utf-8")
     with warnings.catch_warnings():  # once is enough, and it is not tried again
         warnings.simplefilter("error")
-        assert small_fit().variants["histogram"] == second.name
+        assert small_fit().variants[kernel] == second.name
 
 
-def test_where_no_variant_builds_the_last_error_is_raised(device, refusing):
-    refusing(lambda params: True)
+@pytest.mark.parametrize("template", ["quantize", "predict", "radix_sort"])
+def test_before_and_after_a_fit_the_next_variant_is_used_too(device, refusing, template):
+    wanted = small_fit().predict(np.zeros((3, 4), np.float32), device=device)
+    first, second = fallbacks(template, device.caps)[:2]
+    refusing(lambda name, params: name == template and params["wg_size"] == first.params["wg_size"])
+    with pytest.warns(KernelFallbackWarning, match=f"{template}: {first.name!r}.*{second.name!r}"):
+        got = small_fit().predict(np.zeros((3, 4), np.float32), device=device)
+    assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("template", ["histogram", "leaf"])
+def test_where_no_variant_builds_the_last_error_is_raised(device, refusing, template):
+    refusing(lambda name, params: name == template)
     with pytest.warns(KernelFallbackWarning) as said, pytest.raises(KernelBuildError):
         small_fit()
-    assert len(said) == len(runnable("histogram", device.caps)) - 1
+    assert len(said) == len(runnable(template, device.caps)) - 1
 
 
 def test_a_variant_that_was_asked_for_is_not_replaced(device, refusing):
-    refusing(lambda params: True)
+    refusing(lambda name, params: name == "histogram")
     name = fallbacks("histogram", device.caps)[0].name
     with warnings.catch_warnings():
         warnings.simplefilter("error")

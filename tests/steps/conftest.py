@@ -13,9 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import workspace
-from pyopencl_gbdt.device import Variant, choose, find, runnable
-from pyopencl_gbdt.steps import predict, quantize
+from pyopencl_gbdt.device import TABLE, Variant, find, runnable, variants
 from tests.conftest import TEST_DEVICE
 
 
@@ -36,15 +34,10 @@ def force(monkeypatch):
     """Return a function that takes a variant and parameters to replace."""
 
     def do(variant: Variant, **params: int) -> Variant:
-        forced = replace(variant, params={**variant.params, **params})
-
-        def chosen(kernel, caps, name="auto"):
-            if kernel == forced.kernel and name in ("auto", forced.name):
-                return forced
-            return choose(kernel, caps, name)
-
-        for module in (workspace, predict, quantize):
-            monkeypatch.setattr(module, "choose", chosen)
+        params = {**variant.params, **params}
+        forced = replace(variant, params=params, chosen_on=frozenset({"gpu", "cpu", "accelerator"}))
+        others = [row for row in TABLE if (row.kernel, row.name) != (variant.kernel, variant.name)]
+        monkeypatch.setattr(variants, "TABLE", (forced, *others))
         return forced
 
     return do

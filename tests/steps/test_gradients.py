@@ -10,7 +10,7 @@ import pytest
 
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.reference import gradients as twin
-from pyopencl_gbdt.steps import gradients
+from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.weights import normalise
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, spoil
@@ -39,7 +39,7 @@ def check(device, rng, wg, loss, margin, label, weight):
         spoil(ws[name], rng)
     ws["margins"].set(margin)
     ws["labels"].set(label)
-    launches = gradients.prepare(ws, objective)
+    launches = Gradients(ws, objective).launches()
     launches[0]()
     with np.errstate(over="ignore", under="ignore"):
         g, h = objective.gradient(margin, label)

@@ -8,7 +8,7 @@ import pytest
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NODE
 from pyopencl_gbdt.reference.leaf import add_leaves
-from pyopencl_gbdt.steps import leaf
+from pyopencl_gbdt.steps.leaf import Leaf
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, spoil
 
@@ -51,5 +51,5 @@ def test_equals_twin(device, rng, wg, n):
         ws[name].set(content)
     margins = rng.normal(size=n).astype(np.float32)
     ws["margins"].set(margins)
-    leaf.prepare(ws)()
+    Leaf(ws).add()()
     assert_same_bits(ws["margins"].get(), add_leaves(margins, leaves), "margins")
