@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device import Device, Launch, choose
-from pyopencl_gbdt.primitives.checks import ceil_div
+from pyopencl_gbdt.device.bandwidth import copy_bandwidth, median_seconds
 
 
 @dataclass
@@ -61,35 +61,6 @@ class Result:
     """Least traffic's rate over the rate of a copy of the same size in the same run."""
     times_numpy: float
     """NumPy's seconds over the device's."""
-
-
-def median_seconds(
-    device: Device, launches: Sequence[Launch], repeats: int, prepare: Callable[[], None]
-) -> float:
-    """Return the median time of ``repeats`` runs after one to warm up."""
-
-    def work() -> None:
-        for launch in launches:
-            launch()
-
-    seconds = []
-    for _ in range(repeats + 1):
-        prepare()
-        seconds.append(device.elapsed(work))
-    return statistics.median(seconds[1:])
-
-
-def copy_bandwidth(device: Device, n_bytes: int, repeats: int) -> float:
-    """Return the bytes per second, read and written, of a copy that moves ``n_bytes`` in all."""
-    n = max(1, n_bytes // 8)
-    cpu = device.caps.kind == "cpu"
-    program = device.build("copy", wg_size=1 if cpu else 256)
-    groups = device.caps.compute_units * (4 if cpu else 16)
-    chunk = max(1, ceil_div(n, groups))
-    values, out = device.zeros(n, np.uint32), device.empty(n, np.uint32)
-    arguments = (values, np.uint32(n), np.uint32(chunk), out)
-    launch = program.bind("copy", ceil_div(n, chunk), *arguments)
-    return 8 * n / median_seconds(device, [launch], repeats, lambda: None)
 
 
 def measure(device: Device, case: Case, repeats: int, variant: str) -> Result:

@@ -9,6 +9,9 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
+typedef int2 i32x2;
+#define MAKE_I32X2(x, y) make_int2((x), (y))
+#define MAKE_U32X4(x, y, z, w) make_uint4((x), (y), (z), (w))
 
 #define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size, 1) void
 #define FN static __device__ __forceinline__

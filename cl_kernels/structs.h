@@ -58,4 +58,12 @@ typedef struct {
     f32 number;       /* threshold of an inner node, value of a leaf */
 } walk_t;
 
+/* A node as training rows walk it, by their codes. */
+typedef struct {
+    u32 left;         /* as in walk_t */
+    u32 place;        /* where a row has the feature's code */
+    u32 lefts;        /* codes that go left: up to the low 16 bits, and the high 16 bits */
+    f32 value;        /* of a leaf */
+} step_t;
+
 #define NO_NODE 0xFFFFFFFFu

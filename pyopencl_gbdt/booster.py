@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
@@ -28,6 +29,7 @@ from pyopencl_gbdt.steps.histogram import Histogram
 from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
 from pyopencl_gbdt.steps.split import Split
+from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_tree
 from pyopencl_gbdt.weights import normalise
 from pyopencl_gbdt.workspace import Layout, QuantizedPage, Workspace, smallest_layout
@@ -62,12 +64,9 @@ class Steps:
         for depth in range(ws.max_depth):
             launches += self.histogram.level(depth)
             launches += self.split.level(depth)
-            launches += [
-                grow.decide(depth),
-                partition.count(depth),
-                grow.place(depth),
-                partition.scatter(depth),
-            ]
+            launches.append(grow.decide(depth))
+            if depth + 1 < ws.max_depth:  # leaves of the last level need no lists of rows
+                launches += [partition.move(depth), grow.place(depth)]
         return [*launches, grow.decide(ws.max_depth), grow.finish(), self.leaf.add()]
 
 
@@ -92,7 +91,11 @@ class Boosting:
         workspace(smallest_layout(data.n_features), None).check()
         quantized = data.quantized(device, params.max_bin)
         self.ws = ws = workspace(quantized.layout, quantized.pages[0])
-        steps = Steps(ws, objective)  # their variants decide what is planned
+        try:
+            steps = Steps(ws, objective)  # their variants decide what is planned
+        except BaseException:
+            ws.page = None  # what builds kernels refers to the workspace, a traceback to that
+            raise
         ws.allocate()
         ws["labels"].set(data.label)
         if weight is not None:
@@ -103,6 +106,7 @@ class Boosting:
         self.round_launches = steps.one_tree()
         self.trees: list[Tree] = []
         self._waiting = 0
+        self.tally = None if device.profiler is None else Tally(ws)
 
     def watch(self, values: F32) -> None:
         """Follow the margins of another set of rows, float32 (n_rows, n_features), C order."""
@@ -112,6 +116,8 @@ class Boosting:
             device.upload(np.full(values.shape[0], self.base_margin, np.float32)),
         )
         self.evaluation.append(rows)
+        if self.tally is not None:
+            self.tally.evaluation_rows += values.shape[0]
         self.round_launches.append(
             predict.prepare(
                 device,
@@ -134,12 +140,14 @@ class Boosting:
             Called after every round with its number and the margins of every watched set.
         """
         ws = self.ws
+        pace = Pace(ws.device)
         for number in range(n_rounds):
             for launch in self.round_launches:
                 launch()
             ws.device.copy(ws["nodes"], ws["forest_nodes"], self._waiting * ws.max_nodes)
             ws.device.copy(ws["levels"], ws["forest_levels"], self._waiting * (ws.max_depth + 1))
             self._waiting += 1
+            pace.round_enqueued()
             if self._waiting == ws.forest_block:
                 self._collect()
             if watcher is not None:
@@ -153,5 +161,7 @@ class Boosting:
         if self._waiting:
             nodes, levels = ws["forest_nodes"].get(), ws["forest_levels"].get()
             for i in range(self._waiting):
+                if self.tally is not None:
+                    self.tally.add_tree(nodes[i], levels[i])
                 self.trees.append(decode_tree(nodes[i], levels[i], ws.layout))
         self._waiting = 0

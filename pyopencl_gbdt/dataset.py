@@ -83,6 +83,10 @@ class Dataset:
             self._quantized = (key, quantizer.run())
         return self._quantized[1]
 
+    def forget(self) -> None:
+        """Let go of the codes on a device; they are made anew when they are asked for."""
+        self._quantized = None
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave device memory behind."""
         return {**self.__dict__, "_quantized": None}

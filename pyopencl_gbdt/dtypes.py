@@ -81,6 +81,16 @@ WALK = np.dtype(
     ],
     align=True,
 )
+#: ``step_t``
+STEP = np.dtype(
+    [
+        ("left", np.uint32),
+        ("place", np.uint32),
+        ("lefts", np.uint32),
+        ("value", np.float32),
+    ],
+    align=True,
+)
 #: ``NO_NODE``
 NO_NODE = np.uint32(0xFFFFFFFF)
 

@@ -39,8 +39,24 @@ class KernelBuildError(DeviceError):
     """A kernel does not build; carries the numbered source and the compiler's log."""
 
 
+class KernelLaunchError(DeviceError):
+    """A device has not the resources to launch a kernel.
+
+    Attributes
+    ----------
+    kernel, refused : str
+        Row of the variant table that was to be launched; empty where it is not known.
+    instead : str
+        The row that takes its place from now on; empty where there is none.
+    """
+
+    def __init__(self, text: str, kernel: str = "", refused: str = "", instead: str = "") -> None:
+        super().__init__(text)
+        self.kernel, self.refused, self.instead = kernel, refused, instead
+
+
 class KernelFallbackWarning(RuntimeWarning):
-    """A kernel's variant does not build, and another one is used: same model, perhaps slower."""
+    """A kernel's variant fails, and another one is used: same model, perhaps slower."""
 
 
 class MemoryPlanError(GBDTError, MemoryError):

@@ -155,6 +155,7 @@ class _Base(BaseEstimator):  # type: ignore[misc]
         *,
         eval_set: Sequence[tuple[Any, Any]] | None = None,
         verbose: bool | int = False,
+        profile: bool = False,
     ) -> Any:
         """Train.
 
@@ -169,6 +170,8 @@ class _Base(BaseEstimator):  # type: ignore[misc]
             Sets whose metrics are computed after every round, see ``evals_result``.
         verbose : bool or int, default False
             Print metrics every round, or every so many rounds.
+        profile : bool, default False
+            Take the time of every kernel: ``print(estimator.model_.profile.table())``.
 
         Returns
         -------
@@ -203,6 +206,7 @@ class _Base(BaseEstimator):  # type: ignore[misc]
             evals=evals,
             eval_metric=self.eval_metric,
             verbose=verbose,
+            profile=profile,
         )
         self._take(model, names)
         return self

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.dtypes import WALK
+from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.steps import predict
 
@@ -47,7 +52,20 @@ def predict_margins(ensemble: Ensemble, values: F32, device: str | Device = "aut
     -------
     float32 array, shape (n_rows,)
     """
+    try:
+        return with_fallbacks(partial(_open_and_predict, ensemble, values, device))
+    except BaseException as error:
+        clear_frames(error)
+        raise
+
+
+def _open_and_predict(ensemble: Ensemble, values: F32, device: str | Device) -> F32:
     opened = open_device(device)
+    with settled(opened):
+        return _predict(opened, ensemble, values)
+
+
+def _predict(opened: Device, ensemble: Ensemble, values: F32) -> F32:
     walk, begin, longest = pack(ensemble)
     n_trees = len(ensemble.trees)
     nodes, tree_begin = opened.upload(walk), opened.upload(begin)

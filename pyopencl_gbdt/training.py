@@ -14,12 +14,16 @@ from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.data import check_matrix, check_target
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.profiling import Profile, Recorder
 
 F32 = npt.NDArray[np.float32]
 History = dict[str, dict[str, list[float]]]
@@ -38,6 +42,8 @@ class Model:
         Where it was trained; empty for a model that was read.
     variants : dict of str to str
         The variant of every kernel that trained it.
+    profile : Profile or None
+        Time, bytes and share of bandwidth of every kernel, if ``train`` was asked for them.
     """
 
     def __init__(self, ensemble: Ensemble, history: History | None = None) -> None:
@@ -45,6 +51,7 @@ class Model:
         self.history: History = history or {}
         self.training_device = ""
         self.variants: dict[str, str] = {}
+        self.profile: Profile | None = None
 
     @property
     def objective(self) -> Objective:
@@ -103,6 +110,7 @@ def train(
     eval_metric: str | Sequence[str] | None = None,
     verbose: bool | int = False,
     report: Callable[[str], None] | None = None,
+    profile: bool = False,
 ) -> Model:
     """Train gradient-boosted trees.
 
@@ -121,6 +129,9 @@ def train(
         Print metrics every round (True) or every so many rounds.
     report : callable or None
         Receives each line instead of standard output.
+    profile : bool, default False
+        Take the time of every kernel, see ``Model.profile``; ``print(model.profile.table())``. The
+        model is the same.
 
     Returns
     -------
@@ -131,9 +142,14 @@ def train(
     ParameterError, DataError
         Before anything runs.
     DeviceError
-        If the device is not there.
+        If the device is not there, or fails and no other variant of its kernel can take over.
     MemoryPlanError
         If the fit cannot fit the device, before anything is allocated.
+
+    Notes
+    -----
+    Whatever ends it early, Ctrl-C too, ends it within a round or two, and the device's memory is
+    free again.
     """
     if n_rounds is not None:
         params = {**params, "n_estimators": n_rounds}
@@ -148,12 +164,42 @@ def train(
                 f"{data.n_features}; give both the same columns"
             )
     names = _metric_names(eval_metric, objective)
-    base_score, base_margin = _starting_score(p, objective, data)
-    device = open_device(p.device)
+    start = _starting_score(p, objective, data)
+
+    def fit() -> Model:
+        device = open_device(p.device, profile=profile)
+        with settled(device):
+            tell = report or _print
+            return _fit(device, p, objective, data, start, evals, names, verbose, tell)
+
+    try:
+        return with_fallbacks(fit)
+    except BaseException as error:
+        data.forget()
+        clear_frames(error)
+        raise
+
+
+def _fit(
+    device: Device,
+    p: Parameters,
+    objective: Objective,
+    data: Dataset,
+    start: tuple[float, float],
+    evals: Sequence[tuple[Dataset, str]],
+    names: list[str],
+    verbose: bool | int,
+    report: Callable[[str], None],
+) -> Model:
+    """Train on an opened device; what can be checked beforehand was."""
+    recorder = None if device.profiler is None else Recorder(device)
+    base_score, base_margin = start
     boosting = Boosting(device, p, objective, data, base_margin)
     for rows, _ in evals:
         boosting.watch(rows.values)
     history: History = {name: {metric: [] for metric in names} for _, name in evals}
+    if recorder is not None:
+        recorder.begin_rounds()
 
     def watcher(number: int, margins: list[F32]) -> None:
         parts = []
@@ -165,7 +211,7 @@ def train(
                 parts.append(f"{name}-{metric}:{value:.5f}")
         last = number + 1 == p.n_estimators
         if verbose and (last or number % int(verbose) == 0):
-            (report or _print)("\t".join([f"[{number}]", *parts]))
+            report("\t".join([f"[{number}]", *parts]))
 
     trees = boosting.run(p.n_estimators, watcher if evals or verbose else None)
     ensemble = Ensemble(
@@ -178,6 +224,9 @@ def train(
     )
     model = Model(ensemble, history)
     model.training_device, model.variants = device.caps.label, boosting.ws.variants()
+    if recorder is not None and boosting.tally is not None:
+        weighted = data.weight is not None
+        model.profile = recorder.profile(boosting.tally, p.n_estimators, weighted=weighted)
     return model
 
 

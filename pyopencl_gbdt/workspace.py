@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
@@ -19,6 +21,7 @@ from pyopencl_gbdt.dtypes import (
     QUANTA,
     ROW,
     SCALE,
+    STEP,
     SUM,
     VALUE,
     WALK,
@@ -51,11 +54,14 @@ class Layout:
         missing values.
     thresholds : float32 array, shape (n_codes,)
         ``thresholds[feature_offset[f] + bin]``: values below it lie in ``0 .. bin``.
+    fullest : uint32 array, shape (n_features,)
+        The code of every feature that most rows have, or nearly most: histograms may leave it out.
     """
 
     feature_bins: np.ndarray[tuple[int], np.dtype[np.uint32]]
     feature_offset: np.ndarray[tuple[int], np.dtype[np.uint32]]
     thresholds: np.ndarray[tuple[int], np.dtype[np.float32]]
+    fullest: np.ndarray[tuple[int], np.dtype[np.uint32]]
 
     @property
     def n_features(self) -> int:
@@ -76,7 +82,7 @@ def smallest_layout(n_features: int) -> Layout:
     """Return the layout with a single bin a feature: no data need less memory."""
     ones = np.ones(n_features, np.uint32)
     offset = np.arange(n_features + 1, dtype=np.uint32)
-    return Layout(ones, offset, np.zeros(n_features, np.float32))
+    return Layout(ones, offset, np.zeros(n_features, np.float32), np.zeros(n_features, np.uint32))
 
 
 @dataclass(frozen=True)
@@ -85,14 +91,54 @@ class QuantizedPage:
 
     Attributes
     ----------
-    codes : DeviceArray of uint8 or uint16, shape (n_rows, row_codes)
-        Row-major, rows padded to 16 bytes.
+    codes : DeviceArray of uint8 or uint16
+        Blocks of 16 bytes, each with the codes of ``block_features`` features of a row, and
+        padding of 0. Shape (n_blocks, n_rows, block_codes), where work-groups take a block of
+        many rows; (n_rows, n_blocks, block_codes) on a CPU, whose work-groups take whole rows.
     by_feature : DeviceArray of the same dtype, shape (n_features, n_rows)
+    block_features : int
+    by_block : bool
+        Whether all rows of a block lie together.
     """
 
     codes: DeviceArray
     by_feature: DeviceArray
-    n_rows: int
+    block_features: int
+    by_block: bool
+
+    @property
+    def n_blocks(self) -> int:
+        return self.codes.shape[0 if self.by_block else 1]
+
+    @property
+    def block_codes(self) -> int:
+        """Codes in 16 bytes."""
+        return self.codes.shape[2]
+
+    def block_strides(self) -> tuple[np.uint32, np.uint32]:
+        """Return how many blocks lie from a row to the next, and from a block to the next."""
+        row, block = (1, self.codes.shape[1]) if self.by_block else (self.n_blocks, 1)
+        return np.uint32(row), np.uint32(block)
+
+    def code_strides(self) -> tuple[np.uint64, np.uint64]:
+        """Return the same, in codes."""
+        row, block = self.block_strides()
+        return np.uint64(int(row) * self.block_codes), np.uint64(int(block) * self.block_codes)
+
+
+def empty_page(device: Device, n_rows: int, n_features: int, dtype: np.dtype[Any]) -> QuantizedPage:
+    """Allocate a page, its contents undefined, in the order that suits a device."""
+    by_block = device.caps.kind != "cpu"
+    block = BLOCK_BYTES // dtype.itemsize
+    n_blocks = -(-n_features // block)
+    shape = (n_blocks, n_rows, block) if by_block else (n_rows, n_blocks, block)
+    return QuantizedPage(
+        device.empty(shape, dtype),
+        device.empty((n_features, n_rows), dtype),
+        # evenly full, as work-groups take a block each
+        -(-n_features // n_blocks) if by_block else block,
+        by_block,
+    )
 
 
 @dataclass(frozen=True)
@@ -206,6 +252,11 @@ class Workspace:
         return self.device.caps.compute_units * per_unit
 
     @property
+    def cells_to_clear(self) -> int:
+        """Sums in a node's histogram that are to be 0 before it is built; 0: it does so itself."""
+        return 2 * self.layout.n_codes if self.variant("histogram").int64_atomics else 0
+
+    @property
     def forest_block(self) -> int:
         """Trees that wait on the device before the host reads them."""
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
@@ -223,19 +274,17 @@ class Workspace:
         plan.add("margins", n, VALUE)
         plan.add("labels", n, VALUE)
         plan.add("weights", n if self.weighted else 1, VALUE)
-        plan.add("gradients", (n, 2), np.uint32)  # floats' bits, later the quanta's high words
-        plan.add("exponents", (groups, 512), np.uint32)
+        plan.add("exponents", 512, np.uint32)
         plan.add("scale", 1, SCALE)
         plan.add("quanta", (n, 2), QUANTA)
+        plan.add("high", (n, 2), QUANTA)
         plan.add("sums", (groups, 2), SUM)
         plan.add("even_rows", n, ROW)
         plan.add("odd_rows", n, ROW)
-        plan.add("goes_left", n, np.uint8)
         plan.add("levels", self.max_depth + 1, LEVEL)
         plan.add("nodes", nodes, NODE)
         plan.add("row_task_begin", last + 1, np.uint32)
         plan.add("hist_task_begin", search + 2, np.uint32)
-        plan.add("task_left", self.most_row_tasks + 1, np.uint32)
         plan.add("pool", (search, n_codes, 2), SUM)
         partial_groups = self.histogram_groups if partials else 0
         plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
@@ -244,9 +293,10 @@ class Workspace:
         plan.add("leaf_task_begin", nodes + 1, np.uint32)
         plan.add("leaf_header", 2, np.uint32)
         plan.add("walk", nodes, WALK)
+        plan.add("steps", nodes, STEP)
         plan.add("first_tree", 1, np.uint32)
-        # read 4 at a time, in blocks of up to 16 features
-        plan.add("feature_offset", n_features + BLOCK_BYTES, np.uint32)
+        plan.add("feature_offset", n_features + 1, np.uint32)
+        plan.add("fullest", n_features, np.uint32)
         plan.add("feature_bins", n_features, np.uint32)
         plan.add("thresholds", n_codes, VALUE)
         plan.add("forest_nodes", (self.forest_block, nodes), NODE)
@@ -260,16 +310,20 @@ class Workspace:
         return self.n_rows // chunk + self.search_capacity
 
     @property
+    def rows_page(self) -> QuantizedPage:
+        """The page that all rows are in."""
+        assert self.page is not None
+        return self.page
+
+    @property
     def codes(self) -> DeviceArray:
         """Codes row by row."""
-        assert self.page is not None
-        return self.page.codes
+        return self.rows_page.codes
 
     @property
     def by_feature(self) -> DeviceArray:
         """Codes feature by feature."""
-        assert self.page is not None
-        return self.page.by_feature
+        return self.rows_page.by_feature
 
     @property
     def code_type(self) -> str:
@@ -277,9 +331,18 @@ class Workspace:
         return c_type(self.codes.dtype)
 
     @property
-    def block_codes(self) -> int:
-        """Codes in one load of 16 bytes."""
-        return BLOCK_BYTES // self.codes.dtype.itemsize
+    def places(self) -> npt.NDArray[np.int64]:
+        """Where a row has each feature's code, int64 (n_features,)."""
+        page = self.rows_page
+        block, within = np.divmod(np.arange(self.layout.n_features), page.block_features)
+        places: npt.NDArray[np.int64] = block * page.block_codes + within
+        return places
+
+    def in_row_order(self, values: npt.ArrayLike) -> npt.NDArray[np.uint32]:
+        """Return values of features as rows have their codes, padding as 0."""
+        ordered = np.zeros(self.rows_page.n_blocks * self.rows_page.block_codes, np.uint32)
+        ordered[self.places] = values
+        return ordered
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit."""
@@ -309,7 +372,9 @@ class Workspace:
         """
         self.check()
         self.arrays = self.plan().allocate(self.device)
-        self["feature_offset"].set(self.layout.feature_offset)  # what follows is never used
+        self["feature_offset"].set(self.layout.feature_offset)
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
+        self["fullest"].set(self.layout.fullest)
         self["first_tree"].set([0])
+        self.device.clear(self["exponents"])  # every tree leaves them so

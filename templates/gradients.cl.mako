@@ -1,48 +1,54 @@
 ## gradients: margins and labels -> gradients and Hessians in fixed point, one scale a tree
 ## uses: portable_math structs
 ##
-##   margin, label --gradients--> (g, h) floats, and how many rows have which exponent
-##   exponent counts --choose_scale--> 2^scale.g, 2^scale.h
-##   (g, h) --quantize_gradients--> quanta; the floats' place, held as bits, then holds high words
+##   margin, label --gradients--> how many rows have which exponent
+##   exponent counts --quantize_gradients--> 2^scale.g, 2^scale.h, then quanta
+##
+##   A loss is cheap and memory is not: gradients are computed twice rather than kept.
 ##
 ##   quanta[row] = (g, h) low words, high[row] = (g, h) high words: q = high * 2^32 + low.
-##   High words are 0 unless scale.wide is set.
+##   High words are 0, and not written, unless scale.wide is set.
 ##
 ## params: wg_size; loss, statements that set g and h from margin and label; weighted
 <%page args="wg_size, loss, weighted"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 
+FN void gradient(const f32 margin, const f32 label, f32* gradient, f32* hessian) {
+    f32 g, h;
+    ${loss}
+    *gradient = g;
+    *hessian = h;
+}
+
+/* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) gradients(
         const u32 n_rows, GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL u32* RESTRICT gh, GLOBAL u32* RESTRICT counts) {
-    LOCAL_ARRAY(u32, exponents, 512);
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) exponents[i] = 0;
+        GLOBAL const f32* RESTRICT weights, GLOBAL u32* exponents) {
+    LOCAL_ARRAY(u32, counts, 512);
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = 0;
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        const f32 margin = margins[row];
-        const f32 label = labels[row];
-        f32 g, h;
-        ${loss}
-        gh[2 * (u64)row] = as_u32(g);
-        gh[2 * (u64)row + 1] = as_u32(h);
 % if weighted:
         if (as_u32(weights[row]) == 0) continue;
 % endif
+        f32 g, h;
+        gradient(margins[row], labels[row], &g, &h);
         const u32 exponent_g = (as_u32(g) >> 23) & 0xFF;
         const u32 exponent_h = (as_u32(h) >> 23) & 0xFF;
 % if wg_size == 1:
-        exponents[exponent_g]++;
-        exponents[256 + exponent_h]++;
+        counts[exponent_g]++;
+        counts[256 + exponent_h]++;
 % else:
-        atomic_add_local_u32(&exponents[exponent_g], 1);
-        atomic_add_local_u32(&exponents[256 + exponent_h], 1);
+        atomic_add_local_u32(&counts[exponent_g], 1);
+        atomic_add_local_u32(&counts[256 + exponent_h], 1);
 % endif
     }
     BARRIER();
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[512 * GROUP_ID + i] = exponents[i];
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size})
+        if (counts[i]) atomic_add_global_u32(&exponents[i], counts[i]);
 }
 
 FN u32 bit_length(u32 x) {
@@ -80,38 +86,45 @@ FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide)
     return s;
 }
 
-KERNEL(${wg_size}) choose_scale(
-        const u32 n_groups, const i32 weight_bits, const i32 weight_shift,
-        GLOBAL const u32* RESTRICT counts,
-        GLOBAL scale_t* RESTRICT scale) {
-    LOCAL_ARRAY(u32, exponents, 512);
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) {
-        u32 sum = 0;
-        for (u32 group = 0; group < n_groups; group++) sum += counts[512 * group + i];
-        exponents[i] = sum;
+KERNEL(${wg_size}) quantize_gradients(
+        const u32 n_rows, const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
+        GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
+        GLOBAL const f32* RESTRICT weights, GLOBAL const u32* RESTRICT exponents,
+        GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
+        GLOBAL i64* RESTRICT sums, GLOBAL i64* RESTRICT pool) {
+    LOCAL_ARRAY(i64, shared, ${wg_size});
+    LOCAL_ARRAY(u32, counts, 512);
+    LOCAL_ARRAY(i32, powers, 2);
+    LOCAL_ARRAY(u32, wides, 2);
+    /* every group finds the scale by itself: a launch would take longer */
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[i];
+    BARRIER();
+    for (u32 part = 0; part < 2; part++) {
+        if (LOCAL_ID == part * ${wg_size // 2}) {
+            u32 wide_part = 0;
+            powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide_part);
+            wides[part] = wide_part;
+        }
     }
     BARRIER();
-    if (LOCAL_ID == 0) {
-        u32 wide = 0;
-        scale->g = scale_exponent(exponents, weight_bits, &wide);
-        scale->h = scale_exponent(exponents + 256, weight_bits, &wide);
+    const i32 scale_g = powers[0], scale_h = powers[1];
+    const u32 wide = wides[0] | wides[1];
+    if (GROUP_ID == 0 && LOCAL_ID == 0) {
+        scale->g = scale_g;
+        scale->h = scale_h;
         scale->wide = wide;
         scale->weight_shift = weight_shift;
     }
-}
-
-KERNEL(${wg_size}) quantize_gradients(
-        const u32 n_rows, GLOBAL const f32* RESTRICT weights, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL u32* gh_then_high, GLOBAL i32* RESTRICT quanta, GLOBAL u32* RESTRICT rows,
-        GLOBAL i64* RESTRICT sums) {
-    LOCAL_ARRAY(i64, shared, ${wg_size});
-    const i32 scale_g = scale->g, scale_h = scale->h;
+    for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < root_cells; i += N_GROUPS * ${wg_size})
+        pool[i] = 0; /* the root's histogram */
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        i64 g = to_quanta(as_f32(gh_then_high[2 * (u64)row]), scale_g);
-        i64 h = to_quanta(as_f32(gh_then_high[2 * (u64)row + 1]), scale_h);
+        f32 gradient_g, gradient_h;
+        gradient(margins[row], labels[row], &gradient_g, &gradient_h);
+        i64 g = to_quanta(gradient_g, scale_g);
+        i64 h = to_quanta(gradient_h, scale_h);
         if (h < 1) h = 1; /* a row that counts is seen by its Hessian */
 % if weighted:
         const f32 w = weights[row];
@@ -122,9 +135,10 @@ KERNEL(${wg_size}) quantize_gradients(
         const i32 low_g = (i32)g, low_h = (i32)h;
         quanta[2 * (u64)row] = low_g;
         quanta[2 * (u64)row + 1] = low_h;
-        gh_then_high[2 * (u64)row] = (u32)((g - low_g) >> 32);
-        gh_then_high[2 * (u64)row + 1] = (u32)((h - low_h) >> 32);
-        rows[row] = row;
+        if (wide) {
+            high[2 * (u64)row] = (i32)((g - low_g) >> 32);
+            high[2 * (u64)row + 1] = (i32)((h - low_h) >> 32);
+        }
         sum_g += g;
         sum_h += h;
     }

@@ -1,33 +1,69 @@
 ## group: what the work-items of one work-group compute together; other templates import these defs.
 ##
 ##   value   3 1 2 2          every work-item brings one
-##   scan    0 3 4 6          exclusive: what lies before it
+##   scan    0 3 4 6          exclusive: what lies before it; of n values at once
 ##   total   8                the same for all
 ##
-## Each function needs `shared`, LOCAL memory of wg_size elements, free when it is entered, and
-## leaves it free. All work-items of the group must call it. With wg_size 1 nothing is shared.
+## Each function needs `shared`, LOCAL memory of wg_size elements (n times as many for n values), free
+## when it is entered, and leaves it free. All work-items of the group must call it. With wg_size 1
+## nothing is shared.
 
-<%def name="exclusive_scan(name, type, wg_size)">
-FN ${type} ${name}(const ${type} value, LOCAL ${type}* shared, ${type}* total) {
+## Runs of neighbours are scanned by a work-item each, then all add what lies before their run:
+## three barriers, where doubling steps would take two for every power of two.
+<%def name="exclusive_scans(name, type, wg_size, n)">
+<%
+    run = 1
+    while run * run < wg_size:
+        run *= 2
+    each = range(n)
+    signature = ", ".join(
+        [f"const {type} value{k}" for k in each] + [f"LOCAL {type}* shared"]
+        + [f"{type}* before{k}, {type}* total{k}" for k in each])
+%>
+FN void ${name}(${signature}) {
 % if wg_size == 1:
     (void)shared;
-    *total = value;
-    return 0;
+% for k in each:
+    *before${k} = 0;
+    *total${k} = value${k};
+% endfor
 % else:
     const u32 id = LOCAL_ID;
-    shared[id] = value;
+% for k in each:
+    shared[${k * wg_size} + id] = value${k};
+% endfor
     BARRIER();
-    for (u32 step = 1; step < ${wg_size}; step *= 2) {
-        const ${type} before = id >= step ? shared[id - step] : 0;
-        BARRIER();
-        shared[id] += before;
-        BARRIER();
+    if (id < ${n * wg_size // run}) {
+        ${type} sum = 0;
+        for (u32 i = id * ${run}; i < (id + 1) * ${run}; i++) {
+            sum += shared[i];
+            shared[i] = sum;
+        }
     }
-    const ${type} inclusive = shared[id];
-    *total = shared[${wg_size - 1}];
     BARRIER();
-    return inclusive - value;
+% for k in each:
+    {
+        ${type} before = 0, all = 0;
+        for (u32 run_end = ${run - 1}; run_end < ${wg_size}; run_end += ${run}) {
+            const ${type} sum = shared[${k * wg_size} + run_end];
+            if (run_end < id - id % ${run}) before += sum;
+            all += sum;
+        }
+        *before${k} = before + shared[${k * wg_size} + id] - value${k};
+        *total${k} = all;
+    }
+% endfor
+    BARRIER();
 % endif
+}
+</%def>
+
+<%def name="exclusive_scan(name, type, wg_size)">
+${exclusive_scans(name + "_of_one", type, wg_size, 1)}
+FN ${type} ${name}(const ${type} value, LOCAL ${type}* shared, ${type}* total) {
+    ${type} before;
+    ${name}_of_one(value, shared, &before, total);
+    return before;
 }
 </%def>
 

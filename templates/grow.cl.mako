@@ -4,8 +4,8 @@
 ##
 ##   begin_tree   the root
 ##   decide       best splits -> nodes split or become leaves; ids of the children; row tasks
-##   place        rows that go left, per task -> where the children's rows begin; histogram tasks
-##   finish_tree  leaf tasks, and the tree in the form that `predict` walks
+##   place        how many rows went left -> where the children's rows begin; histogram tasks
+##   finish_tree  leaf tasks, and the tree in the forms that `predict` and `leaf` walk
 ##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours,
 ##                                  a node's children too
@@ -108,6 +108,7 @@ KERNEL(${wg_size}) decide(
             for (u32 side = 0; side < 2; side++) {
                 nodes[left + side].parent = first + index;
                 nodes[left + side].depth = depth + 1;
+                nodes[left + side].count = 0; /* `partition` counts */
             }
         }
         n_split += more_split;
@@ -125,25 +126,13 @@ KERNEL(${wg_size}) decide(
 }
 
 KERNEL(${wg_size}) place(
-        const u32 depth, const u32 build_children, GLOBAL level_t* RESTRICT levels,
-        GLOBAL node_t* nodes, GLOBAL const u32* RESTRICT row_task_begin,
-        GLOBAL u32* task_left, GLOBAL u32* RESTRICT hist_task_begin) {
+        const u32 depth, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
-    const u32 n_tasks = levels[depth].row_tasks;
-    /* rows that go left, per task -> before the task */
-    u32 before = 0, more;
-    for (u32 base = 0; base < n_tasks; base += ${wg_size}) {
-        const u32 task = base + LOCAL_ID;
-        const u32 lefts = group_scan(task < n_tasks ? task_left[task] : 0, shared, &more);
-        if (task < n_tasks) task_left[task] = before + lefts;
-        before += more;
-    }
-    if (LOCAL_ID == 0) task_left[n_tasks] = before;
-    BARRIER();
     /* the root has slot 0, and every split of the levels before took one more */
     const u32 next_slot = (first + count - 1) / 2 + 1;
-    u32 n_hist = 0;
+    u32 n_hist = 0, more;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;
         const int split = index < count && nodes[first + index].left != NO_NODE;
@@ -151,12 +140,9 @@ KERNEL(${wg_size}) place(
         if (split) {
             GLOBAL const node_t* node = &nodes[first + index];
             left = node->left;
-            const u32 n_left = task_left[row_task_begin[index + 1]] - task_left[row_task_begin[index]];
-            const u32 n_right = node->count - n_left;
+            const u32 n_left = nodes[left].count, n_right = nodes[left + 1].count;
             nodes[left].begin = node->begin;
-            nodes[left].count = n_left;
             nodes[left + 1].begin = node->begin + n_left;
-            nodes[left + 1].count = n_right;
             small = n_right < n_left;
             tasks = tasks_of(small ? n_right : n_left, ${hist_chunk});
             const u32 rank = (left - first - count) / 2;
@@ -165,7 +151,6 @@ KERNEL(${wg_size}) place(
             nodes[left + 1 - small].slot = node->slot;
             nodes[left + 1 - small].sibling_slot = (i32)(next_slot + rank);
         }
-        if (!build_children) continue;
         const u32 task = n_hist + group_scan(tasks, shared, &more);
         if (split) {
             const u32 child = left - first - count;
@@ -174,33 +159,44 @@ KERNEL(${wg_size}) place(
         }
         n_hist += more;
     }
-    if (build_children && LOCAL_ID == 0) {
+    if (LOCAL_ID == 0) {
         hist_task_begin[levels[depth + 1].count] = n_hist;
         levels[depth + 1].hist_tasks = n_hist;
     }
 }
 
+/* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
+   does whether it splits or not, as the last level's leaves need no lists of their own. */
 KERNEL(${wg_size}) finish_tree(
-        const u32 depth, GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const f32* RESTRICT thresholds,
-        GLOBAL u32* RESTRICT leaf_task_begin, GLOBAL u32* RESTRICT leaf_header,
-        GLOBAL walk_t* RESTRICT walk) {
+        const u32 depth, const u32 features_per_block, const u32 block,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const f32* RESTRICT thresholds, GLOBAL u32* RESTRICT leaf_task_begin,
+        GLOBAL u32* RESTRICT leaf_header, GLOBAL walk_t* RESTRICT walk,
+        GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 n_nodes = levels[depth].first + levels[depth].count;
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) exponents[i] = 0; /* for the next tree */
     u32 n_tasks = 0, more;
     for (u32 base = 0; base < n_nodes; base += ${wg_size}) {
         const u32 id = base + LOCAL_ID;
         const int leaf = id < n_nodes && nodes[id].left == NO_NODE;
-        const u32 tasks = leaf ? tasks_of(nodes[id].count, ${leaf_chunk}) : 0;
+        const int keeps = id < n_nodes && nodes[id].depth < depth && (leaf || nodes[id].depth + 1 == depth);
+        const u32 tasks = keeps ? tasks_of(nodes[id].count, ${leaf_chunk}) : 0;
         const u32 task = n_tasks + group_scan(tasks, shared, &more);
         n_tasks += more;
         if (id >= n_nodes) continue;
         leaf_task_begin[id] = task;
-        walk[id].left = leaf ? 0 : nodes[id].left;
-        walk[id].feature = nodes[id].feature;
-        walk[id].default_left = nodes[id].default_left;
-        walk[id].number = leaf ? nodes[id].value
-                               : thresholds[feature_offset[nodes[id].feature] + nodes[id].bin];
+        const u32 feature = nodes[id].feature, bin = nodes[id].bin;
+        const u32 left = leaf ? 0 : nodes[id].left, default_left = nodes[id].default_left;
+        walk[id].left = left;
+        walk[id].feature = feature;
+        walk[id].default_left = default_left;
+        walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
+        steps[id].left = left;
+        steps[id].place = feature / features_per_block * block + feature % features_per_block;
+        steps[id].lefts = bin | (default_left ? feature_bins[feature] : bin) << 16;
+        steps[id].value = nodes[id].value;
     }
     if (LOCAL_ID == 0) {
         leaf_task_begin[n_nodes] = n_tasks;

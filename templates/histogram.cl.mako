@@ -9,25 +9,28 @@
 ##   through int64 atomics, or to two partial histograms a group, added up by `reduce`.
 ##   Local accumulators are 32 bits wide; what overflows them is carried to the 64-bit target.
 ##
+##   Left out (but on a CPU): each feature's fullest code, for which all rows would queue up at one
+##   address; `split` gets it back as the node's total less the others. Those rows add 0 to a spare
+##   accumulator of their own, which costs less than a branch. Padding has code 0, like its fullest
+##   code, and is left out with it.
+##   Few codes have several accumulators each (`copies`), so that neighbouring rows do not meet.
+##
 ## params: wg_size; cpu (one private 64-bit histogram a group); partials (no 64-bit atomics);
 ##         ranged (groups hold ranges of codes that may begin inside a feature);
-##         capacity, codes that fit the local accumulators; chunk, rows a task;
-##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); unroll, over a block;
-##         one_block, no group's features lie in more than one block
-<%page args="wg_size, cpu, partials, ranged, capacity, chunk, block, unroll, one_block"/>
+##         cells, local accumulators of either kind; copies of each code, a power of two;
+##         chunk, rows a task; block, codes in a load of 16 bytes (16 of one byte or 8 of two);
+##         split_blocks, some groups have only a part of a block; unroll, over a block (always on a
+##         CPU); in_registers, offsets of a block's features
+<%page args="wg_size, cpu, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers"/>
 <%
     per_word = block // 4
     bits = 32 // per_word
+    code = "u8" if block == 16 else "u16"
 %>
 
 % if not cpu:
-/* Add to a 32-bit accumulator; return what belongs to the high word of the sum. */
-FN i32 add_with_carry(LOCAL i32* cell, const i32 value) {
-    const i32 old = atomic_add_local_i32(cell, value);
-    const i32 sum = (i32)((u32)old + (u32)value);
-    if (((old ^ sum) & (value ^ sum)) < 0) return value < 0 ? -1 : 1;
-    return 0;
-}
+/* A bit pattern whose sign bit is set where old + value left the range of 32 bits. */
+#define OVERFLOW(old, value, sum) (((old) ^ (sum)) & ((value) ^ (sum)))
 
 FN void add_high(GLOBAL i64* cell, const i32 high) {
 % if partials:
@@ -36,56 +39,81 @@ FN void add_high(GLOBAL i64* cell, const i32 high) {
     if (high) atomic_add_global_i64(cell, (i64)high << 32);
 % endif
 }
+
+/* What overflowed goes to the high words of the sums, with the quanta's own high words. */
+FN void carry(GLOBAL i64* target, const i32 old_g, const i32 g, const i32 high_g,
+              const i32 old_h, const i32 h, const i32 high_h) {
+    const i32 sum_g = (i32)((u32)old_g + (u32)g), sum_h = (i32)((u32)old_h + (u32)h);
+    add_high(target, high_g + (OVERFLOW(old_g, g, sum_g) < 0 ? (g < 0 ? -1 : 1) : 0));
+    add_high(target + 1, high_h + (OVERFLOW(old_h, h, sum_h) < 0 ? (h < 0 ? -1 : 1) : 0));
+}
 % endif
 
-/* One code of one row, for features (and codes) of this group. */
-#define ADD(feature, code) \
-    if ((feature) >= feature_begin && (feature) < feature_end) { \
+/* One code of one row; not_fullest is 0 where it is to be left out. */
+#define ADD(place, not_fullest, code) \
+% if cpu:
+    if ((place) >= place_begin && (place) < place_end) { \
+        const u32 c = code; \
+        target[2 * c] += g; \
+        target[2 * c + 1] += h; \
+    }
+% else:
+% if split_blocks:
+    if ((place) >= place_begin && (place) < place_end) { \
+% else:
+    { \
+% endif
         const u32 c = code; \
 % if ranged:
         if (c >= code_begin && c < code_end) { \
 % else:
         { \
 % endif
-% if cpu:
-            target[2 * c] += g; \
-            target[2 * c + 1] += h; \
-% else:
-            const i32 carry_g = high_g + add_with_carry(&local_g[c - code_begin], g); \
-            const i32 carry_h = high_h + add_with_carry(&local_h[c - code_begin], h); \
-            add_high(&target[2 * c], carry_g); \
-            add_high(&target[2 * c + 1], carry_h); \
-% endif
+            const int counts = (not_fullest) != 0; \
+            const u32 cell = counts ? c * ${copies} + copy_minus : spare; \
+            const i32 my_g = counts ? g : 0, my_h = counts ? h : 0; \
+            const i32 old_g = atomic_add_local_i32(&local_g[cell], my_g); \
+            const i32 old_h = atomic_add_local_i32(&local_h[cell], my_h); \
+            const i32 sum_g = (i32)((u32)old_g + (u32)my_g), sum_h = (i32)((u32)old_h + (u32)my_h); \
+            if ((OVERFLOW(old_g, my_g, sum_g) | OVERFLOW(old_h, my_h, sum_h) | (counts ? wide_sign : 0)) < 0) \
+                carry(&target[2 * c], old_g, my_g, high.x, old_h, my_h, high.y); \
         } \
     }
+% endif
 
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_blocks, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
-        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
-        GLOBAL const i32* RESTRICT high, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const u32x4* RESTRICT feature_offset, GLOBAL const u32* RESTRICT ranges,
-        GLOBAL i64* pool, GLOBAL i64* partial) {
+        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
+        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32x4* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
+        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
 % if not cpu:
-    LOCAL_ARRAY(i32, local_g, ${capacity});
-    LOCAL_ARRAY(i32, local_h, ${capacity});
+    LOCAL_ARRAY(i32, local_g, ${cells + 32});
+    LOCAL_ARRAY(i32, local_h, ${cells + 32});
+    const u32 spare = ${cells} + (LOCAL_ID & 31);
 % endif
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
     if (my_first == my_last) return;
-    /* a range of codes [code_begin, code_end) and the features that it touches */
-    const u32 feature_begin = ranges[4 * GROUP_ID], feature_end = ranges[4 * GROUP_ID + 1];
+    /* a range of codes [code_begin, code_end) and the places in a row that have them */
+    const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
-    const u32 wide = scale->wide;
-
-% if unroll and one_block:
-    const u32 only_block = feature_begin / ${block};
+    const i32 wide_sign = scale->wide ? -1 : 0;
+% if not cpu:
+    const u32 copy_minus = (LOCAL_ID & ${copies - 1}) - ${copies} * code_begin;
+    const u32 block = place_begin / ${block};
+% if unroll:
+    const u32x4 block_fullest = fullest[block];
+% endif
+% if in_registers:
 % for quarter in range(block // 4):
-    const u32x4 offset_${quarter} = feature_offset[only_block * ${block // 4} + ${quarter}];
+    const u32x4 offset_${quarter} = place_offset[block * ${block // 4} + ${quarter}];
 % endfor
+% endif
 % endif
 
     u32 task = my_first;
@@ -106,54 +134,61 @@ KERNEL(${wg_size}) histogram(
         for (u32 c = 2 * code_begin + LOCAL_ID; c < 2 * code_end; c += ${wg_size}) target[c] = 0;
 % endif
 % if not cpu:
-        for (u32 c = LOCAL_ID; c < code_end - code_begin; c += ${wg_size}) {
+        for (u32 c = LOCAL_ID; c < (code_end - code_begin) * ${copies}; c += ${wg_size}) {
             local_g[c] = 0;
             local_h[c] = 0;
+        }
+        if (LOCAL_ID < 32) {
+            local_g[${cells} + LOCAL_ID] = 0;
+            local_h[${cells} + LOCAL_ID] = 0;
         }
         BARRIER();
 % endif
         for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
-            const u32 row = rows[position];
+            const u32 row = depth == 0 ? position : rows[position];
+            const i32x2 low = quanta[row];
+            i32x2 high = MAKE_I32X2(0, 0);
+            if (wide_sign) high = high_words[row];
 % if cpu:
-            i64 g = quanta[2 * (u64)row], h = quanta[2 * (u64)row + 1];
-            if (wide) {
-                g += (i64)high[2 * (u64)row] << 32;
-                h += (i64)high[2 * (u64)row + 1] << 32;
-            }
+            const i64 g = low.x + ((i64)high.x << 32), h = low.y + ((i64)high.y << 32);
 % else:
-            const i32 g = quanta[2 * (u64)row], h = quanta[2 * (u64)row + 1];
-            const i32 high_g = wide ? high[2 * (u64)row] : 0;
-            const i32 high_h = wide ? high[2 * (u64)row + 1] : 0;
+            const i32 g = low.x, h = low.y;
 % endif
-            GLOBAL const u32x4* row_codes = codes + (u64)row * row_blocks;
+            GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
 % if not unroll:
-            GLOBAL const ${"u8" if block == 16 else "u16"}* each =
-                (GLOBAL const ${"u8" if block == 16 else "u16"}*)row_codes;
-            for (u32 feature = feature_begin; feature < feature_end; feature++) {
-                ADD(feature, ((GLOBAL const u32*)feature_offset)[feature] + each[feature])
+            GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + (u64)block * block_stride) - block * ${block};
+            GLOBAL const ${code}* each_fullest = (GLOBAL const ${code}*)fullest;
+            for (u32 place = place_begin; place < place_end; place++) {
+                const u32 own = each[place];
+                ADD(place, own != each_fullest[place], ((GLOBAL const u32*)place_offset)[place] + own)
             }
 % else:
-% if one_block:
-            {
-                const u32 at = only_block;
+% if cpu:
+            for (u32 block = place_begin / ${block}; block * ${block} < place_end; block++) {
+                const u32x4 packed = row_codes[(u64)block * block_stride];
 % else:
-            for (u32 at = feature_begin / ${block}; at * ${block} < feature_end; at++) {
+            {
+                const u32x4 packed = row_codes[(u64)block * block_stride];
+                const u32x4 differs = MAKE_U32X4(
+                    packed.x ^ block_fullest.x, packed.y ^ block_fullest.y,
+                    packed.z ^ block_fullest.z, packed.w ^ block_fullest.w);
 % endif
-                const u32x4 packed = row_codes[at];
 % for quarter in range(block // 4):
                 {
-% if one_block:
+% if in_registers:
                     const u32x4 offset = offset_${quarter};
 % else:
-                    const u32x4 offset = feature_offset[at * ${block // 4} + ${quarter}];
+                    const u32x4 offset = place_offset[block * ${block // 4} + ${quarter}];
 % endif
 % for k, lane in enumerate("xyzw"):
 <%
     place = 4 * quarter + k
     word = "xyzw"[place // per_word]
     shift = bits * (place % per_word)
+    mask = 2**bits - 1
 %>
-                    ADD(at * ${block} + ${place}, offset.${lane} + ((packed.${word} >> ${shift}) & ${2**bits - 1}))
+                    ADD(block * ${block} + ${place}, (differs.${word} >> ${shift}) & ${mask},
+                        offset.${lane} + ((packed.${word} >> ${shift}) & ${mask}))
 % endfor
                 }
 % endfor
@@ -164,31 +199,22 @@ KERNEL(${wg_size}) histogram(
         BARRIER();
         for (u32 c = LOCAL_ID; c < code_end - code_begin; c += ${wg_size}) {
             GLOBAL i64* cell = target + 2 * (code_begin + c);
+            i64 g = 0, h = 0;
+            for (u32 i = c * ${copies}; i < (c + 1) * ${copies}; i++) {
+                g += local_g[i];
+                h += local_h[i];
+            }
 % if partials:
-            cell[0] += local_g[c];
-            cell[1] += local_h[c];
+            cell[0] += g;
+            cell[1] += h;
 % else:
-            if (local_g[c]) atomic_add_global_i64(&cell[0], (i64)local_g[c]);
-            if (local_h[c]) atomic_add_global_i64(&cell[1], (i64)local_h[c]);
+            if (g) atomic_add_global_i64(&cell[0], g);
+            if (h) atomic_add_global_i64(&cell[1], h);
 % endif
         }
         BARRIER();
 % endif
         task = task_end;
-    }
-}
-
-/* Zero the pool slots that `histogram` will add to. */
-KERNEL(${wg_size}) clear(
-        const u32 depth, const u32 n_codes, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT task_begin,
-        GLOBAL i64* RESTRICT pool) {
-    const u32 first = levels[depth].first, count = levels[depth].count;
-    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
-        if (task_begin[index] == task_begin[index + 1]) continue;
-        GLOBAL i64* target = pool + 2 * (u64)nodes[first + index].slot * n_codes;
-        for (u32 c = GROUP_ID * ${wg_size} + LOCAL_ID; c < 2 * n_codes; c += N_GROUPS * ${wg_size})
-            target[c] = 0;
     }
 }
 

@@ -1,25 +1,64 @@
-## leaf: margin[row] += value of the row's leaf, for the rows of every leaf
+## leaf: margin[row] += value of the row's leaf
 ## uses: structs tasks
 ##
-##   The rows of a leaf of depth d lie, since they stopped moving, in row list d % 2.
+##   walk      every row walks the tree by its codes, row after row: memory is read in order
+##   by_rows   the row lists of the nodes say where the rows are: less work where reading out of
+##             order is cheap. A node keeps its rows, since they stopped moving, in row list
+##             depth % 2; it is a leaf, or it splits into two leaves of the last level.
 ##
-## params: wg_size; chunk, rows a task
-<%page args="wg_size, chunk"/>
+## params: wg_size; walk; chunk, rows a task; code, the code's type
+<%page args="wg_size, walk, chunk, code"/>
+
+% if walk:
+/* Codes in 16 bytes of a row. */
+#define BLOCK ${16 if code == "u8" else 8}
 
 KERNEL(${wg_size}) add_leaves(
-        GLOBAL const u32* RESTRICT header, GLOBAL const u32* RESTRICT task_begin,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT even_rows,
-        GLOBAL const u32* RESTRICT odd_rows, GLOBAL f32* RESTRICT margins) {
+        const u32 n_rows, const u64 row_stride, const u64 block_stride,
+        GLOBAL const u32x4* RESTRICT steps,
+        GLOBAL const ${code}* RESTRICT codes, GLOBAL f32* RESTRICT margins) {
+    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
+        GLOBAL const ${code}* mine = codes + (u64)row * row_stride;
+        u32x4 step = steps[0]; /* a step_t */
+        while (step.x) {
+            const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
+            const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
+            step = steps[left ? step.x : step.x + 1];
+        }
+        margins[row] += as_f32(step.w);
+    }
+}
+% else:
+KERNEL(${wg_size}) add_leaves(
+        const u32 n_rows, GLOBAL const u32* RESTRICT header,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
+        GLOBAL const ${code}* RESTRICT by_feature, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 id = find_node(task_begin, n_nodes, task);
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
+        const u32 in_order = node->depth == 0; /* all rows, not listed */
         const u32 begin = node->begin + (task - task_begin[id]) * ${chunk};
         const u32 node_end = node->begin + node->count;
         const u32 end = begin + ${chunk} < node_end ? begin + ${chunk} : node_end;
-        const f32 value = node->value;
-        for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size})
-            margins[rows[position]] += value;
+        if (node->left == NO_NODE) {
+            const f32 value = node->value;
+            for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size})
+                margins[in_order ? position : rows[position]] += value;
+        } else {
+            const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
+            const u32 bin = node->bin;
+            const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
+            GLOBAL const ${code}* codes = by_feature + (u64)node->feature * n_rows;
+            for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
+                const u32 row = in_order ? position : rows[position];
+                const u32 c = codes[row];
+                margins[row] += c <= bin || c == also_left ? left : right;
+            }
+        }
     }
 }
+% endif

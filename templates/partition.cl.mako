@@ -1,75 +1,98 @@
-## partition: the rows of every node that splits, stably to its two children
+## partition: the rows of every node that splits, to its two children
 ## uses: structs tasks
 ##
-##   node's rows     a B c D E f        capitals go left
-##   count           tasks |a B c|D E f|   lefts per task  1 2   (and a flag per row)
-##   (place)         lefts before a task   0 1
-##   scatter         B D E|a c f        left child, right child; the order within stays
+##   node's rows    |a B c D|E f G H|     tasks of `chunk` rows; capitals go left
+##   in a task       B D a c|E G H f      lefts first, the order within each side stays
+##   moved           B D E G H f c a ..   a task takes its places from the children's counters:
+##                   left ->   <- right   lefts from the front, rights from the back
 ##
-## params: wg_size; chunk, rows a task; code, the code's type
+##   Which task comes first is left to chance. Sums over rows are integers, so nothing that reaches
+##   a model depends on it.
+##
+## params: wg_size; chunk, rows a task, a multiple of wg_size; code, the code's type
 <%page args="wg_size, chunk, code"/>
 <%namespace name="group" file="group.cl.mako"/>
+<%
+    run = -(-chunk // wg_size)
+%>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
-KERNEL(${wg_size}) count(
-        const u32 depth, const u32 n_rows, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT task_begin,
-        GLOBAL const u32* RESTRICT rows, GLOBAL const ${code}* RESTRICT by_feature,
-        GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL u8* RESTRICT goes_left, GLOBAL u32* RESTRICT task_left) {
-    LOCAL_ARRAY(u32, shared, ${wg_size});
-    const u32 n_tasks = levels[depth].row_tasks;
-    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        const u32 index = find_node(task_begin, levels[depth].count, task);
-        GLOBAL const node_t* node = &nodes[levels[depth].first + index];
-        const u32 begin = node->begin + (task - task_begin[index]) * ${chunk};
-        const u32 node_end = node->begin + node->count;
-        const u32 end = begin + ${chunk} < node_end ? begin + ${chunk} : node_end;
-        const u32 feature = node->feature, bin = node->bin, missing = feature_bins[node->feature];
-        const u32 default_left = node->default_left;
-        GLOBAL const ${code}* codes = by_feature + (u64)feature * n_rows;
-        u32 lefts = 0;
-        for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
-            const u32 c = codes[rows[position]];
-            const u32 left = c == missing ? default_left : c <= bin;
-            goes_left[position] = (u8)left;
-            lefts += left;
-        }
-        u32 total;
-        group_scan(lefts, shared, &total);
-        if (LOCAL_ID == 0) task_left[task] = total;
-    }
-}
+#define LEFT 0x80000000u
+% if wg_size > 1:
+/* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
+#define PLACE(i) ((i) + (i) / ${run})
+% else:
+#define PLACE(i) (i)
+% endif
 
-KERNEL(${wg_size}) scatter(
-        const u32 depth, GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT task_left,
-        GLOBAL const u8* RESTRICT goes_left, GLOBAL const u32* RESTRICT rows,
-        GLOBAL u32* RESTRICT moved) {
+KERNEL(${wg_size}) move(
+        const u32 depth, const u32 n_rows, const u32 slot_cells,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const ${code}* RESTRICT by_feature, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL i64* RESTRICT pool, GLOBAL u32* RESTRICT moved) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
+    LOCAL_ARRAY(u32, staged, ${chunk + (wg_size if wg_size > 1 else 0)});
+    LOCAL_ARRAY(u32, taken, 2);
+    const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 n_tasks = levels[depth].row_tasks;
+
+    /* histograms that the children are built in: the places behind those of the splits before */
+    GLOBAL i64* fresh = pool + (u64)((first + count - 1) / 2 + 1) * slot_cells;
+    const u64 n_fresh = (u64)(levels[depth + 1].count / 2) * slot_cells;
+    for (u64 i = (u64)GROUP_ID * ${wg_size} + LOCAL_ID; i < n_fresh; i += (u64)N_GROUPS * ${wg_size})
+        fresh[i] = 0;
+
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        const u32 index = find_node(task_begin, levels[depth].count, task);
-        GLOBAL const node_t* node = &nodes[levels[depth].first + index];
+        const u32 index = find_node(task_begin, count, task);
+        GLOBAL const node_t* node = &nodes[first + index];
         const u32 begin = node->begin + (task - task_begin[index]) * ${chunk};
         const u32 node_end = node->begin + node->count;
-        const u32 lefts_before = task_left[task] - task_left[task_begin[index]];
-        u32 left_at = nodes[node->left].begin + lefts_before;
-        u32 right_at = nodes[node->left + 1].begin + (begin - node->begin) - lefts_before;
-        /* each work-item takes neighbouring rows */
         const u32 size = node_end - begin < ${chunk} ? node_end - begin : ${chunk};
-        const u32 run = (size + ${wg_size - 1}) / ${wg_size};
-        const u32 run_begin = LOCAL_ID * run < size ? LOCAL_ID * run : size;
-        const u32 run_end = run_begin + run < size ? run_begin + run : size;
-        u32 lefts = 0, total;
-        for (u32 i = run_begin; i < run_end; i++) lefts += goes_left[begin + i];
-        lefts = group_scan(lefts, shared, &total);
-        left_at += lefts;
-        right_at += run_begin - lefts;
-        for (u32 i = run_begin; i < run_end; i++) {
-            const u32 row = rows[begin + i];
-            if (goes_left[begin + i]) moved[left_at++] = row;
+        const u32 bin = node->bin;
+        const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
+        GLOBAL const ${code}* codes = by_feature + (u64)node->feature * n_rows;
+        for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
+            const u32 row = depth == 0 ? begin + i : rows[begin + i];
+            const u32 c = codes[row];
+            staged[PLACE(i)] = c <= bin || c == also_left ? row | LEFT : row;
+        }
+        BARRIER();
+        const u32 run_begin = LOCAL_ID * ${run} < size ? LOCAL_ID * ${run} : size;
+        const u32 run_end = run_begin + ${run} < size ? run_begin + ${run} : size;
+        u32 n_left = 0, total;
+        for (u32 i = run_begin; i < run_end; i++) n_left += staged[PLACE(i)] >> 31;
+        u32 left_at = group_scan(n_left, shared, &total);
+        if (LOCAL_ID == 0) {
+            taken[0] = atomic_add_global_u32(&nodes[node->left].count, total);
+            taken[1] = atomic_add_global_u32(&nodes[node->left + 1].count, size - total);
+        }
+% if wg_size == 1:
+        left_at = node->begin + taken[0];
+        u32 right_at = node_end - taken[1] - (size - total);
+        for (u32 i = 0; i < size; i++) {
+            const u32 row = staged[i];
+            if (row & LEFT) moved[left_at++] = row & ~LEFT;
             else moved[right_at++] = row;
         }
+% else:
+        u32 right_at = total + run_begin - left_at;
+        u32 mine[${run}];
+        for (u32 i = 0; i < ${run}; i++)
+            mine[i] = run_begin + i < run_end ? staged[PLACE(run_begin + i)] : 0;
+        BARRIER();
+        for (u32 i = 0; i < ${run}; i++) {
+            if (run_begin + i < run_end) {
+                const u32 at = mine[i] & LEFT ? left_at++ : right_at++;
+                staged[PLACE(at)] = mine[i] & ~LEFT;
+            }
+        }
+        const u32 left_base = node->begin + taken[0];
+        const u32 right_base = node_end - taken[1] - (size - total) - total;
+        BARRIER();
+        for (u32 i = LOCAL_ID; i < size; i += ${wg_size})
+            moved[(i < total ? left_base : right_base) + i] = staged[PLACE(i)];
+        BARRIER();
+% endif
     }
 }

@@ -65,11 +65,14 @@ FN i64 weight_before(GLOBAL const i64* running, const u32 place) {
 % endif
 }
 
+#define NO_BIN 0xFFFFFFFFu
+
 KERNEL(${wg_size}) cuts(
         const u32 n_rows, const u32 n_counted, const u32 n_columns, const u32 max_bin,
         GLOBAL const f32* RESTRICT sorted,
         GLOBAL const i64* RESTRICT running, GLOBAL f32* RESTRICT below, GLOBAL f32* RESTRICT above,
-        GLOBAL u32* RESTRICT n_bins, GLOBAL u32* RESTRICT n_present) {
+        GLOBAL u32* RESTRICT n_bins, GLOBAL u32* RESTRICT n_present,
+        GLOBAL u32* RESTRICT fullest) {
     const u32 column = GROUP_ID * ${wg_size} + LOCAL_ID;
     if (column >= n_columns) return;
     GLOBAL const f32* keys = sorted + (u64)column * n_rows;
@@ -95,6 +98,7 @@ KERNEL(${wg_size}) cuts(
     const int every_value = bins <= most;
     bins = 0;
     place = 0;
+    u32 most_rows = n_rows - present, full = NO_BIN; /* the missing ones */
     while (place < present) {
         u32 next;
         if (every_value) {
@@ -114,24 +118,33 @@ KERNEL(${wg_size}) cuts(
         }
         my_below[bins] = keys[next - 1];
         my_above[bins] = next < present ? keys[next] : keys[next - 1];
+        if (next - place > most_rows) {
+            most_rows = next - place;
+            full = bins;
+        }
         bins++;
         place = next;
     }
     n_bins[column] = bins;
+    fullest[column] = full == NO_BIN ? bins : full;
 }
 
+/* Codes in 16 bytes of a row. */
+#define BLOCK ${16 if code == "u8" else 8}
+
 KERNEL(${wg_size}) encode(
-        const u64 n_codes, const u32 n_features, const u32 row_codes,
-        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT feature_offset,
+        const u64 n_codes, const u32 n_features, const u32 row_codes, const u32 block_features,
+        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const f32* RESTRICT thresholds,
-        const u64 start, GLOBAL ${code}* RESTRICT codes) {
+        const u64 first_row, GLOBAL ${code}* RESTRICT codes) {
     for (u32 item = 0; item < ${items}; item++) {
         const u64 i = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
         if (i >= n_codes) return;
         const u64 row = i / row_codes;
-        const u32 feature = (u32)(i - row * row_codes);
+        const u32 place = (u32)(i - row * row_codes);
+        const u32 feature = place / BLOCK * block_features + place % BLOCK;
         u32 code = 0; /* padding */
-        if (feature < n_features) {
+        if (place % BLOCK < block_features && feature < n_features) {
             const f32 value = values[row * n_features + feature];
             const u32 bins = feature_bins[feature];
             code = bins;
@@ -146,21 +159,20 @@ KERNEL(${wg_size}) encode(
                 code = low;
             }
         }
-        codes[start + i] = (${code})code;
+        codes[(first_row + row) * row_stride + place / BLOCK * block_stride + place % BLOCK] = (${code})code;
     }
 }
 
 /* Row by row -> feature by feature; a work-item takes a row's 16 bytes. */
 KERNEL(${wg_size}) transpose(
-        const u32 n_rows, const u32 n_features, const u32 row_codes,
-        GLOBAL const ${code}* RESTRICT codes, GLOBAL ${code}* RESTRICT by_feature) {
-    const u32 block = ${16 if code == "u8" else 8};
+        const u32 n_rows, const u32 n_features, const u32 block_features,
+        const u64 row_stride, const u64 block_stride, GLOBAL const ${code}* RESTRICT codes, GLOBAL ${code}* RESTRICT by_feature) {
     for (u32 item = 0; item < ${items}; item++) {
         const u64 row = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
         if (row >= n_rows) return;
-        const u32 first = GROUP_ID_Y * block;
-        const u32 behind = first + block < n_features ? first + block : n_features;
-        for (u32 feature = first; feature < behind; feature++)
-            by_feature[(u64)feature * n_rows + row] = codes[row * row_codes + feature];
+        const u32 first = GROUP_ID_Y * block_features;
+        const u32 left = n_features - first < block_features ? n_features - first : block_features;
+        for (u32 i = 0; i < left; i++)
+            by_feature[(u64)(first + i) * n_rows + row] = codes[row * row_stride + GROUP_ID_Y * block_stride + i];
     }
 }

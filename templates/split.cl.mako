@@ -9,13 +9,15 @@
 ##   bins      | 0 1 | 2 3 | 4 5 | missing      a border behind bin b sends bins 0..b to the left
 ##   items     |  i0 |  i1 |  i2 |
 ##
+##   A feature's fullest code may be missing from the histogram: it is what the others leave of the
+##   node's total.
 ##   A node whose sibling was built from rows gets  histogram = parent - sibling  first, in place.
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right.
 ##
 ## params: wg_size
 <%page args="wg_size"/>
 <%namespace name="group" file="group.cl.mako"/>
-${group.exclusive_scan("group_scan", "i64", wg_size)}
+${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 
 /* Is (score a, key a) ahead of (score b, key b)? Equal scores: the lower key. */
 FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
@@ -24,6 +26,11 @@ FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
     return key_a < key_b;
 }
 
+<%
+    run = 1
+    while run * run < wg_size:
+        run *= 2
+%>
 % if wg_size > 1:
 /* Bring the best (score, key) of the group to every work-item. */
 FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* keys) {
@@ -32,17 +39,22 @@ FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* 
     lo[id] = best->lo;
     keys[id] = *key;
     BARRIER();
-    for (u32 width = ${wg_size // 2}; width > 0; width /= 2) {
-        if (id < width) {
-            const u32 other = id + width;
-            if (ahead(df_make(hi[other], lo[other]), keys[other], df_make(hi[id], lo[id]), keys[id])) {
-                hi[id] = hi[other];
-                lo[id] = lo[other];
-                keys[id] = keys[other];
+% for width in ([run, wg_size // run] if wg_size > run else [wg_size]):
+<%
+    step = 1 if loop.first else run
+%>
+    if (id < ${wg_size // (step * width)}) { /* the best of ${width} */
+        const u32 mine = id * ${step * width};
+        for (u32 other = mine + ${step}; other < mine + ${step * width}; other += ${step}) {
+            if (ahead(df_make(hi[other], lo[other]), keys[other], df_make(hi[mine], lo[mine]), keys[mine])) {
+                hi[mine] = hi[other];
+                lo[mine] = lo[other];
+                keys[mine] = keys[other];
             }
         }
-        BARRIER();
     }
+    BARRIER();
+% endfor
     *best = df_make(hi[0], lo[0]);
     *key = keys[0];
     BARRIER();
@@ -57,9 +69,10 @@ KERNEL(${wg_size}) find(
         const f32 min_child_weight,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL i64* pool,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
+        GLOBAL i64* pool,
         GLOBAL candidate_t* RESTRICT candidates) {
-    LOCAL_ARRAY(i64, shared, ${wg_size});
+    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);
 % if wg_size > 1:
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
@@ -69,6 +82,7 @@ KERNEL(${wg_size}) find(
     const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
+    const u32 full = fullest[feature];
     const u32 run = (n_bins + ${wg_size - 1}) / ${wg_size};
     const u32 run_begin = LOCAL_ID * run < n_bins ? LOCAL_ID * run : n_bins;
     const u32 run_end = run_begin + run < n_bins ? run_begin + run : n_bins;
@@ -88,8 +102,10 @@ KERNEL(${wg_size}) find(
                 cells[2 * bin] -= sibling[2 * bin];
                 cells[2 * bin + 1] -= sibling[2 * bin + 1];
             }
-            left_g += cells[2 * bin];
-            left_h += cells[2 * bin + 1];
+            if (bin != full) {
+                left_g += cells[2 * bin];
+                left_h += cells[2 * bin + 1];
+            }
         }
         if (LOCAL_ID == 0) {
             i64 g = 0, h = 0;
@@ -105,17 +121,28 @@ KERNEL(${wg_size}) find(
             missing[1] = h;
         }
         BARRIER();
-        const i64 missing_g = missing[0], missing_h = missing[1];
-        i64 total;
-        left_g = group_scan(left_g, shared, &total);
-        left_h = group_scan(left_h, shared, &total);
         const i64 node_g = node->sum_g, node_h = node->sum_h;
+        i64 missing_g = missing[0], missing_h = missing[1], full_g, full_h;
+        group_scan(left_g, left_h, shared, &left_g, &full_g, &left_h, &full_h);
+        full_g = node_g - full_g;
+        full_h = node_h - full_h;
+        if (full == n_bins) {
+            missing_g = full_g;
+            missing_h = full_h;
+        } else {
+            full_g -= missing_g;
+            full_h -= missing_h;
+            if (run_begin > full) {
+                left_g += full_g;
+                left_h += full_h;
+            }
+        }
         df best = df_make(-1.0f, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
         for (u32 bin = run_begin; bin < run_end; bin++) {
-            const i64 bin_h = cells[2 * bin + 1];
-            left_g += cells[2 * bin];
+            const i64 bin_h = bin == full ? full_h : cells[2 * bin + 1];
+            left_g += bin == full ? full_g : cells[2 * bin];
             left_h += bin_h;
             if (bin_h == 0) continue; /* the same rows as behind the bin before */
             for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {

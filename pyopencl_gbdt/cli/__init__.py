@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.cli import demo, devices, doctor, predict, train
+from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
 from pyopencl_gbdt.cli.output import complain, say
 from pyopencl_gbdt.errors import GBDTError
 
@@ -29,6 +29,8 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     doctor.add,
     train.add,
     predict.add,
+    bench.add,
+    tune.add,
 )
 
 EXIT_UNUSABLE, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
@@ -41,6 +43,7 @@ examples:
   pyopencl-gbdt train train.csv --model model.json --objective binary:logistic \\
       --eval test.csv --eval-metric auc --learning-rate 0.1
   pyopencl-gbdt predict test.csv --model model.json --out predictions.txt
+  pyopencl-gbdt bench --quick --html report.html
 """
 
 

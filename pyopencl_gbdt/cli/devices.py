@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
                 "usable": info.usable,
                 "problem": info.problem,
                 "variants": info.variants(),
+                "tuned": {kernel: asdict(choice) for kernel, choice in info.tuned().items()},
                 "capabilities": None if info.caps is None else asdict(info.caps),
             }
             for info in found

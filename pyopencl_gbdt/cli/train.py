@@ -63,6 +63,11 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="weights of the training rows, one number a line; replaces those of an npz",
     )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="show the time, the bytes and the share of the bandwidth of every kernel",
+    )
     layout = tables.add_options(parser)
     layout.add_argument(
         "--n-features",
@@ -142,7 +147,8 @@ def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     """Check everything that can be checked beforehand, read, train, save."""
-    from pyopencl_gbdt.device import find
+    from pyopencl_gbdt.device import find, open_device
+    from pyopencl_gbdt.device.bandwidth import device_bandwidth
     from pyopencl_gbdt.training import train
 
     given = read_parameters(args)
@@ -160,6 +166,8 @@ def run(args: argparse.Namespace) -> int:
     def show(number: int, metrics: list[str]) -> None:
         say("  ".join([f"  round {number:>5}", *metrics]))
 
+    if args.profile:  # the yardstick is no part of the time that a round takes
+        device_bandwidth(open_device(info.device_id))
     silent = p.verbosity == 0 or not evals or args.verbose_every == 0
     progress = Progress(
         None if silent else show,
@@ -174,11 +182,14 @@ def run(args: argparse.Namespace) -> int:
         eval_metric=args.eval_metric,
         verbose=True,
         report=progress.report,
+        profile=args.profile,
     )
     progress.finish()
     model.save_model(args.model)
     tell("Time", progress.summary())
     tell("Saved", f"{args.model}: {len(model.ensemble.trees)} trees")
+    if model.profile is not None:
+        say(f"\n{model.profile.table()}")
     return 0
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.render import Param
-from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
+from pyopencl_gbdt.errors import DeviceError, KernelLaunchError, MemoryPlanError
 
 Array = npt.NDArray[Any]
 
@@ -97,6 +98,20 @@ class Program(ABC):
     wg_size: int
     """Work-items per work-group that the kernels were built for."""
     source: str
+    template: str = ""
+    refuse: Callable[[], tuple[str, str, str]] | None = None
+    """Takes the variant out of use, see ``fallback.build_variant``."""
+
+    def launch_error(self, text: str) -> KernelLaunchError:
+        """Return what to raise where a device has not the resources to launch a kernel."""
+        kernel, refused, instead = self.refuse() if self.refuse else ("", "", "")
+        if not instead:
+            text += "; try a smaller work_group_size=, or another one of `pyopencl-gbdt devices`"
+        return KernelLaunchError(text, kernel, refused, instead)
+
+    def label(self, name: str) -> str:
+        """Return how a kernel is called where those of other templates are listed too."""
+        return name if name == self.template else f"{self.template}.{name}"
 
     @abstractmethod
     def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
@@ -127,8 +142,13 @@ class Device(ABC):
         self.peak_bytes = 0
         """Largest ``allocated_bytes`` so far."""
         self.n_waits = 0
-        """How often the host waited for the device (reads, writes, finish)."""
+        """How often the host waited until the device had nothing left to do (reads, writes,
+        finish)."""
+        self.n_pauses = 0
+        """How often the host waited for a mark, behind which the device had more to do."""
         self.n_launches = 0
+        self.profiler: Profiler | None = None
+        """Takes the time of every launch, where the device was opened with ``profile=True``."""
 
     @property
     def process_key(self) -> str:
@@ -209,6 +229,7 @@ class Device(ABC):
         size = _power_of_two(min(wg_size, self.caps.max_work_group))
         while True:
             program = self._build(template, size, params)
+            program.template = template
             if program.wg_size >= size:
                 program.wg_size = size
                 return program
@@ -218,6 +239,13 @@ class Device(ABC):
     def finish(self) -> None:
         """Wait until everything enqueued has run."""
 
+    def mark(self) -> Callable[[], None]:
+        """Return what waits until all that was enqueued before has run.
+
+        More can be enqueued in the meantime: the device goes on with it while the host wakes up.
+        """
+        return self.finish
+
     def elapsed(self, work: Callable[[], object]) -> float:
         """Return the seconds from an idle device, through ``work``, to an idle device."""
         self.finish()
@@ -225,6 +253,11 @@ class Device(ABC):
         work()
         self.finish()
         return time.perf_counter() - start
+
+
+def array_bytes(args: Sequence[Any]) -> int:
+    """Return the bytes of all arrays among a kernel's arguments."""
+    return sum(a.nbytes for a in args if isinstance(a, DeviceArray))
 
 
 def _power_of_two(limit: int) -> int:

@@ -1,7 +1,7 @@
-"""Built programs on disk, shared by processes.
+"""Built programs, and what was tuned, on disk, shared by processes.
 
-A file holds a digest and a payload. It is written beside its place and moved there in one step, so
-a reader sees a whole file or none; a damaged one is ignored and replaced.
+A program's file holds a digest and a payload. Files are written beside their place and moved there
+in one step, so a reader sees a whole file or none; a damaged one is ignored and replaced.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 
 _DIGEST_BYTES = 32
+#: Environment variables that move the cache folder while a program runs.
+PLACES = ("PYOPENCL_GBDT_CACHE", "XDG_CACHE_HOME")
 
 
 def cache_folder() -> Path:
@@ -41,11 +43,7 @@ def compiler_settings() -> list[str]:
 
 def load(key: str) -> bytes | None:
     """Return the stored payload, or None if it is absent, unreadable or damaged."""
-    folder = cache_folder()
-    try:
-        data = (folder / f"{key}.bin").read_bytes() if _is_ours(folder) else b""
-    except OSError:
-        return None
+    data = read(f"{key}.bin") or b""
     digest, payload = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
     if len(digest) < _DIGEST_BYTES or hashlib.sha256(payload).digest() != digest:
         return None
@@ -75,6 +73,20 @@ def store_log(key: str, text: str) -> Path | None:
 
 def store(key: str, payload: bytes) -> bool:
     """Store a payload; return whether it worked. A folder that cannot be written is no error."""
+    return write(f"{key}.bin", hashlib.sha256(payload).digest() + payload)
+
+
+def read(name: str) -> bytes | None:
+    """Return a file of the folder, or None if it is absent, unreadable or somebody else's."""
+    folder = cache_folder()
+    try:
+        return (folder / name).read_bytes() if _is_ours(folder) else None
+    except OSError:
+        return None
+
+
+def write(name: str, data: bytes) -> bool:
+    """Write a file of the folder in one step; return whether it worked."""
     folder = cache_folder()
     temporary = None
     try:
@@ -83,8 +95,8 @@ def store(key: str, payload: bytes) -> bool:
             return False
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".writing-")
         with os.fdopen(descriptor, "wb") as file:
-            file.write(hashlib.sha256(payload).digest() + payload)
-        Path(temporary).replace(folder / f"{key}.bin")
+            file.write(data)
+        Path(temporary).replace(folder / name)
     except OSError:
         if temporary is not None:
             with contextlib.suppress(OSError):

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cupy
 import numpy as np
 
 from pyopencl_gbdt.device import cache
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Launch, Program, numbered
+from pyopencl_gbdt.device.base import (
+    Array,
+    Device,
+    DeviceArray,
+    Launch,
+    Program,
+    array_bytes,
+    numbered,
+)
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
 #: No contraction: a fused multiply-add rounds once where every other device rounds twice. No
 #: flushing of subnormals either, which cupy.RawModule would add; hence NVRTC is called directly.
 _OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
+#: What the driver says of a kernel that needs more registers or shared memory than there are.
+_TOO_MUCH = ("LAUNCH_OUT_OF_RESOURCES", "cudaErrorLaunchOutOfResources")
 _lock = threading.RLock()
 #: Machine code per source and device, so that a process reads or builds it once.
 _binaries: dict[str, bytes] = {}
@@ -66,42 +77,76 @@ class CudaProgram(Program):
         self.wg_size = wg_size
 
     def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+        return Launch(name, _Enqueue(self, name, groups, args))
+
+
+class _Enqueue:
+    """A kernel with its arguments set. No closure: a traceback would keep what it refers to."""
+
+    def __init__(
+        self, program: CudaProgram, name: str, groups: int | tuple[int, int], args: Any
+    ) -> None:
+        self.program, self.name, self.device = program, name, program.device
+        with self.device.cuda:
+            self.kernel = program.module.get_function(name)
+        self.grid = groups if isinstance(groups, tuple) else (groups, 1)
+        self.block = (program.wg_size, 1, 1)
+        self.handles = tuple(a.handle if isinstance(a, DeviceArray) else a for a in args)
+        self.args = args  # they count as allocated as long as the launch lives
+
+    def __call__(self) -> None:
         device = self.device
-        with device.cuda:
-            kernel = self.module.get_function(name)
-        grid = groups if isinstance(groups, tuple) else (groups, 1)
-        block = (self.wg_size, 1, 1)
-        handles = tuple(a.handle if isinstance(a, DeviceArray) else a for a in args)
-
-        def enqueue() -> None:
-            if grid[0] and grid[1]:
-                device.n_launches += 1
-                with device.cuda, device.guarded(f"launching {name!r}"):
-                    kernel(grid, block, handles, stream=device.stream)
-
-        return Launch(name, enqueue)
+        if not (self.grid[0] and self.grid[1]):
+            return
+        device.n_launches += 1
+        with device.cuda, device.guarded(f"launching {self.name!r}", self.program):
+            if device.profiler is None:
+                self.kernel(self.grid, self.block, self.handles, stream=device.stream)
+                return
+            with device.timed(self.program.label(self.name), array_bytes(self.args)):
+                self.kernel(self.grid, self.block, self.handles, stream=device.stream)
 
 
 class CudaDevice(Device):
     """A stream of its own on a card."""
 
-    def __init__(self, caps: Capabilities) -> None:
+    def __init__(self, caps: Capabilities, *, profile: bool = False) -> None:
         super().__init__(caps)
+        if profile:
+            self.profiler = Profiler(_seconds)
         self.cuda = cupy.cuda.Device(int(caps.device_id.split(":")[1]))
         with self.cuda:
             self.stream = cupy.cuda.Stream(non_blocking=True)
 
     @contextlib.contextmanager
-    def guarded(self, doing: str) -> Iterator[None]:
+    def guarded(self, doing: str, program: Program | None = None) -> Iterator[None]:
         """Say which device failed, at what, where the driver gives up."""
         try:
             yield
-        except cupy.cuda.runtime.CUDARuntimeError as error:
+        except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+            text = str(error)
+            if program is not None and any(status in text for status in _TOO_MUCH):
+                raise program.launch_error(
+                    f"{self.caps.label}: {doing} with work-groups of {program.wg_size} failed: "
+                    f"{text}"
+                ) from error
             raise DeviceError(
                 f"{self.caps.label}: {doing} failed: {error}; the device may have been reset or "
                 f"given to another process: try again, choose another one of "
                 f"`pyopencl-gbdt devices`, or run `pyopencl-gbdt doctor`"
             ) from error
+
+    @contextlib.contextmanager
+    def timed(self, kernel: str, n_bytes: int = 0) -> Iterator[None]:
+        """Put an event before and one behind what is enqueued, if it is to be profiled."""
+        if self.profiler is None:
+            yield
+            return
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record(self.stream)
+        yield
+        end.record(self.stream)
+        self.profiler.add(kernel, (start, end), n_bytes)
 
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
         try:
@@ -116,18 +161,19 @@ class CudaDevice(Device):
 
     def clear(self, array: DeviceArray) -> None:
         if array.nbytes:
-            with self.cuda:
+            with self.cuda, self.timed(FILL, array.nbytes):
                 array.handle.data.memset_async(0, array.nbytes, self.stream)
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         if source.nbytes:
-            with self.cuda:
+            with self.cuda, self.timed(COPY, 2 * source.nbytes):
                 place = target.handle.data + start * target.dtype.itemsize
                 place.copy_from_device_async(source.handle.data, source.nbytes, self.stream)
 
     def read(self, array: DeviceArray) -> Array:
         self.n_waits += 1
-        with self.cuda, self.guarded("reading its memory"):
+        reading = self.timed(DOWNLOAD, array.nbytes)
+        with self.cuda, self.guarded("reading its memory"), reading:
             host: Array = array.handle.get(stream=self.stream)
         return host
 
@@ -135,13 +181,26 @@ class CudaDevice(Device):
         self.n_waits += 1
         with self.cuda, self.guarded("writing its memory"):
             target = array.handle.data + start_bytes
-            target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
+            with self.timed(UPLOAD, host.nbytes):
+                target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
             self.stream.synchronize()
 
     def finish(self) -> None:
         self.n_waits += 1
         with self.guarded("waiting for it"):
             self.stream.synchronize()
+
+    def mark(self) -> Callable[[], None]:
+        with self.cuda, self.guarded("marking its queue"):
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(self.stream)
+
+        def wait() -> None:
+            self.n_pauses += 1
+            with self.guarded("waiting for it"):
+                event.synchronize()
+
+        return wait
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "cuda", wg_size=wg_size, **params)
@@ -164,6 +223,12 @@ class CudaDevice(Device):
                 cache.store(key, binary)
             _binaries[key] = binary
         return CudaProgram(self, module, source, wg_size)
+
+
+def _seconds(stamp: Any) -> float | None:
+    """Return how long the work between two events took, or None while it has not finished."""
+    start, end = stamp
+    return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 if end.done else None
 
 
 def _loads(module: Any, binary: bytes) -> bool:

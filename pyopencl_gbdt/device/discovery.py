@@ -7,10 +7,10 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.device import faults, intel, pretend
+from pyopencl_gbdt.device import faults, intel, pretend, tuning
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.variants import choose, kernels
+from pyopencl_gbdt.device.variants import TABLE, choose, kernels
 from pyopencl_gbdt.errors import DeviceError
 
 ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
@@ -57,6 +57,11 @@ class DeviceInfo:
             return {}
         return {kernel: choose(kernel, self.caps).name for kernel in kernels()}
 
+    def tuned(self) -> dict[str, tuning.Choice]:
+        """Return the kernels for which ``pyopencl-gbdt tune`` stored a choice, with the choice."""
+        stored = None if self.caps is None else tuning.load(self.caps)
+        return {} if stored is None else dict(stored.choices)
+
     def describe(self) -> str:
         """Return what ``pyopencl-gbdt devices`` prints."""
         if self.caps is None:
@@ -68,7 +73,12 @@ class DeviceInfo:
         lines += [f"    {line}" for line in self.caps.describe()]
         lines += [f"    note: {note}" for note in self.notes]
         chosen = ", ".join(f"{k}: {v}" for k, v in self.variants().items())
-        return "\n".join([*lines, f"    kernels: {chosen}"])
+        lines.append(f"    kernels: {chosen}")
+        stored = tuning.load(self.caps)
+        if stored is not None:
+            said = stored.problem or ", ".join(tuning.describe(stored.choices, TABLE))
+            lines.append(f"    tuned by {stored.path}: {said or 'the table holds'}")
+        return "\n".join(lines)
 
 
 def _opencl() -> tuple[list[DeviceInfo], list[str]]:
@@ -76,7 +86,7 @@ def _opencl() -> tuple[list[DeviceInfo], list[str]]:
     try:
         import pyopencl as cl
 
-        from pyopencl_gbdt.device import opencl
+        from pyopencl_gbdt.device import opencl_facts
     except ImportError as error:  # a pyopencl built without a bundled loader, and none here
         return [], [f"OpenCL: pyopencl does not load: {error} (install ocl-icd-libopencl1)"]
     found: list[DeviceInfo] = []
@@ -84,20 +94,20 @@ def _opencl() -> tuple[list[DeviceInfo], list[str]]:
     try:
         platforms = cl.get_platforms()
     except Exception as error:  # a loader without a platform raises, and so may a broken one
-        return [], [f"OpenCL: {opencl.message(error)}"]
+        return [], [f"OpenCL: {opencl_facts.message(error)}"]
     for p, platform in enumerate(platforms):
         try:
             devices = platform.get_devices()
         except Exception as error:  # one driver that throws must not hide the others
-            notes.append(f"OpenCL platform {p}: {opencl.message(error)}")
+            notes.append(f"OpenCL platform {p}: {opencl_facts.message(error)}")
             continue
         for d, device in enumerate(devices):
             device_id = f"opencl:{p}:{d}"
             try:
-                caps = opencl.capabilities(device, device_id)
-                problem = opencl.why_unusable(device)
+                caps = opencl_facts.capabilities(device, device_id)
+                problem = opencl_facts.why_unusable(device)
             except Exception as error:
-                found.append(DeviceInfo(device_id, None, opencl.message(error)))
+                found.append(DeviceInfo(device_id, None, opencl_facts.message(error)))
                 continue
             caps, fault, warnings = faults.apply(caps)
             caps = pretend.applied(caps)
@@ -221,27 +231,34 @@ def _remedy(wanted: str, found: list[DeviceInfo]) -> str:
     return "Next: pip install 'pyopencl_gbdt[cpu]' brings PoCL, which runs on any x86-64 Linux."
 
 
-def open_device(spec: str | Device = "auto") -> Device:
+def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device:
     """Open a device with a queue of its own.
 
     Parameters
     ----------
     spec : str or Device
         As in ``find``; an opened device is returned as it is.
+    profile : bool, default False
+        Take the time of every kernel and copy, see ``Device.profiler``.
 
     Raises
     ------
     DeviceError
-        If nothing fits or the driver refuses.
+        If nothing fits or the driver refuses, or an opened device cannot be profiled any more.
     """
     if isinstance(spec, Device):
+        if profile and spec.profiler is None:
+            raise DeviceError(
+                f"profile=True: {spec.caps.label} was opened without it; open it by "
+                f"open_device({spec.caps.device_id!r}, profile=True)"
+            )
         return spec
     info = find(spec)
     assert info.caps is not None
     if info.caps.api == "cuda":
         from pyopencl_gbdt.device.cuda import CudaDevice
 
-        return CudaDevice(info.caps)
+        return CudaDevice(info.caps, profile=profile)
     from pyopencl_gbdt.device.opencl import OpenCLDevice
 
-    return OpenCLDevice(info.handle, info.caps)
+    return OpenCLDevice(info.handle, info.caps, profile=profile)

@@ -1,15 +1,17 @@
-"""A kernel that a driver fails to build: the next variant, a warning, and the log kept."""
+"""A kernel that a driver fails to build or to launch: the next variant, and a warning."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from pyopencl_gbdt.device.base import Device
+from pyopencl_gbdt.device.base import Device, Program
 from pyopencl_gbdt.device.cache import cache_key, store_log
+from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variants import REFUSED, Variant, choose, refusal
-from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning
+from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning, KernelLaunchError
 
 T = TypeVar("T")
 
@@ -55,7 +57,10 @@ def build_variant(
     while True:
         row = chosen()
         try:
-            return row, build(row)
+            built = build(row)
+            if isinstance(built, Program):
+                built.refuse = partial(_refuse, row, caps, chosen)
+            return row, built
         except KernelBuildError as error:
             tried_already = refusal(row, caps) in REFUSED
             REFUSED.add(refusal(row, caps))
@@ -71,3 +76,40 @@ def build_variant(
                 KernelFallbackWarning,
                 stacklevel=3,
             )
+
+
+def _refuse(
+    row: Variant, caps: Capabilities, chosen: Callable[[], Variant]
+) -> tuple[str, str, str]:
+    """Take a row out of use; return its kernel, its name and the row chosen instead, if any."""
+    REFUSED.add(refusal(row, caps))
+    other = chosen()
+    return row.kernel, row.name, "" if refusal(other, caps) in REFUSED else other.name
+
+
+def with_fallbacks(work: Callable[[], T]) -> T:
+    """Do some work; from the start again where a device refuses to launch a variant.
+
+    Parameters
+    ----------
+    work : callable
+        Builds its kernels by ``build_variant``. What it had done until then is lost.
+
+    Raises
+    ------
+    KernelLaunchError
+        If a kernel has no variant left, or the one that was asked for by name is refused.
+    """
+    while True:
+        try:
+            return work()
+        except KernelLaunchError as error:
+            if not error.instead:
+                raise
+            said = (
+                f"{error.kernel}: {error.refused!r} does not run: {error}. It starts again with "
+                f"{error.instead!r}, which gives the same results, perhaps later. Please report it "
+                "with what `pyopencl-gbdt doctor` says"
+            )
+        # out here, nothing holds the memory of the attempt that failed any more
+        warnings.warn(said, KernelFallbackWarning, stacklevel=2)

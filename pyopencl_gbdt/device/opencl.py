@@ -5,14 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import cache
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Launch, Program, numbered
-from pyopencl_gbdt.device.capabilities import Capabilities, Kind
+from pyopencl_gbdt.device.base import (
+    Array,
+    Device,
+    DeviceArray,
+    Launch,
+    Program,
+    array_bytes,
+    numbered,
+)
+from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.opencl_facts import message
+from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
@@ -22,6 +33,8 @@ _OPTIONS = ["-cl-std=CL1.2"]
 #: Platforms that keep built kernels on disk themselves. Asking PoCL 3.0 for a program's binary
 #: builds every kernel once more: a first fit took 39 s instead of 10 s (2 busy cores).
 _KEEP_THEIR_OWN = ("Portable Computing Language",)
+#: What drivers say of a kernel that needs more registers or local memory than there are.
+_TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE")
 _lock = threading.RLock()
 #: A context per process and device: contexts do not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
@@ -29,56 +42,17 @@ _contexts: dict[tuple[int, int], cl.Context] = {}
 _programs: dict[tuple[int, int, str], cl.Program] = {}
 
 
-def message(error: Exception) -> str:
-    """Return the text of a pyopencl error, which its ``repr`` hides."""
-    return str(error).strip() or type(error).__name__
-
-
-def capabilities(device: Any, device_id: str) -> Capabilities:
-    """Ask the driver for everything that matters."""
-    extensions = set(device.extensions.split())
-    platform = device.platform
-    simulator = "oclgrind" in platform.name.lower()
-    kind: Kind = "accelerator"
-    if device.type & cl.device_type.GPU and not simulator:
-        kind = "gpu"
-    elif device.type & cl.device_type.CPU:
-        kind = "cpu"
-    return Capabilities(
-        api="opencl",
-        device_id=device_id,
-        name=device.name.strip(),
-        platform=platform.name.strip(),
-        vendor=device.vendor.strip(),
-        driver=f"{device.driver_version.strip()} ({platform.version.strip()})",
-        kind=kind,
-        is_simulator=simulator,
-        compute_units=device.max_compute_units,
-        max_work_group=device.max_work_group_size,
-        local_bytes=device.local_mem_size,
-        global_bytes=device.global_mem_size,
-        max_alloc_bytes=device.max_mem_alloc_size,
-        int32_atomics=True,
-        int64_atomics="cl_khr_int64_base_atomics" in extensions,
-        fp64="cl_khr_fp64" in extensions,
-        unified_memory=kind == "cpu" or bool(device.host_unified_memory),
-    )
-
-
-def why_unusable(device: Any) -> str:
-    """Return why the library cannot use a device, or an empty string."""
-    if not device.available:
-        return "the driver says that it is not available"
-    if not device.compiler_available:
-        return "its driver has no compiler"
-    if not device.endian_little:
-        return "it is big-endian"
-    if "FULL_PROFILE" not in device.profile:
-        return "it has the embedded profile only"
-    major, minor = device.version.split()[1].split(".")[:2]
-    if (int(major), int(minor)) < (1, 2):
-        return f"it speaks {device.version.strip()}; OpenCL 1.2 is needed"
-    return ""
+def _seconds(event: Any) -> float | None:
+    """Return how long the work of an event took, or None while it has not finished."""
+    status = event.command_execution_status
+    if status < 0:
+        return 0.0  # it failed, which whoever waits for the queue is told
+    if status != cl.command_execution_status.COMPLETE:
+        return None
+    try:
+        return float(event.profile.end - event.profile.start) * 1e-9
+    except cl.Error:  # a driver that takes no times
+        return 0.0
 
 
 class OpenCLProgram(Program):
@@ -91,30 +65,59 @@ class OpenCLProgram(Program):
         self.wg_size = wg_size
 
     def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
-        kernel = cl.Kernel(self.program, name)
-        kernel.set_args(*(a.handle if isinstance(a, DeviceArray) else a for a in args))
+        return Launch(name, _Enqueue(self, name, groups, args))
+
+    def failed(self, name: str, error: Exception) -> Exception:
+        """Return what to raise where a kernel was not launched."""
+        text, label = message(error), self.device.caps.label
+        if "MEM_OBJECT_ALLOCATION_FAILURE" in text:  # drivers that allocate when memory is used
+            return MemoryPlanError(
+                f"{label}: no memory is left to launch {name!r} beside "
+                f"{self.device.allocated_bytes} bytes taken already: {text}; end other programs "
+                "that use the device, or use fewer rows or features"
+            )
+        if any(status in text for status in _TOO_MUCH):
+            return self.launch_error(
+                f"{label}: launching {name!r} with work-groups of {self.wg_size} failed: {text}"
+            )
+        return self.device.lost(f"launching {name!r}", error)
+
+
+class _Enqueue:
+    """A kernel with its arguments set. No closure: a traceback would keep what it refers to."""
+
+    def __init__(
+        self, program: OpenCLProgram, name: str, groups: int | tuple[int, int], args: Any
+    ) -> None:
+        self.program, self.name, self.device = program, name, program.device
+        self.args = args  # they live as long as the launch
+        self.kernel = cl.Kernel(program.program, name)
+        self.kernel.set_args(*(a.handle if isinstance(a, DeviceArray) else a for a in args))
         x, y = groups if isinstance(groups, tuple) else (groups, 1)
-        size, group = (x * self.wg_size, y), (self.wg_size, 1)
-        device, queue, lost = self.device, self.device.queue, self.device.lost
-        keep = args  # arguments live as long as the launch
+        self.size, self.group = (x * program.wg_size, y), (program.wg_size, 1)
+        self.empty = not (x and y)
+        self.queue, self.profiler = self.device.queue, self.device.profiler
 
-        def enqueue() -> None:
-            if size[0] and size[1] and keep is not None:
-                device.n_launches += 1
-                try:
-                    cl.enqueue_nd_range_kernel(queue, kernel, size, group)
-                except cl.Error as error:
-                    raise lost(f"launching {name!r}", error) from error
-
-        return Launch(name, enqueue)
+    def __call__(self) -> None:
+        if self.empty:
+            return
+        self.device.n_launches += 1
+        try:
+            event = cl.enqueue_nd_range_kernel(self.queue, self.kernel, self.size, self.group)
+        except cl.Error as error:
+            raise self.program.failed(self.name, error) from error
+        if self.profiler is not None:
+            self.profiler.add(self.program.label(self.name), event, array_bytes(self.args))
 
 
 class OpenCLDevice(Device):
     """A queue of its own on a context that the process shares."""
 
-    def __init__(self, device: Any, caps: Capabilities) -> None:
+    def __init__(self, device: Any, caps: Capabilities, *, profile: bool = False) -> None:
         super().__init__(caps)
         self.cl_device = device
+        if profile:
+            self.profiler = Profiler(_seconds)
         key = (os.getpid(), device.int_ptr)
         with _lock:
             if key not in _contexts:
@@ -124,14 +127,28 @@ class OpenCLDevice(Device):
                     raise self.lost("opening it, although its driver lists it,", error) from error
             self.context = _contexts[key]
         try:
-            self.queue = cl.CommandQueue(self.context, device)
+            self.queue = cl.CommandQueue(
+                self.context, device, cl.command_queue_properties.PROFILING_ENABLE if profile else 0
+            )
         except cl.Error as error:
-            with _lock:
-                _contexts.pop(key, None)  # the next fit asks the driver anew
             raise self.lost("opening it, although its driver lists it,", error) from error
 
+    @property
+    def process_key(self) -> str:
+        return f"{super().process_key}, context {self.context.int_ptr}"
+
     def lost(self, doing: str, error: Exception) -> DeviceError:
-        """Return what to raise where the driver gives up: unplugged, reset, or taken away."""
+        """Return what to raise where the driver gives up: unplugged, reset, or taken away.
+
+        The context is forgotten, and its programs, so that the next fit asks the driver anew.
+        """
+        context = getattr(self, "context", None)
+        if context is not None:
+            with _lock:
+                for key in [key for key, known in _contexts.items() if known is context]:
+                    del _contexts[key]
+                for built in [key for key in _programs if key[1] == context.int_ptr]:
+                    del _programs[built]
         return DeviceError(
             f"{self.caps.label}: {doing} failed: {message(error)}; the device may have been reset, "
             f"unplugged or given to another process: try again, choose another one of "
@@ -147,17 +164,24 @@ class OpenCLDevice(Device):
                 f"taken already: {message(error)}; use fewer rows or features"
             ) from error
 
+    def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
+        if self.profiler is not None:
+            self.profiler.add(kind, event, n_bytes)
+
     def clear(self, array: DeviceArray) -> None:
         if array.nbytes:
             try:
-                cl.enqueue_fill_buffer(self.queue, array.handle, np.uint8(0), 0, array.nbytes)
+                event = cl.enqueue_fill_buffer(
+                    self.queue, array.handle, np.uint8(0), 0, array.nbytes
+                )
             except cl.Error as error:
                 raise self.lost("clearing memory", error) from error
+            self._copied(FILL, event, array.nbytes)
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         if source.nbytes:
             try:
-                cl.enqueue_copy(
+                event = cl.enqueue_copy(
                     self.queue,
                     target.handle,
                     source.handle,
@@ -166,25 +190,28 @@ class OpenCLDevice(Device):
                 )
             except cl.Error as error:
                 raise self.lost("copying memory", error) from error
+            self._copied(COPY, event, 2 * source.nbytes)
 
     def read(self, array: DeviceArray) -> Array:
         host = np.empty(array.shape, array.dtype)
         self.n_waits += 1
         if host.nbytes:
             try:
-                cl.enqueue_copy(self.queue, host, array.handle, is_blocking=True)
+                event = cl.enqueue_copy(self.queue, host, array.handle, is_blocking=True)
             except cl.Error as error:
                 raise self.lost("reading its memory", error) from error
+            self._copied(DOWNLOAD, event, host.nbytes)
         return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         self.n_waits += 1
         try:
-            cl.enqueue_copy(
+            event = cl.enqueue_copy(
                 self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=True
             )
         except cl.Error as error:
             raise self.lost("writing its memory", error) from error
+        self._copied(UPLOAD, event, host.nbytes)
 
     def finish(self) -> None:
         self.n_waits += 1
@@ -192,6 +219,22 @@ class OpenCLDevice(Device):
             self.queue.finish()
         except cl.Error as error:
             raise self.lost("waiting for it", error) from error
+
+    def mark(self) -> Callable[[], None]:
+        try:
+            event = cl.enqueue_marker(self.queue)
+            self.queue.flush()  # or a driver may hold the work back until somebody waits
+        except cl.Error as error:
+            raise self.lost("marking its queue", error) from error
+
+        def wait() -> None:
+            self.n_pauses += 1
+            try:
+                event.wait()
+            except cl.Error as error:
+                raise self.lost("waiting for it", error) from error
+
+        return wait
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "opencl", wg_size=wg_size, **params)

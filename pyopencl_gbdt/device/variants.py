@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pyopencl_gbdt.device import tuning
 from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 from pyopencl_gbdt.errors import ParameterError
 
@@ -59,15 +60,15 @@ TABLE: tuple[Variant, ...] = (
     Variant(
         "histogram",
         "local_atomic",
-        {"wg_size": 512, "groups_per_unit": 4, "chunk": 8192, "codes": 5888},
-        "H200, 11 M x 28 x 256: 512 work-items and 4 groups a unit were best of 128..1024, 1..8",
+        {"wg_size": 512, "groups_per_unit": 2, "chunk": 2048, "codes": 5888},
+        "H200, 11 M x 28 x 256: 512 work-items, 2 groups a unit, chunks of 2048 were as good as any",
         int64_atomics=True,
         chosen_on=_GPU,
     ),
     Variant(
         "histogram",
         "local_atomic_partials",
-        {"wg_size": 256, "groups_per_unit": 4, "chunk": 8192, "codes": 5888},
+        {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 5888},
         "GPU without 64-bit atomics: partial histograms and a reduce",
         chosen_on=_GPU,
     ),
@@ -109,9 +110,21 @@ TABLE: tuple[Variant, ...] = (
     *_both("quantize", cpu={"wg_size": 1, "items": 512}, gpu={"wg_size": 256, "items": 1}),
     *_both("gradients", cpu={"wg_size": 1, "items": 1024}, gpu={"wg_size": 256, "items": 4}),
     *_both("split", cpu={"wg_size": 1}, gpu={"wg_size": 64}),
-    *_both("partition", cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
+    *_both("partition", cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
     *_both("plan", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both("leaf", cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
+    Variant(
+        "leaf",
+        "by_rows",
+        {"wg_size": 1, "chunk": 2048},
+        "PoCL, 2 cores: see docs/performance.md",
+        chosen_on=_CPU,
+    ),
+    Variant(
+        "leaf",
+        "walk",
+        {"wg_size": 256, "chunk": 2048},
+        "H200: see docs/performance.md",
+    ),
     *_both("predict", cpu={"wg_size": 1, "items": 64}, gpu={"wg_size": 256, "items": 1}),
 )
 
@@ -138,9 +151,11 @@ def refusal(row: Variant, caps: Capabilities) -> tuple[str, str, str, str]:
 def fallbacks(kernel: str, caps: Capabilities) -> list[Variant]:
     """Return the variants that a device can run, those that its kind gets first.
 
-    Those that its driver did not build are left out, as long as one is left.
+    What was tuned for the device, see ``tuning``, comes before them. Those that its driver did not
+    build are left out, as long as one is left.
     """
     rows = sorted(runnable(kernel, caps), key=lambda row: caps.kind not in row.chosen_on)
+    rows = tuning.tuned(kernel, rows, caps)
     return [row for row in rows if refusal(row, caps) not in REFUSED] or rows
 
 

@@ -128,7 +128,8 @@ def make_layout(columns: list[ColumnCuts]) -> Layout:
         numbers += mine
         offset.append(offset[-1] + len(mine))
     bins = np.array([column.below.size for column in columns], np.uint32)
-    return Layout(bins, np.array(offset, np.uint32), np.array(numbers, np.float32))
+    fullest = np.zeros(bins.size, np.uint32)  # the twin leaves nothing out
+    return Layout(bins, np.array(offset, np.uint32), np.array(numbers, np.float32), fullest)
 
 
 def encode(values: F32, layout: Layout) -> npt.NDArray[np.uint32]:

@@ -25,24 +25,22 @@ class Gradients:
         )
 
     def launches(self) -> list[Launch]:
-        """Return the launches that fill ``quanta``, ``scale``, ``sums`` and ``even_rows``.
+        """Return the launches that fill ``quanta``, ``scale`` and ``sums``.
 
-        Afterwards ``even_rows`` lists all rows in order, and ``gradients`` holds the high words of
-        the quanta, which are 0 unless ``scale.wide`` is set.
+        They also clear the root's histogram, unless the histogram's variant does so itself.
+        ``high`` holds the high words of the quanta where ``scale.wide`` is set.
         """
         ws, bind = self.ws, self.program.bind
         groups, n_rows = ws.row_groups, np.uint32(ws.n_rows)
         return [
             bind(
                 "gradients", groups, n_rows, ws["margins"], ws["labels"], ws["weights"],
-                ws["gradients"], ws["exponents"],
+                ws["exponents"],
             ),
             bind(
-                "choose_scale", 1, np.uint32(groups), np.int32(ws.weight_bits),
-                np.int32(ws.weight_shift), ws["exponents"], ws["scale"],
-            ),
-            bind(
-                "quantize_gradients", groups, n_rows, ws["weights"], ws["scale"], ws["gradients"],
-                ws["quanta"], ws["even_rows"], ws["sums"],
+                "quantize_gradients", groups, n_rows, np.int32(ws.weight_bits),
+                np.int32(ws.weight_shift), np.uint32(ws.cells_to_clear), ws["margins"],
+                ws["labels"], ws["weights"], ws["exponents"], ws["scale"], ws["quanta"],
+                ws["high"], ws["sums"], ws["pool"],
             ),
         ]  # fmt: skip

@@ -49,15 +49,15 @@ class Grow:
         """Return the launch that gives the children their rows, histogram slots and tasks."""
         ws = self.ws
         return self.program.bind(
-            "place", 1, np.uint32(depth), np.uint32(depth + 1 < ws.max_depth), ws["levels"],
-            ws["nodes"], ws["row_task_begin"], ws["task_left"], ws["hist_task_begin"],
+            "place", 1, np.uint32(depth), ws["levels"], ws["nodes"], ws["hist_task_begin"],
         )  # fmt: skip
 
     def finish(self) -> Launch:
-        """Return the launch that makes leaf tasks and the tree that ``predict`` walks."""
-        ws = self.ws
+        """Return the launch that makes leaf tasks and the tree that rows walk."""
+        ws, page = self.ws, self.ws.rows_page
         return self.program.bind(
-            "finish_tree", 1, np.uint32(ws.max_depth), ws["levels"], ws["nodes"],
-            ws["feature_offset"], ws["thresholds"], ws["leaf_task_begin"], ws["leaf_header"],
-            ws["walk"],
+            "finish_tree", 1, np.uint32(ws.max_depth), np.uint32(page.block_features),
+            np.uint32(page.block_codes), ws["levels"], ws["nodes"], ws["feature_offset"],
+            ws["feature_bins"], ws["thresholds"], ws["leaf_task_begin"], ws["leaf_header"],
+            ws["walk"], ws["steps"], ws["exponents"],
         )  # fmt: skip

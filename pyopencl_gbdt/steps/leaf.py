@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.workspace import Workspace
 
@@ -13,14 +15,29 @@ class Leaf:
         self.ws = ws
         self.program = ws.build(
             "leaf",
-            lambda row: ws.device.build("leaf", wg_size=ws.wg_size(row), chunk=row.params["chunk"]),
+            lambda row: ws.device.build(
+                "leaf",
+                wg_size=ws.wg_size(row),
+                walk=row.name == "walk",
+                chunk=row.params["chunk"],
+                code=ws.code_type,
+            ),
         )
 
     def add(self) -> Launch:
-        """Return the launch that adds the tree in ``nodes``."""
-        ws = self.ws
-        most = ws.n_rows // ws.variant("leaf").params["chunk"] + ws.max_nodes
-        return self.program.bind(
-            "add_leaves", min(most, 16 * ws.device.caps.compute_units), ws["leaf_header"],
-            ws["leaf_task_begin"], ws["nodes"], ws["even_rows"], ws["odd_rows"], ws["margins"],
+        """Return the launch that adds the tree that was finished last."""
+        ws, bind = self.ws, self.program.bind
+        row, n_rows = ws.variant("leaf"), np.uint32(ws.n_rows)
+        most_groups = 16 * ws.device.caps.compute_units
+        if row.name == "walk":
+            groups = min(most_groups, -(-ws.n_rows // self.program.wg_size))
+            return bind(
+                "add_leaves", groups, n_rows, *ws.rows_page.code_strides(), ws["steps"], ws.codes,
+                ws["margins"],
+            )  # fmt: skip
+        most_tasks = ws.n_rows // row.params["chunk"] + ws.max_nodes
+        return bind(
+            "add_leaves", min(most_tasks, most_groups), n_rows, ws["leaf_header"],
+            ws["leaf_task_begin"], ws["nodes"], ws["even_rows"], ws["odd_rows"], ws.by_feature,
+            ws["feature_bins"], ws["margins"],
         )  # fmt: skip

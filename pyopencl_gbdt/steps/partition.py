@@ -1,4 +1,4 @@
-"""Rows of split nodes move, stably, to their children."""
+"""Rows of split nodes move to their children."""
 
 from __future__ import annotations
 
@@ -24,21 +24,17 @@ class Partition:
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 
-    def count(self, depth: int) -> Launch:
-        """Return the launch that says, per row and per task, what goes left."""
-        ws = self.ws
-        return self.program.bind(
-            "count", self.groups, np.uint32(depth), np.uint32(ws.n_rows), ws["levels"],
-            ws["nodes"], ws["row_task_begin"], self._rows(depth), ws.by_feature,
-            ws["feature_bins"], ws["goes_left"], ws["task_left"],
-        )  # fmt: skip
+    def move(self, depth: int) -> Launch:
+        """Return the launch that moves the rows of a level and counts them in the children.
 
-    def scatter(self, depth: int) -> Launch:
-        """Return the launch that moves the rows; the tasks' offsets must be placed before."""
+        It also clears the histograms that the children are built in, unless the histogram's
+        variant does so itself.
+        """
         ws = self.ws
         return self.program.bind(
-            "scatter", self.groups, np.uint32(depth), ws["levels"], ws["nodes"],
-            ws["row_task_begin"], ws["task_left"], ws["goes_left"], self._rows(depth),
+            "move", self.groups, np.uint32(depth), np.uint32(ws.n_rows),
+            np.uint32(ws.cells_to_clear), ws["levels"], ws["nodes"], ws["row_task_begin"],
+            self._rows(depth), ws.by_feature, ws["feature_bins"], ws["pool"],
             self._rows(depth + 1),
         )  # fmt: skip
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant
-from pyopencl_gbdt.dtypes import BLOCK_BYTES, SUM, VALUE, c_type, code_dtype, row_codes
+from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.dtypes import (
+    SUM,
+    VALUE,
+    c_type,
+    code_dtype,
+    row_codes,
+)
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
-from pyopencl_gbdt.workspace import Layout, QuantizedData, QuantizedPage
+from pyopencl_gbdt.workspace import Layout, QuantizedData, QuantizedPage, empty_page
 
 F32 = npt.NDArray[np.float32]
 #: Sorted columns wait for their cuts in a block of at most this many bytes.
@@ -33,12 +42,15 @@ class Cuts:
     n_bins : uint32 array, shape (n_features,)
     missing : bool array, shape (n_features,)
         Whether any row's value is missing.
+    fullest : uint32 array, shape (n_features,)
+        The bin with most rows; ``n_bins`` where more are missing than in any bin.
     """
 
     below: F32
     above: F32
     n_bins: npt.NDArray[np.uint32]
     missing: npt.NDArray[np.bool_]
+    fullest: npt.NDArray[np.uint32]
 
 
 def make_layout(cuts: Cuts) -> Layout:
@@ -60,7 +72,8 @@ def make_layout(cuts: Cuts) -> Layout:
         top = below[f, n_bins[f] - 1]
         mine[-1] = min(top + abs(top) + 1.0, largest)
         thresholds[offset[f] : offset[f] + n_bins[f]] = mine
-    return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds)
+    fullest = np.minimum(cuts.fullest, np.maximum(n_bins + cuts.missing, 1) - 1)
+    return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds, fullest.astype(np.uint32))
 
 
 class Quantizer:
@@ -129,15 +142,16 @@ class Quantizer:
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
         """Return the program and the values that one of its work-groups takes."""
+        device, weighted = self.device, self.weight is not None
         row, program = build_variant(
-            self.device,
+            device,
             "quantize",
             "auto",
-            lambda row: self.device.build(
+            lambda row: device.build(
                 "quantize",
                 wg_size=row.params["wg_size"],
                 items=row.params["items"],
-                weighted=self.weight is not None,
+                weighted=weighted,
                 code=code,
             ),
         )
@@ -154,13 +168,14 @@ class Quantizer:
         sorted_columns = device.empty((block, n), VALUE)
         running = device.empty((block, n) if weighted else (1, 1), SUM)
         below, above = (device.empty((block, self.max_bin), VALUE) for _ in range(2))
-        n_bins, n_present = (device.empty(block, np.uint32) for _ in range(2))
+        n_bins, n_present, fullest = (device.empty(block, np.uint32) for _ in range(3))
         keys = device.empty(n, VALUE)
         ids = device.empty(n if weighted else 1, np.uint32)
         sort = self._sorter(keys, ids)
         program, _ = self._program()
         counted = n if self.weight is None else int(np.count_nonzero(self.weight))
         parts = []
+        pace = Pace(device)
         for first in range(0, self.n_features, block):
             columns = min(block, self.n_features - first)
             for column in range(columns):
@@ -169,27 +184,24 @@ class Quantizer:
                 device.copy(keys, sorted_columns, column * n)
                 if weighted:
                     self._running_weight(ids, running, column)
+                pace.round_enqueued()
             program.launch(
                 "cuts", (columns + program.wg_size - 1) // program.wg_size, np.uint32(n),
                 np.uint32(counted), np.uint32(columns), np.uint32(self.max_bin), sorted_columns,
-                running, below, above, n_bins, n_present,
+                running, below, above, n_bins, n_present, fullest,
             )  # fmt: skip
-            parts.append([a.get()[:columns] for a in (below, above, n_bins, n_present)])
-        a, b, bins, present = (np.concatenate(p) for p in zip(*parts, strict=True))
+            found = (below, above, n_bins, n_present, fullest)
+            parts.append([array.get()[:columns] for array in found])
+        a, b, bins, present, full = (np.concatenate(p) for p in zip(*parts, strict=True))
         missing = present < n
         if counted < n:  # rows without weight were set aside as missing: ask the values
             missing = np.isnan(self.values).any(axis=0)
-        return Cuts(a, b, bins, missing)
+        return Cuts(a, b, bins, missing, full)
 
     def _sorter(self, keys: DeviceArray, ids: DeviceArray) -> Callable[[], None]:
         weighted = self.weight is not None
         sort = RadixSort(self.device, self.n_rows, np.float32, np.uint32 if weighted else None)
         launches = sort.bind(keys, ids if weighted else None)
-
-        def run() -> None:
-            for launch in launches:
-                launch()
-
         if self.weight is not None:
             self._summand = self.device.empty(self.n_rows, SUM)
             scan = Scan(self.device, self.n_rows, np.int64, inclusive=True)
@@ -197,7 +209,7 @@ class Quantizer:
             top = int(np.frexp(self.weight)[1].max())
             # whole weights, exact for whole numbers, whose sum stays below 2^61
             self._weight_power = 61 - top - self.n_rows.bit_length()
-        return run
+        return partial(run, launches)
 
     def _fill_column(
         self, program: Program, feature: int, keys: DeviceArray, ids: DeviceArray
@@ -226,20 +238,19 @@ class Quantizer:
         offset, bins, thresholds = map(
             device.upload, (layout.feature_offset, layout.feature_bins, layout.thresholds)
         )
-        stride = row_codes(self.n_features, dtype)
-        codes = device.empty((self.n_rows, stride), dtype)
-        by_feature = device.empty((self.n_features, self.n_rows), dtype)
+        page = empty_page(device, self.n_rows, self.n_features, dtype)
+        stride = page.n_blocks * page.block_codes
+        per_block, strides = np.uint32(page.block_features), page.code_strides()
         for start, piece in self._pieces():
             n_codes = piece.shape[0] * stride
             program.launch(
                 "encode", -(-n_codes // per_group), np.uint64(n_codes),
-                np.uint32(self.n_features), np.uint32(stride), piece, offset, bins, thresholds,
-                np.uint64(start * stride), codes,
+                np.uint32(self.n_features), np.uint32(stride), per_block, *strides, piece,
+                offset, bins, thresholds, np.uint64(start), page.codes,
             )  # fmt: skip
         program.launch(
-            "transpose", (-(-self.n_rows // per_group), stride * dtype.itemsize // BLOCK_BYTES),
-            np.uint32(self.n_rows), np.uint32(self.n_features), np.uint32(stride), codes,
-            by_feature,
+            "transpose", (-(-self.n_rows // per_group), page.n_blocks), np.uint32(self.n_rows),
+            np.uint32(self.n_features), per_block, *strides, page.codes, page.by_feature,
         )  # fmt: skip
         device.finish()
-        return QuantizedPage(codes, by_feature, self.n_rows)
+        return page

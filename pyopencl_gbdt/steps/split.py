@@ -28,8 +28,8 @@ class Split:
             "find", (n_features, min(capacity, MOST_Y)), np.uint32(depth), np.uint32(n_features),
             np.uint32(ws.layout.n_codes), np.float32(p.reg_lambda), np.float32(p.reg_alpha),
             np.float32(p.max_delta_step), np.float32(p.min_child_weight), ws["levels"],
-            ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"], ws["pool"],
-            ws["candidates"],
+            ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"], ws["fullest"],
+            ws["pool"], ws["candidates"],
         )  # fmt: skip
         best = self.program.bind(
             "best", capacity, np.uint32(depth), np.uint32(n_features), ws["levels"],

@@ -93,7 +93,7 @@ class FakeDevice(Device):
 
 
 def opencl_device(platform: Any = None, **changes: Any) -> Any:
-    """What ``opencl.capabilities`` and ``opencl.why_unusable`` ask a ``pyopencl.Device``."""
+    """What ``opencl_facts`` asks a ``pyopencl.Device``."""
     facts = {
         "available": True,
         "compiler_available": True,

@@ -18,11 +18,14 @@ LIBRARIES = frozenset({"group", "counting", "tree"})
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
     "items": [1, 4],
-    "chunk": [2048],
+    "chunk": [4096],
     "row_chunk": [2048],
-    "hist_chunk": [8192],
+    "hist_chunk": [2048],
     "leaf_chunk": [2048],
-    "capacity": [1024],
+    "cells": [1024],
+    "copies": [1, 4],
+    "split_blocks": [False, True],
+    "walk": [False, True],
     "radix_bits": [4, 8],
     "code": ["u8", "u16"],
     "type": ["u32", "u64"],
@@ -38,7 +41,7 @@ VALUES: dict[str, list[Any]] = {
     "ranged": [False, True],
     "block": [16, 8],
     "unroll": [False, True],
-    "one_block": [False, True],
+    "in_registers": [False, True],
 }
 
 _TYPE_AND_OP = [
@@ -82,5 +85,10 @@ def few(template: str) -> list[dict[str, Any]]:
 
 
 def _together(params: dict[str, Any]) -> bool:
-    """Whether the values go together: a private histogram belongs to one work-item."""
-    return not params.get("cpu") or params["wg_size"] == 1
+    """Whether the values go together.
+
+    A private histogram belongs to one work-item; offsets in registers belong to unrolled loops.
+    """
+    if params.get("cpu"):
+        return params["wg_size"] == 1 and params["unroll"] and not params["in_registers"]
+    return not params.get("in_registers") or params["unroll"]

@@ -366,7 +366,7 @@ def test_cupy_with_two_cards(cupy, monkeypatch):
 
 def test_a_pyopencl_that_does_not_import_is_a_note(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
-    forget_module(monkeypatch, "pyopencl_gbdt.device.opencl")
+    forget_module(monkeypatch, "pyopencl_gbdt.device.opencl_facts")
     monkeypatch.setattr(discovery, "_cuda", lambda: ([CUDA_0], []))
     monkeypatch.setattr(discovery.intel, "make_visible", lambda: None)
     assert find("cuda") is CUDA_0

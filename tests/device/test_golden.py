@@ -22,8 +22,8 @@ UPDATE = bool(os.environ.get("PYOPENCL_GBDT_UPDATE_GOLDEN"))
 
 #: Small templates, once for one work-item a group and once for many.
 SOURCES = {
-    "leaf-sequential": ("leaf", {"wg_size": 1, "chunk": 2048}),
-    "leaf-portable": ("leaf", {"wg_size": 256, "chunk": 2048}),
+    "leaf-by_rows": ("leaf", {"wg_size": 1, "walk": False, "chunk": 2048, "code": "u8"}),
+    "leaf-walk": ("leaf", {"wg_size": 256, "walk": True, "chunk": 2048, "code": "u8"}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1}),
     "scan-sequential": ("scan", {"wg_size": 1, "type": "i64", "op": "max"}),
     "scan-portable": ("scan", {"wg_size": 256, "type": "u32", "op": "sum"}),

@@ -95,9 +95,9 @@ def test_a_template_that_is_not_there():
 
 
 def test_a_missing_parameter_is_not_hidden_by_an_earlier_rendering():
-    render("leaf", "opencl", wg_size=1, chunk=2048)
-    with pytest.raises(TypeError, match="chunk"):
-        render("leaf", "opencl", wg_size=1)
+    render("predict", "opencl", wg_size=1, items=1)
+    with pytest.raises(TypeError, match="items"):
+        render("predict", "opencl", wg_size=1)
 
 
 @pytest.mark.parametrize("name", ["templates", "cl_kernels"])

@@ -42,8 +42,10 @@ class Mutation:
 _SUM = "templates/group.cl.mako"
 _HALVE = """        if (id < half_size) shared[id] += shared[id + half_size];
         BARRIER();"""
-_SCAN = """        const ${type} before = id >= step ? shared[id - step] : 0;
-        BARRIER();"""
+_SCAN = """            shared[i] = sum;
+        }
+    }
+    BARRIER();"""
 _VECTOR_WIDTHS = ("intel-cpu: sub-groups of 8", "intel-cpu: sub-groups of 32")
 _RACES = "oclgrind: kernels of GPUs, races"
 
@@ -60,14 +62,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a barrier of the scan is missing",
         _SUM,
         _SCAN,
-        "        const ${type} before = id >= step ? shared[id - step] : 0;",
+        "            shared[i] = sum;\n        }\n    }",
         (_RACES, "pocl: kernels of GPUs", *_VECTOR_WIDTHS),
     ),
     Mutation(
         "local memory is read one too far",
         _SUM,
-        "    *total = shared[${wg_size - 1}];",
-        "    *total = shared[${wg_size}];",
+        "            const ${type} sum = shared[${k * wg_size} + run_end];",
+        "            const ${type} sum = shared[${k * wg_size + 1} + run_end];",
         (_RACES, "intel-cpu: sub-groups by default"),
     ),
     Mutation(

@@ -149,9 +149,10 @@ def _answer(name: str, args: tuple[Any, ...]) -> None:
     if name != "cuts":
         return
     max_bin = int(args[3])
-    below, above, n_bins, n_present = args[-4:]
+    below, above, n_bins, n_present, fullest = args[-5:]
     edges = np.arange(max_bin + 1, dtype=np.float32)
     below.set(np.broadcast_to(edges[:-1], below.shape))
     above.set(np.broadcast_to(edges[1:], above.shape))
     n_bins.set(np.full(n_bins.shape, max_bin))
     n_present.set(np.full(n_present.shape, int(args[0]) - 1))  # one value of each is missing
+    fullest.set(np.zeros(fullest.shape))

@@ -7,10 +7,10 @@ from dataclasses import astuple
 
 import numpy as np
 
-from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype, row_codes
+from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference.gradients import words
-from pyopencl_gbdt.workspace import Layout, QuantizedPage, Workspace
+from pyopencl_gbdt.workspace import Layout, Workspace, empty_page
 
 
 def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:
@@ -18,7 +18,8 @@ def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:
     codes = np.array(bins) + np.array(missing)
     offset = np.concatenate([[0], np.cumsum(codes)]).astype(np.uint32)
     thresholds = np.concatenate([np.arange(1, n + 1) for n in codes]).astype(np.float32)
-    return Layout(np.array(bins, np.uint32), offset, thresholds)
+    fullest = (np.arange(codes.size) * 7 % codes).astype(np.uint32)
+    return Layout(np.array(bins, np.uint32), offset, thresholds, fullest)
 
 
 def random_codes(rng, layout, n_rows, dtype=None):
@@ -31,9 +32,16 @@ def random_codes(rng, layout, n_rows, dtype=None):
 def make_page(device, codes):
     """Upload codes, shape (n_rows, n_features), as training wants them."""
     n_rows, n_features = codes.shape
-    padded = np.full((n_rows, row_codes(n_features, codes.dtype)), 99, codes.dtype)
-    padded[:, :n_features] = codes
-    return QuantizedPage(device.upload(padded), device.upload(codes.T), n_rows)
+    page = empty_page(device, n_rows, n_features, codes.dtype)
+    block, within = np.divmod(np.arange(n_features), page.block_features)
+    blocks = np.zeros(page.codes.shape, codes.dtype)
+    if page.by_block:
+        blocks[block, :, within] = codes.T
+    else:
+        blocks[:, block, within] = codes
+    page.codes.set(blocks)
+    page.by_feature.set(codes.T)
+    return page
 
 
 def make_workspace(device, layout, codes, *, weights=(None, 0, 0), **params):
@@ -70,10 +78,10 @@ def set_quanta(ws, quanta, *, wide, rng):
     low, high = words(quanta)
     ws["quanta"].set(low)
     if wide:
-        ws["gradients"].set(high.view(np.uint32))
+        ws["high"].set(high)
     else:
         assert not high.any()
-        spoil(ws["gradients"], rng)
+        spoil(ws["high"], rng)
 
 
 def level_nodes(counts, chunk, from_rows=None):
@@ -105,3 +113,8 @@ def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None):
     ws["levels"].set(levels)
     ws["nodes"].set(nodes, first)
     return first
+
+
+def fullest_cells(layout):
+    """Return where a histogram has each feature's fullest code, which it may leave out."""
+    return layout.feature_offset[:-1].astype(np.int64) + layout.fullest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE
+from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE, NODE
 from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.grow import Grower, Node
@@ -132,6 +132,7 @@ def test_decide(device, rng, wg, is_last):
                     children["parent"], (first + np.flatnonzero(splits)).astype(np.uint32)
                 )
                 assert (children["depth"] == depth + 1).all()
+                assert not children["count"].any()
 
 
 def row_chunk(ws):
@@ -148,37 +149,26 @@ def test_place(device, rng, wg):
         first = 2 * rng.integers(1, 200) + 1 - n_nodes % 2  # first + n_nodes is odd
         nodes["left"] = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
         set_level(ws, DEPTH, nodes, first=first)
-        tasks = np.where(splits, -(-nodes["count"].astype(np.int64) // row_chunk(ws)), 0)
-        begin = np.concatenate([[0], np.cumsum(tasks)])
-        task_left = rng.integers(0, row_chunk(ws), begin[-1])
-        n_left = np.zeros(n_nodes, np.int64)
-        for i in np.flatnonzero(splits):
-            n_left[i] = rng.integers(1, nodes["count"][i])
-            mine = np.diff(np.linspace(0, n_left[i], tasks[i] + 1).astype(np.int64))
-            task_left[begin[i] : begin[i + 1]] = mine
+        n_left = rng.integers(1, nodes["count"])
         levels = ws["levels"].get()
-        levels["row_tasks"][DEPTH] = begin[-1]
         levels["count"][DEPTH + 1] = 2 * splits.sum()
         ws["levels"].set(levels)
-        ws["row_task_begin"].set(begin)
-        room = max(begin[-1] + 1, ws["task_left"].size)  # counts here are beyond the fit's rows
-        ws.arrays["task_left"] = device.zeros(int(room), np.uint32)
-        ws["task_left"].set(task_left)
+        room = max(first + 3 * n_nodes, ws["nodes"].size)  # ids here are beyond the fit's nodes
+        before = ws["nodes"].get()
+        ws.arrays["nodes"] = device.zeros(int(room), NODE)
+        content = ws["nodes"].get()
+        content[: before.size] = before
+        content["count"][nodes["left"][splits]] = n_left[splits]
+        content["count"][nodes["left"][splits] + 1] = (nodes["count"] - n_left)[splits]
+        ws["nodes"].set(content)
         room = max(2 * n_nodes + 1, ws["hist_task_begin"].size)
         ws.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
-        grow = Grow(ws)
-        grow.program.launch(
-            "place", 1, np.uint32(DEPTH), np.uint32(1), ws["levels"], ws["nodes"],
-            ws["row_task_begin"], ws["task_left"], ws["hist_task_begin"],
-        )  # fmt: skip
-        before = np.concatenate([[0], np.cumsum(task_left)]).astype(np.uint32)
-        assert_same_bits(ws["task_left"].get()[: before.size], before, "lefts before tasks")
+        Grow(ws).place(DEPTH)()
         found, hist_tasks, slot = ws["nodes"].get(), [], (first + n_nodes - 1) // 2 + 1
         hist_chunk = ws.variant("histogram").params["chunk"]
         for node, lefts in zip(nodes[splits], n_left[splits], strict=True):
             left, right = found[node["left"]], found[node["left"] + 1]
             counts = (int(lefts), int(node["count"] - lefts))
-            assert (left["count"], right["count"]) == counts
             assert (left["begin"], right["begin"]) == (node["begin"], node["begin"] + lefts)
             small, large = (left, right) if counts[0] <= counts[1] else (right, left)
             assert (small["slot"], small["sibling_slot"]) == (slot, -1)
@@ -215,12 +205,14 @@ def test_begin_and_finish(device, rng, wg):
         nodes["default_left"] = ~leaf & (rng.random(n_nodes) < 0.5)
         nodes["value"] = rng.normal(size=n_nodes)
         nodes["count"] = rng.integers(1, 9000, n_nodes)
+        nodes["depth"] = np.sort(rng.integers(0, ws.max_depth + 1, n_nodes))
         set_level(ws, ws.max_depth, nodes[1:], first=1)
         ws["nodes"].set(nodes)
+        spoil(ws["exponents"], rng)
         grow.finish()()
-        tasks = np.where(
-            leaf, -(-nodes["count"].astype(np.int64) // ws.variant("leaf").params["chunk"]), 0
-        )
+        below = ws.max_depth - nodes["depth"].astype(np.int64)
+        keeps = (below == 1) | (leaf & (below > 1))
+        tasks = -(-nodes["count"].astype(np.int64) // ws.variant("leaf").params["chunk"]) * keeps
         begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
         assert_same_bits(ws["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
         assert_same_bits(ws["leaf_header"].get(), np.uint32([n_nodes, begin[-1]]), "header")
@@ -230,3 +222,11 @@ def test_begin_and_finish(device, rng, wg):
         assert_same_bits(walk["feature"], nodes["feature"])
         assert_same_bits(walk["default_left"], nodes["default_left"])
         assert_same_bits(walk["number"], np.where(leaf, nodes["value"], LAYOUT.thresholds[place]))
+        steps = ws["steps"].get()[:n_nodes]
+        n_bins = LAYOUT.feature_bins[nodes["feature"]]
+        also_left = np.where(nodes["default_left"], n_bins, nodes["bin"])
+        assert_same_bits(steps["left"], walk["left"])
+        assert_same_bits(steps["place"], ws.places[nodes["feature"]].astype(np.uint32))
+        assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
+        assert_same_bits(steps["value"], nodes["value"])
+        assert not ws["exponents"].get().any()

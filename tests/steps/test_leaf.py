@@ -1,55 +1,95 @@
-"""leaf: every row gets its leaf's value, from the row list of the leaf's depth."""
+"""leaf: every row gets its leaf's value, whether it walks the tree or stands in a list."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import choose
-from pyopencl_gbdt.dtypes import NODE
+from pyopencl_gbdt.dtypes import NO_NODE, NODE
 from pyopencl_gbdt.reference.leaf import add_leaves
+from pyopencl_gbdt.reference.partition import goes_left, partition
+from pyopencl_gbdt.steps.grow import Grow
 from pyopencl_gbdt.steps.leaf import Leaf
 from tests.compare import assert_same_bits
-from tests.steps.builders import make_layout, make_workspace, spoil
+from tests.steps.builders import make_layout, make_workspace, random_codes, spoil
 
-WG_SIZES, WG_SIZES_CPU = (1, 16, 64, 256), (1, 64)
+KERNEL = "leaf"
 CHUNK = 50
+BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
+WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(device, force):
-    force(choose("leaf", device.caps), chunk=CHUNK)
+def random_tree(rng, ws, codes, layout, shape):
+    """Return nodes breadth first, their rows, and the number of nodes of each level."""
+    nodes, rows = [np.zeros((), NODE)], [np.arange(len(codes), dtype=np.uint32)]
+    nodes[0]["count"] = len(codes)
+    counts, begin = [], 0
+    for depth in range(ws.max_depth + 1):
+        level = range(begin, len(nodes))
+        counts.append(len(level))
+        begin = len(nodes)
+        for number in level:
+            node, mine = nodes[number], rows[number]
+            node["depth"], node["left"], node["value"] = depth, NO_NODE, rng.normal()
+            splits = {"full": True, "bushy": rng.random() < 0.8, "stump": False}[shape]
+            if depth == ws.max_depth or not splits:
+                continue
+            feature = rng.integers(0, layout.n_features)
+            node["left"], node["feature"] = len(nodes), feature
+            node["bin"] = rng.integers(0, layout.feature_bins[feature])
+            node["default_left"] = rng.integers(0, 2)
+            n_bins = layout.feature_bins[feature]
+            left = goes_left(codes[mine, feature], node["bin"], n_bins, node["default_left"] != 0)
+            for side in partition(mine, left):
+                child = np.zeros((), NODE)
+                child["begin"] = node["begin"] + (mine.size - side.size) * (len(nodes) % 2 == 0)
+                child["count"] = side.size
+                nodes.append(child)
+                rows.append(side)
+            node["value"] = 0
+    return np.array(nodes, NODE), rows, counts
 
 
-@pytest.mark.parametrize("n", [1, 2, 49, 50, 51, 5000])
-def test_equals_twin(device, rng, wg, n):
-    layout = make_layout([2], [False])
-    ws = make_workspace(device, layout, np.zeros((n, 1), np.uint8), max_depth=7, work_group_size=wg)
-    n_leaves = min(n, 30, 1 + ws.max_nodes // 2)
-    ends = np.sort(rng.choice(np.arange(1, n), n_leaves - 1, replace=False)) if n > 1 else []
-    bounds = np.concatenate([[0], ends, [n]]).astype(np.int64)
-    nodes = np.zeros(2 * n_leaves - 1, NODE)
-    at = rng.permutation(nodes.size)[:n_leaves]  # leaves among inner nodes, in any order
-    nodes["begin"][at], nodes["count"][at] = bounds[:-1], np.diff(bounds)
-    nodes["depth"] = rng.integers(0, 8, nodes.size)
-    nodes["value"] = rng.normal(size=nodes.size)
-    nodes["count"][np.setdiff1d(np.arange(nodes.size), at)] = 999  # without tasks, so unused
-    is_leaf = np.isin(np.arange(nodes.size), at)
-    tasks = np.where(is_leaf, -(-nodes["count"].astype(np.int64) // CHUNK), 0)
-    begin = np.concatenate([[0], np.cumsum(tasks)])
-    ws["leaf_header"].set([nodes.size, begin[-1]])
-    ws["leaf_task_begin"].set(begin)
-    ws["nodes"].set(nodes)
-    rows = rng.permutation(n).astype(np.uint32)
-    leaves = []
+def check(device, rng, wg, layout, n, shape, max_depth):
+    codes = random_codes(rng, layout, n)
+    ws = make_workspace(device, layout, codes, max_depth=max_depth, work_group_size=wg)
+    nodes, rows, counts = random_tree(rng, ws, codes, layout, shape)
+    # children of an empty node count as nodes, so there may be more of them than planned
+    for name in ("nodes", "walk", "steps", "leaf_task_begin"):
+        array = ws[name]
+        ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+    spoil(ws["nodes"], rng)
+    content = ws["nodes"].get()
+    content[: nodes.size] = nodes
+    ws["nodes"].set(content)
+    levels = ws["levels"].get()
+    levels["count"] = counts
+    levels["first"] = np.cumsum(counts) - counts
+    ws["levels"].set(levels)
     lists = {name: spoil(ws[name], rng) for name in ("even_rows", "odd_rows")}
-    for node in nodes[at]:
-        mine = slice(node["begin"], node["begin"] + node["count"])
-        lists["odd_rows" if node["depth"] % 2 else "even_rows"][mine] = rows[mine]
-        leaves.append((rows[mine], node["value"]))
+    leaves = []
+    for node, mine in zip(nodes, rows, strict=True):
+        place = slice(node["begin"], node["begin"] + node["count"])
+        below = ws.max_depth - node["depth"]
+        if node["depth"] and below and (node["left"] == NO_NODE or below == 1):
+            lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
+        if node["left"] == NO_NODE:
+            leaves.append((mine, node["value"]))
     for name, content in lists.items():
         ws[name].set(content)
     margins = rng.normal(size=n).astype(np.float32)
     ws["margins"].set(margins)
+    Grow(ws).finish()()
     Leaf(ws).add()()
     assert_same_bits(ws["margins"].get(), add_leaves(margins, leaves), "margins")
+
+
+@pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])
+def test_equals_twin(device, variant, force, rng, layout):
+    force(variant, chunk=CHUNK)
+    sizes = (1,) if layout is WORD or device.caps.kind == "cpu" else (1, 32, 256)
+    for wg in sizes:
+        for n in (1, 2, 49, 50, 51, 3000):
+            for shape in ("full", "bushy", "stump"):
+                check(device, rng, wg, layout, n, shape, 5)
+        check(device, rng, wg, layout, 500, "full", 1)

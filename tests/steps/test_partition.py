@@ -1,4 +1,4 @@
-"""partition: a stable permutation of every split node's rows; all other rows stay."""
+"""partition: every split node's rows go to its children; all other rows stay."""
 
 from __future__ import annotations
 
@@ -26,19 +26,6 @@ MISSING = make_layout([9, 1, 255], [True] * 3)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
 
-def place(ws, splitting, task_begin):
-    """Do what ``grow.place`` does for rows: lefts before tasks, children's places."""
-    task_left = ws["task_left"].get()
-    before = np.concatenate([[0], np.cumsum(task_left, dtype=np.int64)])[: task_left.size]
-    ws["task_left"].set(before)
-    nodes = ws["nodes"].get()
-    ends = np.append(task_begin[1:], ws["levels"].get()["row_tasks"].max())
-    for node, begin, end in zip(splitting, task_begin, ends, strict=True):
-        nodes["begin"][node["left"]] = node["begin"]
-        nodes["begin"][node["left"] + 1] = node["begin"] + before[end] - before[begin]
-    ws["nodes"].set(nodes)
-
-
 def check(device, rng, wg, layout, counts, *, codes=None, default_left=None):
     n = int(np.sum(counts))
     codes = random_codes(rng, layout, n) if codes is None else codes
@@ -54,19 +41,26 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None):
         nodes["default_left"] = default_left
     first = 2**depth - 1
     behind = first + len(counts)
+    n_splits = int(splits.sum())
     nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
     # each split makes two nodes of one, so the tree above may hold fewer nodes than planned
     ws.arrays["nodes"] = device.zeros(first + 3 * len(counts), ws["nodes"].dtype)
+    fresh = (behind - 1) // 2 + 1
+    ws.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
+    pool = spoil(ws["pool"], rng)
     set_level(ws, depth, nodes, row_tasks=task_begin[-1], first=first)
+    levels = ws["levels"].get()
+    levels["count"][depth + 1] = 2 * n_splits
+    ws["levels"].set(levels)
     ws["row_task_begin"].set(task_begin)
     before, after = ("odd_rows", "even_rows") if depth % 2 else ("even_rows", "odd_rows")
-    rows = rng.permutation(n).astype(np.uint32)
-    ws[before].set(rows)
+    rows = rng.permutation(n).astype(np.uint32) if depth else np.arange(n, dtype=np.uint32)
+    if depth:  # the root has all rows, in order, unlisted
+        ws[before].set(rows)
+    rows_before = ws[before].get()
     expected = spoil(ws[after], rng)
-    step = Partition(ws)
-    step.count(depth)()
-    place(ws, nodes[splits], task_begin[:-1][splits])
-    step.scatter(depth)()
+    Partition(ws).move(depth)()
+    after_nodes, moved = ws["nodes"].get(), ws[after].get()
     for node in nodes[splits]:
         begin, end = node["begin"], node["begin"] + node["count"]
         mine, feature = rows[begin:end], node["feature"]
@@ -76,9 +70,19 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None):
             layout.feature_bins[feature],
             node["default_left"] != 0,
         )
-        expected[begin:end] = np.concatenate(partition(mine, lefts))
-    assert_same_bits(ws[after].get(), expected, f"rows of {len(counts)} nodes")
-    assert_same_bits(ws[before].get(), rows, "rows before")
+        sides = partition(mine, lefts)
+        assert list(after_nodes["count"][node["left"] :][:2]) == [side.size for side in sides]
+        if node["count"] > CHUNK:  # which task comes first is left to chance
+            sides = [np.sort(side) for side in sides]
+            middle = begin + sides[0].size
+            moved[begin:middle].sort()
+            moved[middle:end].sort()
+        expected[begin:end] = np.concatenate(sides)
+    assert_same_bits(moved, expected, f"rows of {len(counts)} nodes")
+    assert_same_bits(ws[before].get(), rows_before, "rows before")
+    if ws.cells_to_clear:
+        pool[fresh : fresh + n_splits] = 0
+    assert_same_bits(ws["pool"].get(), pool, "pool")
 
 
 @pytest.fixture(autouse=True)

@@ -64,9 +64,17 @@ def check(device, values, weight, max_bin):
         assert_same_bits(getattr(layout, name), getattr(expected, name), f"{name} {what}")
     page, codes = quantizer.encode(layout), twin.encode(values, expected)
     assert page.codes.dtype == (np.uint8 if expected.most_codes <= 256 else np.uint16)
-    by_row, by_feature = page.codes.get(), page.by_feature.get()
-    assert_same_bits(by_row[:, : codes.shape[1]].astype(np.uint32), codes, f"codes {what}")
-    assert not by_row[:, codes.shape[1] :].any()
+    blocks, by_feature = page.codes.get(), page.by_feature.get()
+    assert page.by_block == (device.caps.kind != "cpu")
+    blocks = blocks.transpose(1, 0, 2) if page.by_block else blocks
+    used = blocks[:, :, : page.block_features].reshape(len(blocks), -1)
+    assert_same_bits(used[:, : codes.shape[1]].astype(np.uint32), codes, f"codes {what}")
+    assert not used[:, codes.shape[1] :].any()
+    assert not blocks[:, :, page.block_features :].any()
+    if weight is None:
+        full = [np.bincount(column).max() for column in codes.T]
+        assert [np.sum(c == f) for c, f in zip(codes.T, layout.fullest, strict=True)] == full
+    assert (layout.fullest < np.diff(layout.feature_offset.astype(np.int64))).all()
     assert_same_bits(by_feature.T.astype(np.uint32), codes, f"codes by feature {what}")
     assert (codes.max(axis=0) < np.diff(expected.feature_offset.astype(np.int64))).all()
     return expected, codes

@@ -17,20 +17,37 @@ FN u32 sum_u32(const u32 value, LOCAL u32* shared) {
 }
 
 
-FN u32 scan_u32(const u32 value, LOCAL u32* shared, u32* total) {
+
+
+FN void scan_u32_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     const u32 id = LOCAL_ID;
-    shared[id] = value;
+    shared[0 + id] = value0;
     BARRIER();
-    for (u32 step = 1; step < 256; step *= 2) {
-        const u32 before = id >= step ? shared[id - step] : 0;
-        BARRIER();
-        shared[id] += before;
-        BARRIER();
+    if (id < 16) {
+        u32 sum = 0;
+        for (u32 i = id * 16; i < (id + 1) * 16; i++) {
+            sum += shared[i];
+            shared[i] = sum;
+        }
     }
-    const u32 inclusive = shared[id];
-    *total = shared[255];
     BARRIER();
-    return inclusive - value;
+    {
+        u32 before = 0, all = 0;
+        for (u32 run_end = 15; run_end < 256; run_end += 16) {
+            const u32 sum = shared[0 + run_end];
+            if (run_end < id - id % 16) before += sum;
+            all += sum;
+        }
+        *before0 = before + shared[0 + id] - value0;
+        *total0 = all;
+    }
+    BARRIER();
+}
+
+FN u32 scan_u32(const u32 value, LOCAL u32* shared, u32* total) {
+    u32 before;
+    scan_u32_of_one(value, shared, &before, total);
+    return before;
 }
 
 

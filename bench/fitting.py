@@ -1,0 +1,160 @@
+"""Trains a shape with one system and takes the times: what a measuring process does."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bench.gpu_memory import GpuMemory
+from bench.ours import Ours
+from bench.peers import PEERS
+from bench.system import F32, Settings, System
+from pyopencl_gbdt.comparison.shapes import Shape
+from pyopencl_gbdt.metrics import auc, logloss, rmse
+
+#: Groups of rounds that are timed, in one fit of one model.
+_GROUPS = 3
+
+
+@dataclass(frozen=True)
+class Task:
+    """One shape for one system.
+
+    Attributes
+    ----------
+    system : str
+        ``ours`` or a peer's name.
+    repeats : int
+        Fits after the cold one.
+    budget : float
+        Seconds after which no further fit begins.
+    """
+
+    shape: Shape
+    system: str
+    settings: Settings
+    repeats: int
+    budget: float
+
+
+@dataclass
+class Times:
+    """Seconds, as measured."""
+
+    setup: list[float] = field(default_factory=list)
+    first_round: list[float] = field(default_factory=list)
+    rounds: list[float] = field(default_factory=list)
+    predict: list[float] = field(default_factory=list)
+
+
+def warm_up_rounds(shape: Shape) -> int:
+    """Return the rounds that come before the timed ones."""
+    return max(1, min(10, shape.n_rounds // 5))
+
+
+def measure(task: Task, data: tuple[F32, F32], held_out: tuple[F32, F32]) -> dict[str, Any]:
+    """Measure a system on a shape; return its record, see `bench.train`.
+
+    A cold fit of some rounds comes first, with the device memory watched; then ``repeats`` whole
+    fits. A fit is set-up, a first round, the rest of the warm-up, and what is left in three
+    groups, at whose ends the device is idle. The median is over the groups of all fits.
+    """
+    start = time.perf_counter()
+    values, labels = data[0], np.ascontiguousarray(data[1].reshape(len(data[1]), -1).T)
+    times = Times()
+    with GpuMemory() as memory:
+        system = _make(task)
+        system.setup(values, labels[0])
+        system.rounds(1)
+        cold = time.perf_counter() - start
+        system.rounds(warm_up_rounds(task.shape))
+    quality: list[dict[str, float]] = []
+    for number in range(task.repeats):
+        del system
+        gc.collect()
+        system = _make(task)
+        for model in range(task.shape.n_models):
+            _fit(system, task.shape, values, labels[model], times, new=model == 0)
+            if number == 0:
+                quality.append(_quality(task.shape, system, held_out, model))
+        if time.perf_counter() - start > task.budget:
+            break
+    round_seconds = statistics.median(times.rounds)
+    if round_seconds <= 0:  # of a difference of two trainings
+        raise RuntimeError("rounds are too short to be told from noise; raise --rounds or --rows")
+    peak = system.peak_bytes()
+    prediction = _predict(system, held_out[0], times, task.repeats)
+    return {
+        "version": system.version,
+        "device": system.device,
+        "cold_seconds": cold,
+        "setup_seconds": statistics.median(times.setup),
+        "first_round_seconds": statistics.median(times.first_round) if times.first_round else None,
+        "round_seconds": round_seconds,
+        "round_samples": times.rounds,
+        "n_fits": number + 1,
+        "predict_seconds": statistics.median(times.predict),
+        "prediction_digest": hashlib.sha256(prediction.tobytes()).hexdigest(),
+        "quality": {name: statistics.fmean(q[name] for q in quality) for name in quality[0]},
+        "peak_bytes": peak,
+        "sampled_bytes": memory.peak_bytes,
+    }
+
+
+def _make(task: Task) -> System:
+    kind = Ours if task.system == "ours" else PEERS[task.system][0]
+    return kind(task.shape, task.settings)
+
+
+def _clock(work: Callable[..., Any], *arguments: Any) -> float:
+    start = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - start
+
+
+def _fit(system: System, shape: Shape, values: F32, label: F32, times: Times, *, new: bool) -> None:
+    """Train a model to its last round."""
+    setup = 0.0
+    if new:
+        setup = _clock(system.setup, values, label)
+    else:
+        system.relabel(values, label)
+    warm_up = warm_up_rounds(shape)
+    left = shape.n_rounds - warm_up
+    if not system.incremental:  # a whole training, less one of the warm-up's rounds alone
+        short = _clock(system.rounds, warm_up)
+        seconds = (_clock(system.rounds, shape.n_rounds) - short) / left
+        times.rounds.append(seconds)
+        setup += max(0.0, short - warm_up * seconds)
+    else:
+        times.first_round.append(_clock(system.rounds, 1))
+        system.rounds(warm_up - 1)
+        for group in np.array_split(np.arange(left), min(_GROUPS, left)):
+            times.rounds.append(_clock(system.rounds, len(group)) / len(group))
+    if new:
+        times.setup.append(setup)
+
+
+def _predict(system: System, values: F32, times: Times, repeats: int) -> F32:
+    """Time predictions from a NumPy array to a NumPy array; the first is to warm up."""
+    prediction = system.predict(values)
+    for _ in range(repeats):
+        times.predict.append(_clock(system.predict, values))
+    return prediction
+
+
+def _quality(
+    shape: Shape, system: System, held_out: tuple[F32, F32], model: int
+) -> dict[str, float]:
+    label = held_out[1].reshape(len(held_out[1]), -1)[:, model]
+    prediction = np.asarray(system.predict(held_out[0]), np.float32)
+    if shape.objective == "binary:logistic":
+        return {"auc": auc(label, prediction), "logloss": logloss(label, prediction)}
+    return {"rmse": rmse(label, prediction)}

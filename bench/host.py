@@ -1,0 +1,62 @@
+"""The machine and the packages that a result holds for."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = (
+    "pyopencl_gbdt", "numpy", "scipy", "pyopencl", "pocl-binary-distribution", "intel-opencl-rt",
+    "cupy-cuda12x", "cupy-cuda13x", "xgboost", "xgboost-cpu", "lightgbm", "catboost",
+    "scikit-learn",
+)  # fmt: skip
+
+
+def n_cpus() -> int:
+    """Return the hardware threads that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def describe_host() -> dict[str, Any]:
+    """Return processor, memory, system and Python."""
+    return {
+        "cpu": _value("/proc/cpuinfo", "model name") or platform.processor(),
+        "n_cpus": n_cpus(),
+        "memory_bytes": _kib("MemTotal"),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def free_bytes() -> int | None:
+    """Return the host memory that can be taken, None where the system does not say."""
+    return _kib("MemAvailable")
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of what is installed and matters here."""
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _kib(name: str) -> int | None:
+    text = _value("/proc/meminfo", name)
+    return 1024 * int(text.split()[0]) if text else None
+
+
+def _value(path: str, name: str) -> str:
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")

@@ -1,0 +1,235 @@
+"""The peers: XGBoost, LightGBM, CatBoost and scikit-learn at parameters equal to ours.
+
+All take learning rate 0.1, L2 penalty 1, the shape's depth and bins, a least Hessian of 1 in a
+child where they have that parameter, and all the processor's threads. XGBoost and CatBoost run
+on an NVIDIA card where ours does. A library is imported by its constructor: in the process that
+measures it, and only there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+
+from bench.system import F32, LEARNING_RATE, Settings, System
+from pyopencl_gbdt.comparison.shapes import Shape
+
+
+class XGBoost(System):
+    """XGBoost ``hist``; set-up is its ``QuantileDMatrix`` from NumPy.
+
+    On CUDA it leaves a part of that work to the first round, which the table has beside it.
+    """
+
+    def __init__(self, shape: Shape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        import xgboost
+
+        self.library, self.version = xgboost, xgboost.__version__
+        if not xgboost.build_info().get("USE_CUDA"):
+            self.device = "cpu"
+        self.params = {
+            "objective": shape.objective,
+            "tree_method": "hist",
+            "device": self.device,
+            "max_depth": shape.max_depth,
+            "max_bin": shape.max_bin,
+            "learning_rate": LEARNING_RATE,
+            "lambda": 1.0,
+            "min_child_weight": 1.0,
+            "nthread": settings.n_threads,
+            "verbosity": 0,
+        }
+
+    def given(self, values: F32) -> Any:
+        """Return the values as this system hands them to the library."""
+        return values
+
+    def setup(self, values: F32, label: F32) -> None:
+        self.data = self.library.QuantileDMatrix(
+            self.given(values),
+            label,
+            max_bin=self.shape.max_bin,
+            nthread=self.settings.n_threads,
+        )
+        self._begin()
+
+    def relabel(self, values: F32, label: F32) -> None:
+        self.data.set_label(label)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.booster = self.library.Booster(self.params, [self.data])
+        self.n_done = 0
+
+    def rounds(self, n: int) -> None:
+        for _ in range(n):  # a round ends with the tree on the host
+            self.booster.update(self.data, self.n_done)
+            self.n_done += 1
+
+    def predict(self, values: F32) -> F32:
+        return np.asarray(self.booster.inplace_predict(values))
+
+
+class XGBoostCupy(XGBoost):
+    """XGBoost on CUDA, fed through CuPy: it sketches on the card, so set-up is faster."""
+
+    def __init__(self, shape: Shape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        if self.device != "cuda":
+            raise RuntimeError("needs an NVIDIA card and XGBoost built for CUDA")
+        import cupy
+
+        self.cupy = cupy
+
+    def given(self, values: F32) -> Any:
+        return self.cupy.asarray(values)
+
+    def predict(self, values: F32) -> F32:
+        return np.asarray(self.cupy.asnumpy(self.booster.inplace_predict(self.given(values))))
+
+
+class LightGBM(System):
+    """LightGBM on the processor; as many leaves as the depth allows."""
+
+    def __init__(self, shape: Shape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        import lightgbm
+
+        self.library, self.version, self.device = lightgbm, lightgbm.__version__, "cpu"
+        self.params = {
+            "objective": {"binary:logistic": "binary"}.get(shape.objective, "regression"),
+            "num_leaves": 2**shape.max_depth,
+            "max_depth": shape.max_depth,
+            "max_bin": shape.max_bin,
+            "learning_rate": LEARNING_RATE,
+            "lambda_l2": 1.0,
+            "min_sum_hessian_in_leaf": 1.0,
+            "min_data_in_leaf": 1,
+            "num_threads": settings.n_threads,
+            "verbosity": -1,
+        }
+
+    def setup(self, values: F32, label: F32) -> None:
+        self.data = self.library.Dataset(values, label, params=self.params).construct()
+        self.booster = self.library.Booster(self.params, self.data)
+
+    def relabel(self, values: F32, label: F32) -> None:
+        self.data.set_label(label)
+        self.booster = self.library.Booster(self.params, self.data)
+
+    def rounds(self, n: int) -> None:
+        for _ in range(n):
+            self.booster.update()
+
+    def predict(self, values: F32) -> F32:
+        return np.asarray(self.booster.predict(values))
+
+
+class CatBoost(System):
+    """CatBoost, ``Depthwise`` trees, no sampling; its GPU takes no callbacks, hence two fits."""
+
+    incremental = False
+
+    def __init__(self, shape: Shape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        import catboost
+
+        self.library, self.version = catboost, catboost.__version__
+        self.logistic = shape.objective == "binary:logistic"
+        self.params = {
+            "loss_function": "Logloss" if self.logistic else "RMSE",
+            "grow_policy": "Depthwise",
+            "depth": shape.max_depth,
+            "border_count": shape.max_bin - 1,
+            "learning_rate": LEARNING_RATE,
+            "l2_leaf_reg": 1.0,
+            "min_data_in_leaf": 1,
+            "bootstrap_type": "No",
+            "random_strength": 0,
+            "leaf_estimation_iterations": 1,
+            "boosting_type": "Plain",
+            "task_type": "GPU" if self.device == "cuda" else "CPU",
+            "thread_count": settings.n_threads,
+            "logging_level": "Silent",
+            "allow_writing_files": False,
+        }
+
+    def setup(self, values: F32, label: F32) -> None:
+        self.data = self.library.Pool(values, label, thread_count=self.settings.n_threads)
+        self.data.quantize(border_count=self.shape.max_bin - 1, task_type=self.params["task_type"])
+
+    def rounds(self, n: int) -> None:
+        self.model = self.library.CatBoost({**self.params, "iterations": n})
+        self.model.fit(self.data)
+
+    def predict(self, values: F32) -> F32:
+        if self.logistic:
+            return np.asarray(self.model.predict(values, prediction_type="Probability"))[:, 1]
+        return np.asarray(self.model.predict(values))
+
+
+class ScikitLearn(System):
+    """scikit-learn's histogram gradient boosting; it bins within ``fit``, 255 bins at most."""
+
+    incremental = False
+
+    def __init__(self, shape: Shape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        import sklearn
+        from sklearn import ensemble
+
+        self.version, self.device = sklearn.__version__, "cpu"
+        self.logistic = shape.objective == "binary:logistic"
+        kind = "Classifier" if self.logistic else "Regressor"
+        self.estimator = getattr(ensemble, f"HistGradientBoosting{kind}")
+
+    def setup(self, values: F32, label: F32) -> None:
+        self.values, self.label = values, label
+
+    def rounds(self, n: int) -> None:
+        self.model = self.estimator(
+            max_iter=n,
+            learning_rate=LEARNING_RATE,
+            max_depth=self.shape.max_depth,
+            max_leaf_nodes=2**self.shape.max_depth,
+            min_samples_leaf=1,
+            l2_regularization=1.0,
+            max_bins=min(255, self.shape.max_bin),
+            early_stopping=False,
+        ).fit(self.values, self.label)
+
+    def predict(self, values: F32) -> F32:
+        if self.logistic:
+            return np.asarray(self.model.predict_proba(values)[:, 1])
+        return np.asarray(self.model.predict(values))
+
+
+#: Every peer by its name, with the modules that it needs.
+PEERS: dict[str, tuple[type[System], tuple[str, ...]]] = {
+    "xgboost": (XGBoost, ("xgboost",)),
+    "xgboost-cupy": (XGBoostCupy, ("xgboost", "cupy")),
+    "lightgbm": (LightGBM, ("lightgbm",)),
+    "catboost": (CatBoost, ("catboost",)),
+    "sklearn": (ScikitLearn, ("sklearn",)),
+}
+
+
+def choose_peers(text: str, *, cuda: bool) -> list[str]:
+    """Return the names of ``auto`` (what is installed), ``none`` or a list with commas."""
+    if text == "none":
+        return []
+    if text != "auto":
+        names = [name.strip() for name in text.split(",")]
+        for name in names:
+            if name not in PEERS:
+                raise ValueError(
+                    f"--peers {name}: expected auto, none or some of {', '.join(PEERS)}"
+                )
+        return names
+    found = [
+        name for name, (_, needs) in PEERS.items() if all(map(importlib.util.find_spec, needs))
+    ]
+    return [name for name in found if cuda or name != "xgboost-cupy"]

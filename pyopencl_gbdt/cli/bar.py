@@ -1,0 +1,71 @@
+"""A progress bar for work whose parts take unequal times."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+
+from pyopencl_gbdt.cli.output import WIDTH
+
+_CELLS = 20
+#: Share of the work after which the time that is left can be told.
+_ENOUGH = 0.05
+
+
+class Bar:
+    """A line that is written over on a terminal; elsewhere a line a task, and no bar.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        Every task, and roughly how long it takes.
+    parts : int
+        Parts of a task, taken to be equally long.
+    """
+
+    def __init__(self, seconds: Mapping[str, float], parts: int) -> None:
+        self.seconds, self.parts = seconds, parts
+        self.total = sum(seconds.values()) or 1.0
+        self.finished: set[str] = set()
+        self.task, self.part = "", 0
+        self.live = sys.stderr.isatty()
+        self.start = time.monotonic()
+
+    @property
+    def share(self) -> float:
+        """Of the work, what is done."""
+        done = sum(seconds for task, seconds in self.seconds.items() if task in self.finished)
+        begun = self.seconds.get(self.task, 0.0) * min(self.part / self.parts, 1.0)
+        return min((done + begun) / self.total, 1.0)
+
+    def begin(self, task: str, part: str) -> None:
+        """Show what is under way; another task ends the one before, however far it came."""
+        if task != self.task:
+            self.finished.add(self.task)
+            self.task, self.part = task, 0
+            if not self.live:
+                self._write(f"{task} ({self.share:.0%} done)\n")
+        else:
+            self.part += 1
+        if self.live:
+            self._write("\r" + self.line(part)[: WIDTH - 1].ljust(WIDTH - 1))
+
+    def line(self, part: str) -> str:
+        """Return the bar and what stands beside it."""
+        share, passed = self.share, time.monotonic() - self.start
+        full = round(share * _CELLS)
+        left = ""
+        if share >= _ENOUGH:
+            minutes, seconds = divmod(round(passed / share * (1 - share)), 60)
+            left = f", {minutes}:{seconds:02d} left"
+        return f"[{'#' * full}{'.' * (_CELLS - full)}]{share:>4.0%}{left}  {self.task}: {part}"
+
+    def clear(self) -> None:
+        """Take the line away, before other lines are written."""
+        if self.live:
+            self._write("\r" + " " * (WIDTH - 1) + "\r")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

@@ -1,0 +1,84 @@
+"""``pyopencl-gbdt tune``: measure variants and sizes of kernels on this machine, keep the best."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from pyopencl_gbdt.cli.output import complain, say, section, wrapped
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.device.tuning import Choice
+    from pyopencl_gbdt.tune import Tuned
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "tune",
+        help="measure which variants and sizes of kernels are fastest here",
+        description="Measure variants and sizes of the kernels on a device, with synthetic data, "
+        "and store the fastest in the cache folder, for this device and driver. Models do not "
+        "depend on it. It takes minutes; a device that is busy with something else gives times "
+        "that are worth nothing.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
+    parser.add_argument("--quick", action="store_true", help="fewer rows, fewer candidates")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--dry-run", action="store_true", help="measure and show, store nothing")
+    what.add_argument(
+        "--reset", action="store_true", help="remove what is stored for the device, measure nothing"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, show, store."""
+    from pyopencl_gbdt.device import find, tuning
+    from pyopencl_gbdt.tune import tune
+
+    info = find(args.device)
+    assert info.caps is not None
+    if args.reset:
+        removed = tuning.reset(info.caps)
+        path = tuning.path_of(info.caps)
+        say(f"removed {path}" if removed else f"nothing is stored for {info.caps.label}")
+        return 0
+    if tuning.is_off():
+        complain(f"note: {tuning.ENVIRONMENT} is off: what is stored will not be used")
+    section("Device", info.caps.label)
+    say()
+    say(f"{'kernel':<12}{'tried':>6}{'ms, table':>11}{'ms, tuned':>11}{'gain':>8}  chosen")
+    outcomes = tune(info.device_id, quick=args.quick, report=_show)
+    say()
+    failed = [f"{outcome.kernel}: {text}" for outcome in outcomes for text in outcome.failed]
+    for text in failed:
+        complain(wrapped(f"note: did not run: {text}", "", "    "))
+    chosen = {o.kernel: o.chosen for o in outcomes if o.chosen != o.table}
+    if not chosen:
+        say("Nothing is faster than the table by 3 % or more.")
+    if args.dry_run:
+        say("Nothing was stored.")
+        return 0
+    path = tuning.store(info.caps, chosen)
+    section("Stored", str(path), f"pyopencl-gbdt tune --device {info.device_id} --reset removes it")
+    return 0
+
+
+def _show(outcome: Tuned) -> None:
+    """Say a line of the table: what was found for a kernel."""
+    gain = outcome.table_seconds / outcome.chosen_seconds if outcome.chosen_seconds else 1.0
+    same = outcome.chosen == outcome.table
+    say(
+        f"{outcome.kernel:<12}{outcome.tried:>6}{1e3 * outcome.table_seconds:>11.3f}"
+        f"{1e3 * outcome.chosen_seconds:>11.3f}{'' if same else f'{gain:.2f}x':>8}  "
+        f"{'as in the table' if same else _words(outcome.table, outcome.chosen)}"
+    )
+
+
+def _words(table: Choice, chosen: Choice) -> str:
+    """Return what is not as in the table."""
+    changed = [f"{k}={v}" for k, v in chosen.params.items() if table.params.get(k) != v]
+    name = [] if chosen.variant == table.variant else [chosen.variant]
+    return " ".join([*name, *changed])

@@ -1,0 +1,1 @@
+"""Comparing devices and libraries: what is trained, and how it is measured."""

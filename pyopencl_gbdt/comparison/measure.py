@@ -1,0 +1,251 @@
+"""Trains a shape on a device, and says what it took and which bytes came out."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.comparison.plan import floor_bytes
+from pyopencl_gbdt.comparison.shapes import Shape
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.bandwidth import device_bandwidth
+from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.errors import GBDTError
+from pyopencl_gbdt.frames import clear_frames
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.profiling import ROUNDS, KernelTime
+from pyopencl_gbdt.training import Model, train
+
+F32 = npt.NDArray[np.float32]
+Record = dict[str, Any]
+
+#: Rows that are predicted at most.
+MOST_PREDICTED = 1_000_000
+#: Of an error, which may hold a kernel's source.
+_PROBLEM_LINES, _PROBLEM_LETTERS = 4, 600
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fit, or those of a shape with several labels together."""
+
+    setup_seconds: float
+    """From NumPy arrays to ready to boost."""
+    round_seconds: float
+    """Seconds a round."""
+    peak_bytes: int
+    """Most device memory in use at a time."""
+    trees: list[list[Tree]]
+    """Of every model."""
+
+
+def copy_bandwidth(device_id: str) -> float:
+    """Return the bytes per second, read and written, that a large copy moves on a device."""
+    return device_bandwidth(open_device(device_id))
+
+
+def parameters(shape: Shape, device_id: str) -> dict[str, Any]:
+    """Return what a shape is trained with."""
+    return {
+        "objective": shape.objective,
+        "max_depth": shape.max_depth,
+        "max_bin": shape.max_bin,
+        "learning_rate": 0.1,
+        "device": device_id,
+    }
+
+
+def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
+    """Fit with a clock beside set-up and rounds; the host waits for the device at both ends.
+
+    Several labels share the quantised values.
+    """
+    return with_fallbacks(lambda: _fit(device_id, shape, values, labels, n_rounds))
+
+
+def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
+    device = open_device(device_id)
+    p = Parameters.from_dict({**parameters(shape, device_id), "n_estimators": n_rounds})
+    objective = get_objective(p.objective)
+    setup = rounds = 0.0
+    trees = []
+    start = time.perf_counter()
+    data = Dataset(values, labels[:, 0])
+    for k in range(shape.n_models):
+        data.label = np.ascontiguousarray(labels[:, k])
+        score = objective.to_margin(objective.starting_score(data.label, None))
+        boosting = Boosting(device, p, objective, data, score)
+        device.finish()
+        ready = time.perf_counter()
+        trees.append(boosting.run(n_rounds))
+        device.finish()
+        setup += ready - start
+        start = time.perf_counter()
+        rounds += start - ready
+        del boosting  # its memory, before the next one takes its own
+    return Fit(setup, rounds / (n_rounds * shape.n_models), device.peak_bytes, trees)
+
+
+def measure(
+    device_id: str,
+    shape: Shape,
+    values: F32,
+    labels: F32,
+    *,
+    bandwidth: float,
+    repeats: int,
+    tell: Callable[[str], None] = lambda part: None,
+) -> Record:
+    """Train a shape on a device.
+
+    Parameters
+    ----------
+    device_id : str
+    shape : Shape
+    values, labels : float32 arrays
+        As the shape makes them.
+    bandwidth : float
+        Bytes per second of a copy on this device.
+    repeats : int
+    tell : callable
+        Receives what is under way, ``2 + repeats`` times.
+
+    Returns
+    -------
+    dict
+        A result as in `schema.RESULT`. A device that fails gives its reason in ``problem``.
+    """
+    record: Record = {"device": device_id, "shape": shape.name, "problem": ""}
+    try:
+        labels = labels.reshape(len(labels), shape.n_models)
+        record.update(_measured(device_id, shape, values, labels, repeats, tell))
+        seconds = floor_bytes(shape) / bandwidth
+        record["share_of_copy"] = seconds / (record["round_ms"] / 1e3)
+    except Exception as error:  # whatever a driver throws, the other devices go on
+        record["problem"] = describe(error)
+        clear_frames(error)  # they hold its arrays
+    gc.collect()
+    return record
+
+
+def describe(error: Exception) -> str:
+    """Return an error's first lines, after its type unless this library raised it on purpose."""
+    text, kind = str(error).strip(), type(error).__name__
+    if not isinstance(error, GBDTError):
+        text = f"{kind}: {text}" if text else kind
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[:_PROBLEM_LINES])[:_PROBLEM_LETTERS]
+
+
+def _measured(
+    device_id: str,
+    shape: Shape,
+    values: F32,
+    labels: F32,
+    repeats: int,
+    tell: Callable[[str], None],
+) -> Record:
+    tell("first fit")
+    start = time.perf_counter()
+    fit(device_id, shape, values, labels, 1)
+    first = time.perf_counter() - start
+    tell("profiled fit")
+    models = _models(device_id, shape, values, labels)
+    fits = []
+    for number in range(repeats):
+        tell(f"fit {number + 1} of {repeats}")
+        fits.append(fit(device_id, shape, values, labels, shape.n_rounds))
+    tell("prediction")
+    rows = values[:MOST_PREDICTED]
+    seconds = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        margins = predict_margins(models[0].ensemble, rows, device_id)
+        seconds.append(time.perf_counter() - start)
+    return {
+        "model_digest": digest(*(to_xgboost_json(m.ensemble).encode() for m in models)),
+        "prediction_digest": digest(margins.tobytes()),
+        "repeats_agree": all(
+            same_trees(trees, model.ensemble.trees)
+            for one in fits
+            for trees, model in zip(one.trees, models, strict=True)
+        ),
+        "variants": models[0].variants,
+        "first_fit_seconds": first,
+        "setup_seconds": statistics.median(one.setup_seconds for one in fits),
+        "round_ms": 1e3 * statistics.median(one.round_seconds for one in fits),
+        "round_ms_runs": [1e3 * one.round_seconds for one in fits],
+        "predicted_rows_per_second": len(rows) / statistics.median(seconds[1:]),
+        "peak_bytes": max(one.peak_bytes for one in fits),
+        "kernels": kernel_times(models),
+    }
+
+
+def _models(device_id: str, shape: Shape, values: F32, labels: F32) -> list[Model]:
+    """Train by the public function, with a profile."""
+    params = parameters(shape, device_id)
+    data = Dataset(values, labels[:, 0])
+    models = []
+    for k in range(shape.n_models):
+        data.label = np.ascontiguousarray(labels[:, k])
+        models.append(train(params, data, shape.n_rounds, profile=True))
+    return models
+
+
+def kernel_times(models: Sequence[Model]) -> list[Record]:
+    """Return every kernel's time a round over all models as in `schema.KERNEL`, longest first."""
+    seen: dict[str, list[KernelTime]] = {}
+    rounds = 0
+    for model in models:
+        assert model.profile is not None
+        rounds += model.profile.rounds
+        for kernel in model.profile:
+            if kernel.phase == ROUNDS:
+                seen.setdefault(kernel.kernel, []).append(kernel)
+    records = [
+        {
+            "kernel": name,
+            "launches": sum(part.launches for part in parts) / rounds,
+            "ms": 1e3 * sum(part.seconds for part in parts) / rounds,
+            "bytes": _sum([part.bytes for part in parts], rounds),
+            "share_of_copy": _sum([part.share_of_copy for part in parts], len(parts)),
+        }
+        for name, parts in seen.items()
+    ]
+    return sorted(records, key=lambda record: (-record["ms"], record["kernel"]))
+
+
+def _sum(numbers: Sequence[float | None], divisor: int) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) / divisor if len(known) == len(numbers) else None
+
+
+def digest(*parts: Any) -> str:
+    """Return the SHA-256 of bytes or of C-ordered arrays, in hexadecimal digits."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part)
+    return sha.hexdigest()
+
+
+def same_trees(one: list[Tree], other: list[Tree]) -> bool:
+    """Tell whether two forests have the same bytes."""
+    return len(one) == len(other) and all(
+        getattr(a, field.name).tobytes() == getattr(b, field.name).tobytes()
+        for a, b in zip(one, other, strict=True)
+        for field in fields(Tree)
+    )

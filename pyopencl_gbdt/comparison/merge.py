@@ -1,0 +1,42 @@
+"""Several machines' comparisons in one document."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pyopencl_gbdt.comparison.schema import FORMAT, FORMAT_VERSION, load
+
+#: What tells machines of one name apart, from an earlier merge.
+_NUMBER = re.compile(r" #\d+$")
+
+
+def document(machines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a document of machines, as `schema` describes it."""
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "machines": list(machines)}
+
+
+def merge(paths: Sequence[str]) -> dict[str, Any]:
+    """Join files, which may themselves be joined ones, in their order.
+
+    A run that stands in two of them is taken once; machines of one name are numbered.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be used.
+    """
+    machines: list[dict[str, Any]] = []
+    for path in paths:
+        for machine in load(path)["machines"]:
+            plain = {**machine, "name": _NUMBER.sub("", machine["name"])}
+            if plain not in machines:
+                machines.append(plain)
+    counts: Counter[str] = Counter()
+    for machine in machines:
+        counts[machine["name"]] += 1
+        if counts[machine["name"]] > 1:
+            machine["name"] += f" #{counts[machine['name']]}"
+    return document(machines)

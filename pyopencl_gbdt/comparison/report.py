@@ -1,0 +1,164 @@
+"""A comparison as one HTML file that loads nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mako.template import Template
+
+from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.comparison import plot
+from pyopencl_gbdt.comparison.agreement import Compared, Row, compare, overall
+from pyopencl_gbdt.comparison.numbers import short, size
+from pyopencl_gbdt.device.render import source_folder
+
+Json = dict[str, Any]
+_TEMPLATE = "comparison.html.mako"
+#: Kernels with a colour of their own; the others are taken together.
+_MOST_KERNELS = plot.N_COLOURS - 1
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a section plots.
+
+    Attributes
+    ----------
+    title, note : str
+    value : callable
+        A result's number, for the length of its bar.
+    text : callable
+        The number for people.
+    """
+
+    title: str
+    note: str
+    value: Callable[[Json], float]
+    text: Callable[[float], str]
+
+
+METRICS = (
+    Metric("A round", "Milliseconds a boosting round; shorter is better.",
+           lambda r: r["round_ms"], lambda v: f"{short(v)} ms"),
+    Metric("Set-up", "Seconds from NumPy arrays to ready to boost, kernels built before; shorter "
+           "is better.", lambda r: r["setup_seconds"], lambda v: f"{short(v)} s"),
+    Metric("Prediction", "Million rows a second, from a NumPy array to a NumPy array, by all trees "
+           "of a model; longer is better.",
+           lambda r: r["predicted_rows_per_second"] / 1e6, lambda v: f"{short(v)} M rows/s"),
+    Metric("Share of bandwidth", "The least bytes that a round has to move, over the time that it "
+           "takes, as a share of a copy's bandwidth on the same device; longer is better. Data "
+           "that a cache holds can exceed 100 %.",
+           lambda r: 100 * r["share_of_copy"], lambda v: f"{short(v)} %"),
+    Metric("Device memory", "The most in use at a time; shorter is better.",
+           lambda r: r["peak_bytes"], size),
+)  # fmt: skip
+
+
+class View:
+    """What the template asks for.
+
+    Attributes
+    ----------
+    machines : list of dict
+    shapes : list of Compared
+    devices : list of (int, dict)
+        Every device with the number of its machine, in the order of their colours.
+    kernels : list of str
+        In the order of their colours.
+    """
+
+    def __init__(self, document: Json) -> None:
+        self.machines = document["machines"]
+        self.shapes = compare(document)
+        self.devices = [
+            (number, device)
+            for number, machine in enumerate(self.machines)
+            for device in machine["devices"]
+        ]
+        self.kernels = self._order_kernels()
+        self._colours = {(m, d["device"]): i for i, (m, d) in enumerate(self.devices)}
+        self.good, self.verdict = overall(self.shapes)
+        self.library = __version__
+        self.metrics, self.short, self.size = METRICS, short, size
+
+    def label(self, machine: int, device: Json) -> str:
+        """Return a device's name in plots and tables; its beginning tells two drivers apart."""
+        prefix = f"{machine + 1} · " if len(self.machines) > 1 else ""
+        return f"{prefix}{device['device']} · {device['capabilities']['name']}"
+
+    def colour(self, row: Row) -> int:
+        """Return the number of a row's colour."""
+        return self._colours[row.machine, row.device["device"]]
+
+    def find(self, compared: Compared, machine: int, device: Json) -> Row | None:
+        """Return the row of a device, None where it was not tried."""
+        found = (r for r in compared.rows if (r.machine, r.device) == (machine, device))
+        return next(found, None)
+
+    def chart(self, metric: Metric, compared: Compared) -> str:
+        """Return the bars of a shape."""
+        rows = []
+        for row in compared.rows:
+            label = self.label(row.machine, row.device)
+            if row.failed:
+                rows.append(plot.Bar(label, "failed", []))
+                continue
+            value = metric.value(row.result)
+            text = metric.text(value)
+            rows.append(plot.Bar(label, text, [(value, self.colour(row), f"{label}: {text}")]))
+        return plot.bars(f"{metric.title}, {compared.shape['name']}", rows)
+
+    def _order_kernels(self) -> list[str]:
+        """Return the names of all kernels, those that take the largest shares of rounds first."""
+        shares: dict[str, float] = {}
+        for compared in self.shapes:
+            for row in compared.measured:
+                total = sum(kernel["ms"] for kernel in row.result["kernels"]) or 1.0
+                for kernel in row.result["kernels"]:
+                    name = kernel["kernel"]
+                    shares[name] = shares.get(name, 0.0) + kernel["ms"] / total
+        return sorted(shares, key=lambda name: (-shares[name], name))
+
+    @property
+    def legend(self) -> list[str]:
+        """What the colours of the stacked bars stand for."""
+        more = len(self.kernels) > _MOST_KERNELS
+        return self.kernels[:_MOST_KERNELS] + (["others"] if more else [])
+
+    def kernel_chart(self, compared: Compared) -> str:
+        """Return a shape's bars, each as long as the others and cut by kernel."""
+        colours = {name: i for i, name in enumerate(self.kernels[:_MOST_KERNELS])}
+        rows = []
+        for row in compared.measured:
+            spent = [(k["ms"], colours.get(k["kernel"], _MOST_KERNELS), k["kernel"])
+                     for k in row.result["kernels"]]  # fmt: skip
+            total = sum(ms for ms, _, _ in spent)
+            parts = [
+                (ms / total, colour, f"{name}: {short(ms)} ms, {ms / total:.0%}")
+                for ms, colour, name in sorted(spent, key=_by)
+                if ms
+            ]
+            label = self.label(row.machine, row.device)
+            rows.append(plot.Bar(label, f"{short(total)} ms" if parts else "no profile", parts))
+        return plot.bars(f"Time of every kernel, {compared.shape['name']}", rows)
+
+    def kernel_tables(self, compared: Compared) -> dict[Row, dict[str, Json]]:
+        """Return the kernels of every device that has a profile, by their names."""
+        return {
+            row: {kernel["kernel"]: kernel for kernel in row.result["kernels"]}
+            for row in compared.measured
+            if row.result["kernels"]
+        }
+
+
+def _by(part: tuple[float, int, str]) -> tuple[int, str]:
+    return part[1], part[2]
+
+
+def html(document: Json) -> str:
+    """Return the report of a document that `schema.check` finds right."""
+    file = source_folder("templates") / _TEMPLATE
+    template = Template(filename=str(file), default_filters=["h"], strict_undefined=True)
+    return str(template.render(view=View(document)))

@@ -1,0 +1,154 @@
+"""The JSON of a comparison: what it holds, and a check that names the place of what is wrong.
+
+A file holds one machine or, after a merge, several::
+
+    {"format": "pyopencl_gbdt comparison", "format_version": 1, "machines": [MACHINE, ...]}
+
+A later version may add keys; the format version rises when a key changes its meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+from pathlib import Path
+from typing import Any
+
+from pyopencl_gbdt.errors import DataError
+
+FORMAT = "pyopencl_gbdt comparison"
+FORMAT_VERSION = 1
+
+_NUMBER = (int, float)
+_MAYBE = (int, float, types.NoneType)
+_TEXT = (str, types.NoneType)
+
+SHAPE = {
+    "name": str, "title": str, "n_rows": int, "n_features": int, "objective": str,
+    "max_depth": int, "max_bin": int, "n_rounds": int, "n_models": int, "missing": _NUMBER,
+    "floor_bytes": int,  # least bytes that a round has to move
+    "data_bytes": int,
+    "data_digest": _TEXT,  # SHA-256 of values and labels; None where they did not fit
+    "problem": str,  # why it was not trained; else empty
+}  # fmt: skip
+KERNEL = {
+    "kernel": str,
+    "launches": _NUMBER,  # a round
+    "ms": _NUMBER,  # a round
+    "bytes": _MAYBE,  # a round, None where the kernel does not count them
+    "share_of_copy": _MAYBE,
+}
+#: What a failed fit leaves out is absent or None.
+RESULT = {"device": str, "shape": str, "problem": str}
+MEASURED = {
+    "model_digest": str,  # SHA-256 of the models in XGBoost's JSON
+    "prediction_digest": str,  # SHA-256 of margins
+    "repeats_agree": bool,  # whether every fit gave the same trees
+    "variants": {str: str},  # of every kernel
+    "first_fit_seconds": _NUMBER,  # set-up and one round, kernels built
+    "setup_seconds": _NUMBER,  # median; from NumPy arrays to ready to boost
+    "round_ms": _NUMBER,  # median
+    "round_ms_runs": [_NUMBER],
+    "predicted_rows_per_second": _NUMBER,
+    "peak_bytes": int,
+    "share_of_copy": _NUMBER,  # floor_bytes a round over the bandwidth of a copy
+    "kernels": [KERNEL],
+}
+DEVICE = {
+    "device": str,  # the string that selects it
+    "capabilities": {
+        "api": str, "name": str, "platform": str, "driver": str, "kind": str,
+        "compute_units": int, "global_bytes": int,
+    },
+    "copy_bytes_per_second": _MAYBE,
+    "problem": str,  # why nothing was measured; else empty
+}  # fmt: skip
+MACHINE = {
+    "name": str, "date": str, "library": str, "versions": {str: str}, "threads": int,
+    "memory_bytes": int,
+    "finished": bool,  # False while it runs, and for ever if it was interrupted
+    "options": {"repeats": int, "seed": int, "quick": bool},
+    "devices": [DEVICE], "shapes": [SHAPE], "results": [RESULT],
+}  # fmt: skip
+
+
+def load(path: str) -> dict[str, Any]:
+    """Read a comparison.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, no JSON, of another kind or version, or damaged; says where.
+    """
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"{path}: cannot be read: {reason}; check the path") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{path}: not JSON ({error}); give a file of pyopencl-gbdt bench --json"
+        ) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DataError(
+            f"{path}: not a comparison: expected 'format': {FORMAT!r}; give a file of "
+            f"pyopencl-gbdt bench --json"
+        )
+    version = document.get("format_version")
+    if version != FORMAT_VERSION:
+        raise DataError(
+            f"{path}: format_version={version!r}: expected {FORMAT_VERSION}; run pyopencl-gbdt "
+            f"bench again with this version of the library, or merge with that one"
+        )
+    problem = check(document)
+    if problem:
+        raise DataError(f"{path}: {problem}; the file is damaged, run pyopencl-gbdt bench again")
+    return document
+
+
+def check(document: dict[str, Any]) -> str:
+    """Return what is wrong with a document, and where; empty if it can be used."""
+    problem = _check(document.get("machines"), [MACHINE], "machines")
+    if problem:
+        return problem
+    for number, machine in enumerate(document["machines"]):
+        devices = {device["device"] for device in machine["devices"]}
+        shapes = {shape["name"] for shape in machine["shapes"]}
+        for index, result in enumerate(machine["results"]):
+            place = f"machines[{number}].results[{index}]"
+            if result["device"] not in devices or result["shape"] not in shapes:
+                return f"{place}: its device or shape is not listed"
+            problem = result["problem"] or _check(result, MEASURED, place)
+            if problem and not result["problem"]:
+                return problem
+    return ""
+
+
+def _check(value: Any, expected: Any, place: str) -> str:
+    if isinstance(expected, list):
+        if not isinstance(value, list):
+            return f"{place}: expected a list"
+        parts = [(item, expected[0], f"{place}[{i}]") for i, item in enumerate(value)]
+    elif isinstance(expected, dict):
+        if not isinstance(value, dict):
+            return f"{place}: expected an object"
+        missing = [key for key in expected if key is not str and key not in value]
+        if missing:
+            return f"{place}: {missing[0]} is missing"
+        keys = value if str in expected else expected
+        parts = [(value[key], expected.get(key, str), f"{place}.{key}") for key in keys]
+    else:
+        return _check_plain(value, expected, place)
+    return next(filter(None, (_check(*part) for part in parts)), "")
+
+
+def _check_plain(value: Any, expected: Any, place: str) -> str:
+    allowed = expected if isinstance(expected, tuple) else (expected,)
+    wrong = not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed)
+    if wrong:
+        names = " or ".join(kind.__name__ for kind in allowed)
+        return f"{place}: expected {names}, found {value!r:.40}"
+    if isinstance(value, _NUMBER) and not (math.isfinite(value) and value >= 0):
+        return f"{place}: expected a finite number >= 0, found {value!r}"
+    return ""

@@ -1,0 +1,88 @@
+"""How fast a device copies memory: the yardstick beside which kernels are put."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pyopencl_gbdt.device.base import Device, Launch
+
+MIB = 1024 * 1024
+#: Bytes that the yardstick reads and writes: several times what the caches of a device hold.
+_MOST_BYTES = {"cpu": 128 * MIB, "gpu": 1024 * MIB, "accelerator": 1024 * MIB}
+#: Copies between two waits: the way to the device and back would count otherwise.
+_COPIES = 4
+_known: dict[tuple[int, str, str], float] = {}
+
+
+def median_seconds(
+    device: Device,
+    launches: Sequence[Launch],
+    repeats: int,
+    prepare: Callable[[], None] = lambda: None,
+) -> float:
+    """Return the median time of ``repeats`` runs after one to warm up.
+
+    Parameters
+    ----------
+    device : Device
+    launches : sequence of Launch
+        One run.
+    repeats : int
+        At least 1.
+    prepare : callable
+        Called before every run, untimed.
+    """
+
+    def work() -> None:
+        for launch in launches:
+            launch()
+
+    seconds = []
+    for _ in range(repeats + 1):
+        prepare()
+        seconds.append(device.elapsed(work))
+    return statistics.median(seconds[1:])
+
+
+def copy_bandwidth(device: Device, n_bytes: int, repeats: int, copies: int = 1) -> float:
+    """Return the bytes per second, read and written, of a copy that moves ``n_bytes`` in all.
+
+    Parameters
+    ----------
+    device : Device
+    n_bytes : int
+        Half of them are read, half are written; both arrays are allocated here.
+    repeats : int
+        Runs, of which the median counts.
+    copies : int, default 1
+        Copies in a run, one after the other. With 1 the launch and the wait count too, as they do
+        for a kernel that is timed alone.
+    """
+    n = max(1, n_bytes // 8)
+    cpu = device.caps.kind == "cpu"
+    program = device.build("copy", wg_size=1 if cpu else 256)
+    groups = device.caps.compute_units * (4 if cpu else 16)
+    chunk = -(-n // groups)
+    values, out = device.zeros(n, np.uint32), device.empty(n, np.uint32)
+    arguments = (values, np.uint32(n), np.uint32(chunk), out)
+    launch = program.bind("copy", -(-n // chunk), *arguments)
+    return copies * 8 * n / median_seconds(device, [launch] * copies, repeats)
+
+
+def device_bandwidth(device: Device) -> float:
+    """Return the bytes per second, read and written, of a large copy; measured once per process.
+
+    Allocates up to 1 GiB on a GPU, 128 MiB on a CPU, never more than an eighth of the memory that
+    is free, and frees it again.
+    """
+    caps = device.caps
+    key = (os.getpid(), caps.device_id, caps.driver)
+    if key not in _known:
+        free = caps.global_bytes - device.allocated_bytes
+        n_bytes = min(_MOST_BYTES[caps.kind], free // 8, 2 * caps.max_alloc_bytes)
+        _known[key] = copy_bandwidth(device, n_bytes, repeats=5, copies=_COPIES)
+    return _known[key]

@@ -1,0 +1,61 @@
+"""What an OpenCL driver says of its devices and of its errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyopencl as cl
+
+from pyopencl_gbdt.device.capabilities import Capabilities, Kind
+
+
+def message(error: Exception) -> str:
+    """Return the text of a pyopencl error, which its ``repr`` hides."""
+    return str(error).strip() or type(error).__name__
+
+
+def capabilities(device: Any, device_id: str) -> Capabilities:
+    """Ask the driver for everything that matters."""
+    extensions = set(device.extensions.split())
+    platform = device.platform
+    simulator = "oclgrind" in platform.name.lower()
+    kind: Kind = "accelerator"
+    if device.type & cl.device_type.GPU and not simulator:
+        kind = "gpu"
+    elif device.type & cl.device_type.CPU:
+        kind = "cpu"
+    return Capabilities(
+        api="opencl",
+        device_id=device_id,
+        name=device.name.strip(),
+        platform=platform.name.strip(),
+        vendor=device.vendor.strip(),
+        driver=f"{device.driver_version.strip()} ({platform.version.strip()})",
+        kind=kind,
+        is_simulator=simulator,
+        compute_units=device.max_compute_units,
+        max_work_group=device.max_work_group_size,
+        local_bytes=device.local_mem_size,
+        global_bytes=device.global_mem_size,
+        max_alloc_bytes=device.max_mem_alloc_size,
+        int32_atomics=True,
+        int64_atomics="cl_khr_int64_base_atomics" in extensions,
+        fp64="cl_khr_fp64" in extensions,
+        unified_memory=kind == "cpu" or bool(device.host_unified_memory),
+    )
+
+
+def why_unusable(device: Any) -> str:
+    """Return why the library cannot use a device, or an empty string."""
+    if not device.available:
+        return "the driver says that it is not available"
+    if not device.compiler_available:
+        return "its driver has no compiler"
+    if not device.endian_little:
+        return "it is big-endian"
+    if "FULL_PROFILE" not in device.profile:
+        return "it has the embedded profile only"
+    major, minor = device.version.split()[1].split(".")[:2]
+    if (int(major), int(minor)) < (1, 2):
+        return f"it speaks {device.version.strip()}; OpenCL 1.2 is needed"
+    return ""

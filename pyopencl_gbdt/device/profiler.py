@@ -1,0 +1,75 @@
+"""Times of kernels and copies, taken by the device itself while nobody waits.
+
+Every launch leaves a stamp, which its driver fills in: an OpenCL event, or two CUDA events around
+it. Stamps are read long after, when their work has finished anyway, so a profiled fit launches the
+same kernels in the same order as any other and gives the same model.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+#: Names under which copies are listed beside kernels; their bytes are known when they start.
+UPLOAD, DOWNLOAD, COPY, FILL = "upload", "download", "copy", "fill"
+
+
+@dataclass
+class Total:
+    """Sums over all launches of a kernel."""
+
+    launches: int = 0
+    seconds: float = 0.0
+    n_bytes: int = 0
+
+
+class Profiler:
+    """Adds up the device's time per kernel.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the seconds between a stamp's start and end, or None while they are not known.
+
+    Attributes
+    ----------
+    phase : str
+        Under what new launches are listed.
+    totals : dict of (str, str) to Total
+        By phase and kernel, for the stamps that were collected.
+    """
+
+    def __init__(self, read: Callable[[Any], float | None]) -> None:
+        self.phase = ""
+        self.totals: dict[tuple[str, str], Total] = {}
+        self._read = read
+        self._waiting: deque[tuple[tuple[str, str], Any, int]] = deque()
+
+    def add(self, kernel: str, stamp: Any, n_bytes: int = 0) -> None:
+        """Remember a launch.
+
+        Parameters
+        ----------
+        kernel : str
+        stamp : object
+            What ``read`` will be given.
+        n_bytes : int, default 0
+            Bytes read and written, where they are known by now.
+        """
+        self._waiting.append(((self.phase, kernel), stamp, n_bytes))
+
+    def collect(self) -> None:
+        """Add up what has finished; never waits. Frees the stamps."""
+        waiting = self._waiting
+        while waiting:
+            key, stamp, n_bytes = waiting[0]
+            seconds = self._read(stamp)
+            if seconds is None:
+                return
+            waiting.popleft()
+            total = self.totals.setdefault(key, Total())
+            total.launches += 1
+            total.seconds += seconds
+            total.n_bytes += n_bytes

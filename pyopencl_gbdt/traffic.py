@@ -1,0 +1,204 @@
+"""The least bytes that each kernel of a fit has to move.
+
+Every input is read once, every output is written once. What depends on the data is counted from the
+finished trees, which say how many rows each node had. Bytes of small tables (task offsets, bins of
+a feature) are left out. A kernel that reads a value twice, or a whole memory transaction for the
+sake of one byte, moves more than this: that is what its share of the bandwidth is meant to show.
+
+A new kernel needs a line in ``TREE``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds those without.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE, STEP, SUM, WALK
+from pyopencl_gbdt.tree_counts import I64, TreeCounts, count_tree, partial_histograms
+from pyopencl_gbdt.workspace import Workspace
+
+_ROW_ID = _FLOAT = 4
+
+
+def _histograms(ws: Workspace, n_nodes: int) -> int:
+    return n_nodes * ws.layout.n_codes * 2 * SUM.itemsize
+
+
+def _row_ids(level_rows: I64) -> int:
+    """Bytes of the row lists of all levels: the root's rows are in order and not listed."""
+    return int(level_rows[1:].sum()) * _ROW_ID
+
+
+def _clears(ws: Workspace) -> bool:
+    """Tell whether histograms are cleared before atomics add to them."""
+    return ws.variant("histogram").int64_atomics
+
+
+def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
+    """Return ``partial_histograms`` of every level."""
+    chunk, groups = ws.variant("histogram").params["chunk"], ws.histogram_groups
+    return [partial_histograms(sizes, chunk, groups) for sizes in tree.built_sizes]
+
+
+def _gradients(ws: Workspace, tree: TreeCounts) -> int:
+    return ws.n_rows * (2 + ws.weighted) * _FLOAT
+
+
+def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
+    root = _histograms(ws, 1) if _clears(ws) else 0
+    return ws.n_rows * (2 + ws.weighted) * _FLOAT + ws["quanta"].nbytes + root
+
+
+def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
+    return ws["sums"].nbytes
+
+
+def _histogram(ws: Workspace, tree: TreeCounts) -> int:
+    codes = ws.codes.nbytes // ws.n_rows
+    quanta = ws["quanta"].nbytes // ws.n_rows
+    rows = int(tree.built_rows.sum()) * (codes + quanta) + _row_ids(tree.built_rows)
+    atomics = ws.variant("histogram").int64_atomics
+    written = tree.built if atomics else [parts.sum() for parts in _partials(ws, tree)]
+    return rows + _histograms(ws, int(sum(written)))
+
+
+def _reduce(ws: Workspace, tree: TreeCounts) -> int:
+    # what a single work-group built is in its place already
+    straddling = [parts[parts > 1] for parts in _partials(ws, tree)]
+    return _histograms(ws, sum(int((parts + 1).sum()) for parts in straddling))
+
+
+def _find(ws: Workspace, tree: TreeCounts) -> int:
+    searched = int(tree.nodes[:-1].sum())
+    subtracted = searched - int(tree.built.sum())
+    candidates = searched * ws.layout.n_features * CANDIDATE.itemsize
+    return _histograms(ws, searched + subtracted) + candidates
+
+
+def _best(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.nodes[:-1].sum()) * (ws.layout.n_features + 1) * CANDIDATE.itemsize
+
+
+def _decide(ws: Workspace, tree: TreeCounts) -> int:
+    children = 2 * int(tree.splits.sum())
+    chosen = int(tree.nodes[:-1].sum()) * CANDIDATE.itemsize
+    return (2 * int(tree.nodes.sum()) + children) * NODE.itemsize + chosen
+
+
+def _place(ws: Workspace, tree: TreeCounts) -> int:
+    above = tree.splits[:-2]  # the last level's nodes get no rows of their own
+    return int(tree.nodes[:-2].sum() + 2 * 2 * above.sum()) * NODE.itemsize
+
+
+def _move(ws: Workspace, tree: TreeCounts) -> int:
+    moved = tree.split_rows[:-2]
+    codes = ws.by_feature.dtype.itemsize
+    rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(moved)
+    return rows + (_histograms(ws, int(tree.built[1:].sum())) if _clears(ws) else 0)
+
+
+def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
+
+
+def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    margins = ws.n_rows * 2 * _FLOAT
+    codes = ws.codes.dtype.itemsize
+    if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
+        return margins + int(tree.split_rows.sum()) * codes
+    in_order = not tree.splits[0] or ws.max_depth == 1  # the root's rows are not listed
+    listed = 0 if in_order else ws.n_rows * _ROW_ID
+    return margins + listed + int(tree.split_rows[-2]) * codes
+
+
+#: Bytes of all launches of a kernel for one tree.
+TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
+    "gradients": _gradients,
+    "gradients.quantize_gradients": _quantize_gradients,
+    "grow.begin_tree": _begin_tree,
+    "histogram": _histogram,
+    "histogram.reduce": _reduce,
+    "split.find": _find,
+    "split.best": _best,
+    "grow.decide": _decide,
+    "grow.place": _place,
+    "partition.move": _move,
+    "grow.finish_tree": _finish_tree,
+    "leaf.add_leaves": _add_leaves,
+}
+
+
+def _column(ws: Workspace, weighted: bool) -> int:
+    values = ws.n_rows * ws.layout.n_features
+    return values * (4 if weighted else 2) * _FLOAT  # a weight in and a row id out besides
+
+
+def _cuts(ws: Workspace, weighted: bool) -> int:
+    # the values on both sides of every cut, read from the sorted column and written
+    return int(ws.layout.feature_bins.sum()) * 2 * 2 * _FLOAT
+
+
+def _encode(ws: Workspace, weighted: bool) -> int:
+    return ws.n_rows * ws.layout.n_features * _FLOAT + ws.codes.nbytes
+
+
+#: Bytes of all launches of a kernel while the data are quantised.
+SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
+    "quantize.column": _column,
+    "quantize.cuts": _cuts,
+    "quantize.encode": _encode,
+}
+
+#: Kernels that read or write the whole of each array that they are given, once.
+WHOLE_ARRAYS = frozenset(
+    {
+        "quantize.gather",
+        "quantize.transpose",
+        "radix_sort.radix_count",
+        "radix_sort.radix_offsets",
+        "radix_sort.radix_scatter",
+        "scan.scan_totals",
+        "scan.scan_tiles",
+    }
+)
+
+
+class Tally:
+    """Adds up the bytes of a fit, tree by tree.
+
+    Attributes
+    ----------
+    evaluation_rows : int
+        Rows of evaluation sets, which walk every tree.
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.evaluation_rows = 0
+        self._trees: Counter[str] = Counter()
+
+    def add_tree(self, nodes: npt.NDArray[np.void], levels: npt.NDArray[np.void]) -> None:
+        """Count a finished tree; arguments as for ``count_tree``."""
+        tree = count_tree(nodes, levels)
+        for kernel, n_bytes in TREE.items():
+            self._trees[kernel] += n_bytes(self.ws, tree)
+        # a margin in and out, and a value at every step of a way as long as the training rows'
+        steps = float(tree.split_rows.sum()) / self.ws.n_rows
+        self._trees["predict"] += round(self.evaluation_rows * (2 + steps) * _FLOAT)
+
+    def n_bytes(self, kernel: str, weighted: bool) -> int | None:
+        """Return the bytes of a kernel's launches so far; None for one that is not known here.
+
+        Parameters
+        ----------
+        kernel : str
+            As ``Program.label`` spells it.
+        weighted : bool
+            Whether the data that were quantised had weights.
+        """
+        if kernel in SET_UP:
+            return SET_UP[kernel](self.ws, weighted)
+        return self._trees.get(kernel)

@@ -1,0 +1,39 @@
+
+#undef BARRIER
+#define BARRIER() ((void)0)
+
+
+
+
+KERNEL(1) add_leaves(
+        const u32 n_rows, GLOBAL const u32* RESTRICT header,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
+        GLOBAL const u8* RESTRICT by_feature, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL f32* RESTRICT margins) {
+    const u32 n_nodes = header[0], n_tasks = header[1];
+    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
+        const u32 id = find_node(task_begin, n_nodes, task);
+        GLOBAL const node_t* node = &nodes[id];
+        GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
+        const u32 in_order = node->depth == 0; /* all rows, not listed */
+        const u32 begin = node->begin + (task - task_begin[id]) * 2048;
+        const u32 node_end = node->begin + node->count;
+        const u32 end = begin + 2048 < node_end ? begin + 2048 : node_end;
+        if (node->left == NO_NODE) {
+            const f32 value = node->value;
+            for (u32 position = begin + LOCAL_ID; position < end; position += 1)
+                margins[in_order ? position : rows[position]] += value;
+        } else {
+            const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
+            const u32 bin = node->bin;
+            const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
+            GLOBAL const u8* codes = by_feature + (u64)node->feature * n_rows;
+            for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
+                const u32 row = in_order ? position : rows[position];
+                const u32 c = codes[row];
+                margins[row] += c <= bin || c == also_left ? left : right;
+            }
+        }
+    }
+}

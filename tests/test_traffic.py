@@ -1,0 +1,194 @@
+"""The least bytes of each kernel, counted by hand for a tree that fits on a page."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import traffic
+from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NO_NODE, NODE, STEP, WALK
+from pyopencl_gbdt.tree_counts import count_tree, partial_histograms
+
+#: 10 rows; max_depth=3. Capitals split.
+#:
+#:   depth 0              A 10
+#:   depth 1         b 4       C 6
+#:   depth 2               D 5     e 1
+#:   depth 3              f ?  g ?          the last level's rows are not counted
+DEPTH, ROWS = 3, 10
+#: Codes of all features, features, bytes of a row of codes.
+CODES, FEATURES, ROW_BYTES = 7, 2, 16
+HISTOGRAM = CODES * 16
+
+
+def tree():
+    """(count, left child or none, whether its histogram is parent minus sibling) per node."""
+    facts = [
+        (10, 1, False),
+        (4, None, False), (6, 3, True),
+        (5, 5, True), (1, None, False),
+        (0, None, False), (0, None, False),
+    ]  # fmt: skip
+    nodes = np.zeros(15, NODE)  # more than there are
+    nodes["count"][7:] = 999
+    for node, (count, left, subtracted) in zip(nodes, facts, strict=False):
+        node["count"] = count
+        node["left"] = NO_NODE if left is None else left
+        node["sibling_slot"] = 0 if subtracted else -1
+    levels = np.zeros(DEPTH + 1, LEVEL)
+    levels["first"], levels["count"] = [0, 1, 3, 5], [1, 2, 2, 2]
+    return nodes, levels
+
+
+class Workspace(dict):
+    """What the formulas ask of a workspace."""
+
+    n_rows, max_depth, histogram_groups = ROWS, DEPTH, 2
+    layout = SimpleNamespace(
+        n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
+    )
+
+    def __init__(self, *, weighted=False, atomics=True, leaf="walk"):
+        super().__init__(quanta=np.zeros((ROWS, 2), np.int32), sums=np.zeros((5, 2), np.int64))
+        self.weighted = weighted
+        self.codes = np.zeros((ROWS, ROW_BYTES), np.uint8)
+        self.by_feature = np.zeros((FEATURES, ROWS), np.uint8)
+        self.rows = {
+            "histogram": SimpleNamespace(int64_atomics=atomics, params={"chunk": 3}),
+            "leaf": SimpleNamespace(name=leaf),
+        }
+
+    def variant(self, kernel):
+        return self.rows[kernel]
+
+
+def test_what_is_counted():
+    counts = count_tree(*tree())
+    assert counts.nodes.tolist() == [1, 2, 2, 2]
+    assert counts.splits.tolist() == [1, 1, 1, 0]
+    assert counts.split_rows.tolist() == [10, 6, 5, 0]
+    assert counts.built.tolist() == [1, 1, 1, 0]  # A, b, e
+    assert counts.built_rows.tolist() == [10, 4, 1, 0]
+    assert [sizes.tolist() for sizes in counts.built_sizes] == [[10], [4], [1], []]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "chunk", "groups", "expected"),
+    [
+        ([], 4, 3, []),
+        ([9], 3, 1, [1]),
+        ([9], 3, 3, [3]),  # tasks |0|1|2|
+        ([9], 3, 8, [3]),  # some groups have no task
+        ([6, 6], 3, 2, [1, 1]),  # tasks |0 0|1 1|
+        ([3, 9], 3, 2, [1, 2]),  # tasks |0 1|1 1|
+        ([3, 3, 3, 3], 3, 3, [1, 1, 1, 1]),  # one task each: nothing straddles
+        ([1, 14, 2], 3, 2, [1, 2, 1]),  # tasks |0 1 1|1 1 1 2|
+    ],
+)
+def test_work_groups_that_share_a_node(sizes, chunk, groups, expected):
+    assert partial_histograms(np.array(sizes, np.int64), chunk, groups).tolist() == expected
+
+
+def test_work_groups_that_share_a_node_as_the_kernels_cut_them():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        sizes = rng.integers(1, 40, rng.integers(1, 12))
+        chunk, groups = int(rng.integers(1, 9)), int(rng.integers(1, 20))
+        node_of_task = np.repeat(np.arange(sizes.size), -(-sizes // chunk))
+        n = node_of_task.size
+        expected = np.zeros(sizes.size, np.int64)
+        for group in range(groups):  # `first_task` of tasks.h
+            mine = node_of_task[n * group // groups : n * (group + 1) // groups]
+            expected[np.unique(mine)] += 1
+        assert partial_histograms(sizes, chunk, groups).tolist() == expected.tolist()
+
+
+ATOMICS = {
+    # margin, label
+    "gradients": 10 * 8,
+    # the same, quanta, and the root's histogram is cleared
+    "gradients.quantize_gradients": 10 * (8 + 8) + HISTOGRAM,
+    "grow.begin_tree": 80,
+    # rows of A, b, e with codes and quanta; row ids but A's; three histograms
+    "histogram": 15 * (16 + 8) + 5 * 4 + 3 * HISTOGRAM,
+    # A, b, C, D, e are read; C and D written back; a candidate a feature
+    "split.find": 7 * HISTOGRAM + 5 * 2 * CANDIDATE.itemsize,
+    "split.best": 5 * (2 + 1) * CANDIDATE.itemsize,
+    # seven nodes in and out, six children, five chosen splits
+    "grow.decide": (14 + 6) * NODE.itemsize + 5 * CANDIDATE.itemsize,
+    # A, b, C; the two children of A and of C in and out
+    "grow.place": (3 + 8) * NODE.itemsize,
+    # rows of A and C: a code in, an id out; C's ids in; histograms of b and e are cleared
+    "partition.move": 16 * (1 + 4) + 6 * 4 + 2 * HISTOGRAM,
+    "grow.finish_tree": 7 * (NODE.itemsize + WALK.itemsize + STEP.itemsize),
+    # margins in and out; a code for every split on the way: 10 + 6 + 5
+    "leaf.add_leaves": 10 * 8 + 21,
+}
+
+
+@pytest.mark.parametrize("kernel", ATOMICS)
+def test_hand_count(kernel):
+    assert traffic.TREE[kernel](Workspace(), count_tree(*tree())) == ATOMICS[kernel]
+
+
+def test_every_formula_is_counted_by_hand():
+    assert traffic.TREE.keys() - ATOMICS.keys() == {"histogram.reduce"}
+
+
+def test_weights_are_read_twice():
+    counts, ws = count_tree(*tree()), Workspace(weighted=True)
+    for kernel in ("gradients", "gradients.quantize_gradients"):
+        assert traffic.TREE[kernel](ws, counts) == ATOMICS[kernel] + 10 * 4
+
+
+def test_partial_histograms_are_written_and_added_up():
+    """A has 4 tasks of 3 rows, b 2, in two work-groups each; e is in its place already."""
+    counts, ws = count_tree(*tree()), Workspace(atomics=False)
+    assert traffic.TREE["histogram"](ws, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
+    assert traffic.TREE["histogram.reduce"](ws, counts) == 2 * (2 + 1) * HISTOGRAM
+    cleared = traffic.TREE["partition.move"](ws, counts)
+    assert cleared == ATOMICS["partition.move"] - 2 * HISTOGRAM
+
+
+def test_leaves_by_row_lists():
+    """All ids, as the root split; and a code of D's rows, which lie where D left them."""
+    counts, ws = count_tree(*tree()), Workspace(leaf="by_rows")
+    assert traffic.TREE["leaf.add_leaves"](ws, counts) == 10 * 8 + 10 * 4 + 5
+
+
+def test_a_lonely_root():
+    nodes, levels = tree()
+    nodes["left"][0] = NO_NODE
+    levels["first"], levels["count"] = [0, 1, 1, 1], [1, 0, 0, 0]
+    counts = count_tree(nodes, levels)
+    assert traffic.TREE["partition.move"](Workspace(), counts) == 0
+    assert traffic.TREE["histogram"](Workspace(), counts) == 10 * 24 + HISTOGRAM
+    for leaf in ("walk", "by_rows"):
+        assert traffic.TREE["leaf.add_leaves"](Workspace(leaf=leaf), counts) == 10 * 8
+
+
+def test_a_fit_adds_up_its_trees():
+    tally = traffic.Tally(Workspace())
+    tally.evaluation_rows = 100
+    tally.add_tree(*tree())
+    tally.add_tree(*tree())
+    assert tally.n_bytes("histogram", weighted=False) == 2 * ATOMICS["histogram"]
+    # 100 rows: a margin in and out, and 2.1 values, as many as splits on a training row's way
+    assert tally.n_bytes("predict", weighted=False) == 2 * 1640
+    assert tally.n_bytes("nonsense", weighted=False) is None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "plain", "weighted"),
+    [
+        ("quantize.column", 10 * 2 * 8, 10 * 2 * 16),
+        ("quantize.cuts", 7 * 16, 7 * 16),
+        ("quantize.encode", 10 * (2 * 4 + 16), 10 * (2 * 4 + 16)),
+    ],
+)
+def test_set_up(kernel, plain, weighted):
+    tally = traffic.Tally(Workspace())
+    assert tally.n_bytes(kernel, weighted=False) == plain
+    assert tally.n_bytes(kernel, weighted=True) == weighted
