@@ -23,10 +23,11 @@ def n_cpus() -> int:
 
 
 def describe_host() -> dict[str, Any]:
-    """Return processor, memory, system and Python."""
+    """Return processor, load of the last minute, memory, system and Python."""
     return {
         "cpu": _value("/proc/cpuinfo", "model name") or platform.processor(),
         "n_cpus": n_cpus(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "memory_bytes": _kib("MemTotal"),
         "platform": platform.platform(),
         "python": platform.python_version(),

@@ -151,6 +151,7 @@ class CatBoost(System):
             "random_strength": 0,
             "leaf_estimation_iterations": 1,
             "boosting_type": "Plain",
+            "boost_from_average": True,
             "task_type": "GPU" if self.device == "cuda" else "CPU",
             "thread_count": settings.n_threads,
             "logging_level": "Silent",

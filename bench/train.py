@@ -23,8 +23,8 @@ peak         device memory: ours as it counts itself, else sampled through NVIDI
              counts the driver's share too
 
 The JSON file holds ``format`` (1), ``command``, ``date`` (UTC), ``seed``, ``host`` (cpu, n_cpus,
-memory_bytes, platform, python), ``versions`` of packages, ``devices`` (a device's capabilities,
-``label``, ``copy_bytes_per_second``) and ``shapes``: each has the shape's attributes,
+load before the run, memory_bytes, platform, python), ``versions`` of packages,
+``devices`` (capabilities, ``label``, ``copy_bytes_per_second``) and ``shapes``: its attributes,
 ``n_held_out``, ``floor_bytes``, ``floor_seconds``, ``problem`` (why it was left out, or empty),
 ``systems`` and ``ratios``. A system has ``name``, ``ours``, ``device``, ``problem``, and unless it
 failed ``version``, ``cold_seconds``, ``setup_seconds``, ``first_round_seconds`` (or null),
@@ -90,6 +90,10 @@ def main(arguments: list[str]) -> int:
         "devices": devices,
         "shapes": [],
     }
+    if (report["host"]["load"] or 0) > 0.5:
+        print(
+            f"other work runs here (load {report['host']['load']:.1f}): times on the processor lie"
+        )
     for device in devices:
         print(f"{device['label']}: copies {device['copy_bytes_per_second'] / 1e9:.1f} GB/s")
     for shape in shapes:

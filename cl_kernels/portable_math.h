@@ -87,17 +87,21 @@ FN f32 scale_by(const f32 x, const i32 k) {
     return once * power_of_two(c - first);
 }
 
-/* 1 / x for x in 2^-120 .. 2^120, within 1.5 ulp: a guess from the bits, then Newton's steps
-   in the form that adds a small correction, so that powers of two come out exact. */
+/* A Newton step towards 1 / x in the form that adds a small correction. */
+FN f32 closer_reciprocal(const f32 x, const f32 r) {
+    const f32 p = x * r;
+    const f32 e = 1.0f - p;
+    const f32 m = r * e;
+    return r + m;
+}
+
+/* 1 / x for x in 2^-120 .. 2^120, within 1.5 ulp: a guess from the bits, then four steps, after
+   which powers of two are exact. No loop: PoCL vectorises what calls it only then. */
 FN f32 reciprocal(const f32 x) {
-    f32 r = as_f32(0x7EF311C7u - as_u32(x));
-    for (int i = 0; i < 4; i++) {
-        const f32 p = x * r;
-        const f32 e = 1.0f - p;
-        const f32 m = r * e;
-        r = r + m;
-    }
-    return r;
+    const f32 r1 = closer_reciprocal(x, as_f32(0x7EF311C7u - as_u32(x)));
+    const f32 r2 = closer_reciprocal(x, r1);
+    const f32 r3 = closer_reciprocal(x, r2);
+    return closer_reciprocal(x, r3);
 }
 
 /* a / b for b.hi in the range of reciprocal; relative error below 2^-44. */
@@ -172,6 +176,15 @@ FN i64 to_quanta(const f32 x, const i32 s) {
         if (2 * below > unit || (2 * below == unit && (q & 1))) q += 1;
     }
     return (bits >> 31) ? -q : q;
+}
+
+/* The nearest integer, ties to even, of |x| < 2^31; from 2^23 on floats are integers. */
+FN i32 round_to_i32(const f32 x) {
+    const f32 a = as_f32(as_u32(x) & 0x7FFFFFFFu);
+    const f32 up = a + 8388608.0f;
+    const f32 rounded = up - 8388608.0f;
+    const i32 n = (i32)(a < 8388608.0f ? rounded : a);
+    return x < 0.0f ? -n : n;
 }
 
 /* round(q * w) for a float w >= 0, ties upward, exact in integers; a whole w gives exactly q * w,

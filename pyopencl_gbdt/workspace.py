@@ -212,8 +212,8 @@ class Workspace:
     def histogram_capacity(self) -> int:
         """Codes that a work-group of the histogram holds at a time."""
         row = self.variant("histogram")
-        if row.name == "cpu":  # in global memory: a feature always fits
-            return max(row.params["codes"], self.layout.most_codes)
+        if row.name == "cpu":  # in global memory
+            return row.params["codes"]
         return self._local_codes(row)
 
     def wg_size(self, row: Variant) -> int:

@@ -30,22 +30,35 @@ KERNEL(${wg_size}) gradients(
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+% if wg_size == 1:
+    f32 gs[64], hs[64]; /* a batch: gradients by vectors, counts one by one */
+    for (u32 at = begin; at < end; at += 64) {
+        const u32 n = end - at < 64 ? end - at : 64;
+        for (u32 i = 0; i < n; i++) {
+            f32 g, h;
+            gradient(margins[at + i], labels[at + i], &g, &h);
+            gs[i] = g;
+            hs[i] = h;
+        }
+        for (u32 i = 0; i < n; i++) {
+% if weighted:
+            if (as_u32(weights[at + i]) == 0) continue;
+% endif
+            counts[(as_u32(gs[i]) >> 23) & 0xFF]++;
+            counts[256 + ((as_u32(hs[i]) >> 23) & 0xFF)]++;
+        }
+    }
+% else:
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
 % if weighted:
         if (as_u32(weights[row]) == 0) continue;
 % endif
         f32 g, h;
         gradient(margins[row], labels[row], &g, &h);
-        const u32 exponent_g = (as_u32(g) >> 23) & 0xFF;
-        const u32 exponent_h = (as_u32(h) >> 23) & 0xFF;
-% if wg_size == 1:
-        counts[exponent_g]++;
-        counts[256 + exponent_h]++;
-% else:
-        atomic_add_local_u32(&counts[exponent_g], 1);
-        atomic_add_local_u32(&counts[256 + exponent_h], 1);
-% endif
+        atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
+        atomic_add_local_u32(&counts[256 + ((as_u32(h) >> 23) & 0xFF)], 1);
     }
+% endif
     BARRIER();
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size})
         if (counts[i]) atomic_add_global_u32(&exponents[i], counts[i]);
@@ -120,7 +133,27 @@ KERNEL(${wg_size}) quantize_gradients(
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;
-    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+% if not weighted:
+    /* all quanta fit 31 bits: a product with a power of two is exact, and so is its rounding */
+    const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
+    const u32 narrow_end = wide ? begin : end;
+    for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
+        f32 gradient_g, gradient_h;
+        gradient(margins[row], labels[row], &gradient_g, &gradient_h);
+        const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
+        const i32 g = round_to_i32(exact_g);
+        i32 h = round_to_i32(exact_h);
+        if (h < 1) h = 1;
+        quanta[2 * (u64)row] = g;
+        quanta[2 * (u64)row + 1] = h;
+        sum_g += g;
+        sum_h += h;
+    }
+    const u32 wide_begin = wide ? begin : end;
+% else:
+    const u32 wide_begin = begin;
+% endif
+    for (u32 row = wide_begin + LOCAL_ID; row < end; row += ${wg_size}) {
         f32 gradient_g, gradient_h;
         gradient(margins[row], labels[row], &gradient_g, &gradient_h);
         i64 g = to_quanta(gradient_g, scale_g);

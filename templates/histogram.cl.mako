@@ -9,26 +9,26 @@
 ##   through int64 atomics, or to two partial histograms a group, added up by `reduce`.
 ##   Local accumulators are 32 bits wide; what overflows them is carried to the 64-bit target.
 ##
-##   Left out (but on a CPU): each feature's fullest code, for which all rows would queue up at one
+##   Left out: each feature's fullest code, for which all rows would queue up at one
 ##   address; `split` gets it back as the node's total less the others. Those rows add 0 to a spare
 ##   accumulator of their own, which costs less than a branch. Padding has code 0, like its fullest
 ##   code, and is left out with it.
 ##   Few codes have several accumulators each (`copies`), so that neighbouring rows do not meet.
 ##
-## params: wg_size; cpu (one private 64-bit histogram a group); partials (no 64-bit atomics);
+## params: wg_size; partials (no 64-bit atomics);
 ##         ranged (groups hold ranges of codes that may begin inside a feature);
 ##         cells, local accumulators of either kind; copies of each code, a power of two;
 ##         chunk, rows a task; block, codes in a load of 16 bytes (16 of one byte or 8 of two);
-##         split_blocks, some groups have only a part of a block; unroll, over a block (always on a
-##         CPU); in_registers, offsets of a block's features
-<%page args="wg_size, cpu, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers"/>
+##         split_blocks, some groups have only a part of a block; unroll, over a block;
+##         in_registers, offsets of a block's features
+<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers"/>
+<%namespace name="straddling" file="partials.cl.mako"/>
 <%
     per_word = block // 4
     bits = 32 // per_word
     code = "u8" if block == 16 else "u16"
 %>
 
-% if not cpu:
 /* A bit pattern whose sign bit is set where old + value left the range of 32 bits. */
 #define OVERFLOW(old, value, sum) (((old) ^ (sum)) & ((value) ^ (sum)))
 
@@ -47,17 +47,9 @@ FN void carry(GLOBAL i64* target, const i32 old_g, const i32 g, const i32 high_g
     add_high(target, high_g + (OVERFLOW(old_g, g, sum_g) < 0 ? (g < 0 ? -1 : 1) : 0));
     add_high(target + 1, high_h + (OVERFLOW(old_h, h, sum_h) < 0 ? (h < 0 ? -1 : 1) : 0));
 }
-% endif
 
 /* One code of one row; not_fullest is 0 where it is to be left out. */
 #define ADD(place, not_fullest, code) \
-% if cpu:
-    if ((place) >= place_begin && (place) < place_end) { \
-        const u32 c = code; \
-        target[2 * c] += g; \
-        target[2 * c + 1] += h; \
-    }
-% else:
 % if split_blocks:
     if ((place) >= place_begin && (place) < place_end) { \
 % else:
@@ -79,7 +71,6 @@ FN void carry(GLOBAL i64* target, const i32 old_g, const i32 g, const i32 high_g
                 carry(&target[2 * c], old_g, my_g, high.x, old_h, my_h, high.y); \
         } \
     }
-% endif
 
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
@@ -89,11 +80,9 @@ KERNEL(${wg_size}) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32x4* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
-% if not cpu:
     LOCAL_ARRAY(i32, local_g, ${cells + 32});
     LOCAL_ARRAY(i32, local_h, ${cells + 32});
     const u32 spare = ${cells} + (LOCAL_ID & 31);
-% endif
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
@@ -103,7 +92,6 @@ KERNEL(${wg_size}) histogram(
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const i32 wide_sign = scale->wide ? -1 : 0;
-% if not cpu:
     const u32 copy_minus = (LOCAL_ID & ${copies - 1}) - ${copies} * code_begin;
     const u32 block = place_begin / ${block};
 % if unroll:
@@ -113,7 +101,6 @@ KERNEL(${wg_size}) histogram(
 % for quarter in range(block // 4):
     const u32x4 offset_${quarter} = place_offset[block * ${block // 4} + ${quarter}];
 % endfor
-% endif
 % endif
 
     u32 task = my_first;
@@ -128,12 +115,11 @@ KERNEL(${wg_size}) histogram(
         u32 end = node->begin + (task_end - node_first) * ${chunk};
         if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-% if partials or cpu:
+% if partials:
         if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
         else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < 2 * code_end; c += ${wg_size}) target[c] = 0;
 % endif
-% if not cpu:
         for (u32 c = LOCAL_ID; c < (code_end - code_begin) * ${copies}; c += ${wg_size}) {
             local_g[c] = 0;
             local_h[c] = 0;
@@ -143,17 +129,12 @@ KERNEL(${wg_size}) histogram(
             local_h[${cells} + LOCAL_ID] = 0;
         }
         BARRIER();
-% endif
         for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
             const u32 row = depth == 0 ? position : rows[position];
             const i32x2 low = quanta[row];
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[row];
-% if cpu:
-            const i64 g = low.x + ((i64)high.x << 32), h = low.y + ((i64)high.y << 32);
-% else:
             const i32 g = low.x, h = low.y;
-% endif
             GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
 % if not unroll:
             GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + (u64)block * block_stride) - block * ${block};
@@ -163,16 +144,11 @@ KERNEL(${wg_size}) histogram(
                 ADD(place, own != each_fullest[place], ((GLOBAL const u32*)place_offset)[place] + own)
             }
 % else:
-% if cpu:
-            for (u32 block = place_begin / ${block}; block * ${block} < place_end; block++) {
-                const u32x4 packed = row_codes[(u64)block * block_stride];
-% else:
             {
                 const u32x4 packed = row_codes[(u64)block * block_stride];
                 const u32x4 differs = MAKE_U32X4(
                     packed.x ^ block_fullest.x, packed.y ^ block_fullest.y,
                     packed.z ^ block_fullest.z, packed.w ^ block_fullest.w);
-% endif
 % for quarter in range(block // 4):
                 {
 % if in_registers:
@@ -195,7 +171,6 @@ KERNEL(${wg_size}) histogram(
             }
 % endif
         }
-% if not cpu:
         BARRIER();
         for (u32 c = LOCAL_ID; c < code_end - code_begin; c += ${wg_size}) {
             GLOBAL i64* cell = target + 2 * (code_begin + c);
@@ -213,36 +188,10 @@ KERNEL(${wg_size}) histogram(
 % endif
         }
         BARRIER();
-% endif
         task = task_end;
     }
 }
 
-/* Add up the partial histograms of a node that straddles groups: the group after its first one. */
-KERNEL(${wg_size}) reduce(
-        const u32 depth, const u32 n_codes, const u32 n_groups,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL i64* RESTRICT pool,
-        GLOBAL const i64* RESTRICT partial) {
-    const u32 n_tasks = levels[depth].hist_tasks;
-    const u32 group = GROUP_ID_Y;
-    const u32 my_first = first_task(n_tasks, group, n_groups);
-    if (my_first == first_task(n_tasks, group + 1, n_groups)) return;
-    const u32 index = find_node(task_begin, levels[depth].count, my_first);
-    const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
-    if (node_first == my_first) return;
-    const u32 first_group = (u32)((((u64)node_first + 1) * n_groups - 1) / n_tasks);
-    if (first_task(n_tasks, first_group + 1, n_groups) != my_first) return;
-    const u32 last_group = (u32)(((u64)node_last * n_groups - 1) / n_tasks);
-    GLOBAL i64* target = pool + 2 * (u64)nodes[levels[depth].first + index].slot * n_codes;
-    const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
-    const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
-    for (u32 c = begin + LOCAL_ID; c < end; c += ${wg_size}) {
-        i64 sum = partial[(4 * (u64)first_group + 2) * n_codes + c];
-        for (u32 g = first_group + 1; g <= last_group; g++) {
-            if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
-                sum += partial[4 * (u64)g * n_codes + c];
-        }
-        target[c] = sum;
-    }
-}
+% if partials:
+${straddling.reduce(wg_size)}
+% endif

@@ -50,8 +50,9 @@ def test_every_primitive_is_prepared():
 def test_both_widths_of_codes_and_all_variants_are_asked_for(everything):
     seen = [b.params for b in everything["gfx906"].built.values() if b.template == "histogram"]
     assert {p["block"] for p in seen} == {8, 16}
-    for word in ("cpu", "partials", "ranged"):
+    for word in ("partials", "ranged"):
         assert {p[word] for p in seen} == {False, True}
+    assert any(b.template == "histogram_cpu" for b in everything["gfx906"].built.values())
 
 
 def test_the_baseline_is_asked_for_nothing_more():
@@ -124,7 +125,8 @@ def test_a_compiler_is_asked_and_heard(target, everything, tmp_path):
     compiler = offline.COMPILERS[target.maker]
     found = compiler(built.source(dialect), built.wg_size, target, tmp_path)
     assert {one.kernel for one in found} == {"move"}
-    assert {one.local_bytes for one in found} == {4 * (4096 + 256 + 256 + 2)}
+    least = 4 * (4096 + 256 + 256 + 2)  # and alignment
+    assert all(least <= one.local_bytes < least + 64 for one in found)
     for one in found:
         assert one.spilled == 0
         assert 0 < one.occupancy <= 1

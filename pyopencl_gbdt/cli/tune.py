@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         complain(f"note: {tuning.ENVIRONMENT} is off: what is stored will not be used")
     section("Device", info.caps.label)
     say()
-    say(f"{'kernel':<12}{'tried':>6}{'ms, table':>11}{'ms, tuned':>11}{'gain':>8}  chosen")
+    say(f"{'kernel':<12}{'tried':>5}{'ms, table':>11}{'ms, tuned':>11}{'gain':>7}  chosen")
     outcomes = tune(info.device_id, quick=args.quick, report=_show)
     say()
     failed = [f"{outcome.kernel}: {text}" for outcome in outcomes for text in outcome.failed]
@@ -70,11 +70,11 @@ def _show(outcome: Tuned) -> None:
     """Say a line of the table: what was found for a kernel."""
     gain = outcome.table_seconds / outcome.chosen_seconds if outcome.chosen_seconds else 1.0
     same = outcome.chosen == outcome.table
-    say(
-        f"{outcome.kernel:<12}{outcome.tried:>6}{1e3 * outcome.table_seconds:>11.3f}"
-        f"{1e3 * outcome.chosen_seconds:>11.3f}{'' if same else f'{gain:.2f}x':>8}  "
-        f"{'as in the table' if same else _words(outcome.table, outcome.chosen)}"
+    figures = (
+        f"{outcome.kernel:<12}{outcome.tried:>5}{1e3 * outcome.table_seconds:>11.3f}"
+        f"{1e3 * outcome.chosen_seconds:>11.3f}{'' if same else f'{gain:.2f}x':>7}  "
     )
+    say(wrapped("as in the table" if same else _words(outcome.table, outcome.chosen), figures))
 
 
 def _words(table: Choice, chosen: Choice) -> str:

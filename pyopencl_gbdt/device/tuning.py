@@ -210,21 +210,25 @@ def _table_digest() -> str:
     return cache.cache_key(json.dumps(rows))[:16]
 
 
+class _IgnoredError(ValueError):
+    """A file that is whole, but says nothing about this device, driver and table."""
+
+
 def _read(path: Path, data: bytes, caps: Capabilities) -> Tuning:
     try:
         facts = json.loads(data)
         if facts["format"] != _FORMAT:
-            raise ValueError("it is of another format")
+            raise _IgnoredError("it is of another format")
         if facts["device"] != _facts(caps):
-            raise ValueError("it was made for another device or driver")
+            raise _IgnoredError("it was made for another device or driver")
         if facts["table"] != _table_digest():
-            raise ValueError("it was made for another version of this library")
+            raise _IgnoredError("it was made for another version of this library")
         choices = {
             kernel: _choice(kernel, entry["variant"], entry["params"])
             for kernel, entry in facts["kernels"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        said = str(error) if type(error) is ValueError else "it is damaged"
+        said = str(error) if isinstance(error, _IgnoredError) else "it is damaged"
         return Tuning(path, {}, f"{said}; run `pyopencl-gbdt tune` again")
     return Tuning(path, choices)
 

@@ -27,7 +27,7 @@ def code_ranges(
     places : int64 array, shape (n_features,)
         Where a row has each feature's code.
     block : int
-        Places in a block: no run has features of two; 0: runs may have any.
+        Places in a block: no run has features of two.
     ranged : bool
         Whether a run may begin inside a feature; otherwise every feature must fit.
 
@@ -37,7 +37,7 @@ def code_ranges(
         First place, place behind the last, first code, code behind the last.
     """
     offset = layout.feature_offset.astype(np.int64)
-    in_block = places // block if block else np.zeros_like(places)
+    in_block = places // block
     block_end = offset[np.searchsorted(in_block, in_block, side="right")]
     ranges, begin = [], 0
     while begin < layout.n_codes:
@@ -53,6 +53,26 @@ def code_ranges(
     return np.array(ranges, np.uint32)
 
 
+def block_ranges(
+    layout: Layout, capacity: int, places: npt.NDArray[np.int64], block: int
+) -> npt.NDArray[np.uint32]:
+    """Cut the codes into runs of whole blocks, of at most ``capacity`` where a block is less.
+
+    Parameters and result are those of ``code_ranges``.
+    """
+    offset = layout.feature_offset.astype(np.int64)
+    firsts = np.flatnonzero(np.diff(places // block, prepend=-1))
+    bounds = np.append(firsts, places.size)
+    ranges, at = [], 0
+    while at < firsts.size:
+        fits = int(np.searchsorted(offset[bounds], offset[bounds[at]] + capacity, side="right"))
+        behind = max(at + 1, fits - 1)
+        first, last = bounds[at], bounds[behind] - 1
+        ranges.append((places[first], places[last] + 1, offset[first], offset[last + 1]))
+        at = behind
+    return np.array(ranges, np.uint32)
+
+
 class Histogram:
     """Builds the histograms of one level after another."""
 
@@ -61,32 +81,34 @@ class Histogram:
         self.program = ws.build("histogram", self._build)
 
     def _build(self, row: Variant) -> Program:
-        ws = self.ws
+        ws, page = self.ws, self.ws.rows_page
         cpu, ranged = row.name == "cpu", row.name == "bin_range_passes"
         self.partials = not row.int64_atomics
-        page, capacity = ws.rows_page, ws.histogram_capacity
-        block = 0 if cpu else page.block_codes
-        ranges = code_ranges(ws.layout, capacity, ws.places, block, ranged=ranged)
+        capacity = ws.histogram_capacity
+        where = (ws.layout, capacity, ws.places, page.block_codes)
+        ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = len(ranges)
         self.ranges = ws.device.upload(ranges)
         self.place_offset = ws.device.upload(ws.in_row_order(ws.layout.feature_offset[:-1]))
         self.fullest = ws.device.upload(ws.in_row_order(ws.layout.fullest), ws.codes.dtype)
+        chunk = row.params["chunk"]
+        if cpu:
+            return ws.device.build("histogram_cpu", wg_size=1, chunk=chunk, block=page.block_codes)
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         copies = 1
         while copies < _MOST_COPIES and 2 * copies * most <= capacity:
             copies *= 2
         cells = next((n for n in _CELLS if copies * most <= n <= capacity), capacity)
         # a CPU's compiler takes minutes to unroll the atomics, which are a GPU's choice
-        unroll = cpu or ws.device.caps.kind != "cpu"
+        unroll = ws.device.caps.kind != "cpu"
         return ws.device.build(
             "histogram",
-            wg_size=1 if cpu else ws.wg_size(row),
-            cpu=cpu,
+            wg_size=ws.wg_size(row),
             partials=self.partials,
             ranged=ranged,
             cells=cells,
             copies=copies,
-            chunk=row.params["chunk"],
+            chunk=chunk,
             block=page.block_codes,
             split_blocks=len(ranges) > page.n_blocks,
             unroll=unroll,

@@ -13,7 +13,7 @@ from pyopencl_gbdt.device.render import declared, source_folder
 from pyopencl_gbdt.objectives import OBJECTIVES
 
 #: Templates that others import: they have no kernels of their own.
-LIBRARIES = frozenset({"group", "counting", "tree"})
+LIBRARIES = frozenset({"group", "counting", "partials", "tree"})
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
@@ -36,7 +36,6 @@ VALUES: dict[str, list[Any]] = {
     "fields": ["", "walk_t:left,number"],
     "weighted": [False, True],
     "has_values": [False, True],
-    "cpu": [False, True],
     "partials": [False, True],
     "ranged": [False, True],
     "block": [16, 8],
@@ -87,8 +86,6 @@ def few(template: str) -> list[dict[str, Any]]:
 def _together(params: dict[str, Any]) -> bool:
     """Whether the values go together.
 
-    A private histogram belongs to one work-item; offsets in registers belong to unrolled loops.
+    Offsets in registers belong to unrolled loops.
     """
-    if params.get("cpu"):
-        return params["wg_size"] == 1 and params["unroll"] and not params["in_registers"]
     return not params.get("in_registers") or params["unroll"]

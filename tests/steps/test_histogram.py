@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram as twin
-from pyopencl_gbdt.steps.histogram import Histogram, code_ranges
+from pyopencl_gbdt.steps.histogram import Histogram, block_ranges, code_ranges
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     fullest_cells,
@@ -202,21 +202,29 @@ def test_ranges_cover_all_codes_once():
     for layout, per_block in product((SMALL, ONE_CODE, MANY, WIDE), (16, 13)):
         features = np.arange(layout.n_features)
         places = features // per_block * 16 + features % per_block
-        for (capacity, ranged), block in product(sizes, (0, 16)):
-            ranges = code_ranges(layout, capacity, places, block, ranged=ranged).astype(np.int64)
+        for (capacity, ranged), whole in product(sizes, (False, True)):
+            where = (layout, capacity, places, 16)
+            found = block_ranges(*where) if whole else code_ranges(*where, ranged=ranged)
+            ranges = found.astype(np.int64)
             assert ranges[0, 2] == 0
             assert ranges[-1, 3] == layout.n_codes
             assert_same_bits(ranges[1:, 2], ranges[:-1, 3])
-            assert (ranges[:, 3] - ranges[:, 2] <= capacity).all()
+            size, n_blocks = ranges[:, 3] - ranges[:, 2], (ranges[:, 1] - 1) // 16 + 1
+            n_blocks -= ranges[:, 0] // 16
+            assert ((size <= capacity) | (whole & (n_blocks == 1))).all()
             offset = layout.feature_offset.astype(np.int64)
             for place, place_behind, begin, end in ranges:
                 first = int(np.searchsorted(places, place))
                 behind = int(np.searchsorted(places, place_behind))
                 assert place == places[first]
                 assert place_behind == places[behind - 1] + 1
-                assert not block or place // block == (place_behind - 1) // block
+                if whole:
+                    assert place % 16 == 0
+                    assert behind == layout.n_features or places[behind] % 16 == 0
+                else:
+                    assert place // 16 == (place_behind - 1) // 16
                 assert offset[first] <= begin < offset[first + 1]
                 assert offset[behind - 1] < end <= offset[behind]
-                assert ranged or (offset[first], offset[behind]) == (begin, end)
+                assert ranged or whole or (offset[first], offset[behind]) == (begin, end)
     with pytest.raises(ValueError, match="more than 300 codes"):
         code_ranges(WIDE, 300, np.arange(WIDE.n_features), 16, ranged=False)

@@ -1,0 +1,101 @@
+## histogram_cpu: as `histogram`, with one work-item a group and 64-bit sums in the caches
+## uses: structs tasks
+##
+##   rows     |64|64|64|..     a batch: rows, quanta and codes are fetched first, so that many
+##                             fetches are under way at once, then added
+##   groups   |--g0--|--g1--|  runs of tasks; nodes that straddle groups have partial histograms
+##
+##   A range of codes is a run of whole blocks: all features, unless they are many.
+##
+## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes
+<%page args="wg_size, chunk, block"/>
+<%namespace name="straddling" file="partials.cl.mako"/>
+<%
+    per_word = block // 4
+    bits = 32 // per_word
+    mask = 2**bits - 1
+%>
+#define BATCH 64
+
+KERNEL(${wg_size}) histogram(
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
+        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
+        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+    const u32 n_tasks = levels[depth].hist_tasks;
+    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
+    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
+    if (my_first == my_last) return;
+    const u32 first_block = ranges[4 * GROUP_ID] / ${block}, place_end = ranges[4 * GROUP_ID + 1];
+    const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
+    const u32 wide = scale->wide;
+    (void)fullest; /* here it costs less to add than to leave out */
+
+    u32 row_of[BATCH];
+    i64 g_of[BATCH], h_of[BATCH];
+    u32x4 packed_of[BATCH];
+    u32 task = my_first;
+    u32 index = find_node(task_begin, n_nodes, task);
+    while (task < my_last) {
+        while (task_begin[index + 1] <= task) index++;
+        GLOBAL const node_t* node = &nodes[first_node + index];
+        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
+        const u32 task_end = node_last < my_last ? node_last : my_last;
+        const u32 begin = node->begin + (task - node_first) * ${chunk};
+        const u32 node_end = node->begin + node->count;
+        u32 end = node->begin + (task_end - node_first) * ${chunk};
+        if (end > node_end || task_end == node_last) end = node_end;
+        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
+        if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
+        else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
+        for (u32 c = 2 * code_begin; c < 2 * code_end; c++) target[c] = 0;
+        for (u32 at = begin; at < end; at += BATCH) {
+            const u32 n = end - at < BATCH ? end - at : BATCH;
+            for (u32 i = 0; i < n; i++) row_of[i] = depth == 0 ? at + i : rows[at + i];
+            for (u32 i = 0; i < n; i++) {
+                const i32x2 low = quanta[row_of[i]];
+                g_of[i] = low.x;
+                h_of[i] = low.y;
+            }
+            if (wide) {
+                for (u32 i = 0; i < n; i++) {
+                    const i32x2 high = high_words[row_of[i]];
+                    g_of[i] += (i64)high.x << 32;
+                    h_of[i] += (i64)high.y << 32;
+                }
+            }
+            for (u32 block = first_block; block * ${block} < place_end; block++) {
+                for (u32 i = 0; i < n; i++)
+                    packed_of[i] = codes[(u64)row_of[i] * row_stride + (u64)block * block_stride];
+                const u32 n_places = place_end - block * ${block};
+                GLOBAL const u32* offset = place_offset + block * ${block};
+% for full in (True, False):
+                ${"if" if full else "else"} ${f"(n_places >= {block}) " if full else ""}{
+                    for (u32 i = 0; i < n; i++) {
+                        const u32x4 packed = packed_of[i];
+                        const i64 g = g_of[i], h = h_of[i];
+% for place in range(block):
+<%
+    word, shift = "xyzw"[place // per_word], bits * (place % per_word)
+    guard = "" if full else f"if (n_places > {place}) "
+%>
+                        ${guard}{
+                            GLOBAL i64* cell = target + 2 * (offset[${place}] + ((packed.${word} >> ${shift}) & ${mask}));
+                            cell[0] += g;
+                            cell[1] += h;
+                        }
+% endfor
+                    }
+                }
+% endfor
+            }
+        }
+        task = task_end;
+    }
+}
+
+${straddling.reduce(wg_size)}

@@ -1,0 +1,35 @@
+## partials: what histogram variants share that keep two partial histograms a work-group
+##
+##   groups    |--g0--|--g1--|--g2--|      runs of tasks, one node after the other
+##   nodes     |n0      |n1 |n2     |      n0 straddles g0 and g1: g0's second partial and g1's first
+
+<%def name="reduce(wg_size)">
+/* Add up the partial histograms of a node that straddles groups: the group after its first one. */
+KERNEL(${wg_size}) reduce(
+        const u32 depth, const u32 n_codes, const u32 n_groups,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL i64* RESTRICT pool,
+        GLOBAL const i64* RESTRICT partial) {
+    const u32 n_tasks = levels[depth].hist_tasks;
+    const u32 group = GROUP_ID_Y;
+    const u32 my_first = first_task(n_tasks, group, n_groups);
+    if (my_first == first_task(n_tasks, group + 1, n_groups)) return;
+    const u32 index = find_node(task_begin, levels[depth].count, my_first);
+    const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
+    if (node_first == my_first) return;
+    const u32 first_group = (u32)((((u64)node_first + 1) * n_groups - 1) / n_tasks);
+    if (first_task(n_tasks, first_group + 1, n_groups) != my_first) return;
+    const u32 last_group = (u32)(((u64)node_last * n_groups - 1) / n_tasks);
+    GLOBAL i64* target = pool + 2 * (u64)nodes[levels[depth].first + index].slot * n_codes;
+    const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 c = begin + LOCAL_ID; c < end; c += ${wg_size}) {
+        i64 sum = partial[(4 * (u64)first_group + 2) * n_codes + c];
+        for (u32 g = first_group + 1; g <= last_group; g++) {
+            if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
+                sum += partial[4 * (u64)g * n_codes + c];
+        }
+        target[c] = sum;
+    }
+}
+</%def>

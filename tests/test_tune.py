@@ -1,0 +1,232 @@
+"""``tune``: every candidate gives the same model, the fastest one is chosen and stored."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train, tune
+from pyopencl_gbdt.cli import main
+from pyopencl_gbdt.cli.output import WIDTH
+from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, tuning, variants
+from pyopencl_gbdt.device.tuning import TUNABLE, Choice, sizes, using
+from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
+from pyopencl_gbdt.model import to_xgboost_json
+from tests.conftest import TEST_DEVICE
+
+PARAMS = {"objective": "binary:logistic", "device": TEST_DEVICE, "n_estimators": 2, "max_depth": 5}
+DATA = tune.synthetic(3000, 6)
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
+    monkeypatch.delenv(tuning.ENVIRONMENT)
+    monkeypatch.setattr(variants, "REFUSED", set())
+    for module in (tune, fallback):
+        monkeypatch.setattr(module, "REFUSED", variants.REFUSED)
+    small = dict.fromkeys(("cpu", "gpu", "accelerator"), 8_000_000)
+    monkeypatch.setattr(bandwidth, "_MOST_BYTES", small)
+
+
+def result(choices):
+    """The model and its predictions under some choices, and what did not run on this device."""
+    fresh = Dataset(DATA.values, DATA.label)
+    with using(choices), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", KernelFallbackWarning)
+        model = train(PARAMS, fresh)
+        predicted = model.predict(DATA.values[:500], device=TEST_DEVICE)
+    failed = [str(w.message) for w in said if w.category is KernelFallbackWarning]
+    return model, failed, [to_xgboost_json(model.ensemble), predicted.tobytes()]
+
+
+def grid(kernel, caps):
+    """Choices in which every size of the rows for this kind of device occurs.
+
+    Of other rows the least and the greatest sizes: PoCL takes seconds to build a kernel for GPUs.
+    """
+    choices = []
+    for row in runnable(kernel, caps):
+        values = {name: sizes(row, name) for name in TUNABLE[kernel] if name in row.params}
+        if caps.kind not in row.chosen_on or (row.params["wg_size"] > 1 and caps.kind == "cpu"):
+            values = {name: (some[0], some[-1]) for name, some in values.items()}
+        for i in range(max(map(len, values.values()))):
+            changed = {name: some[i % len(some)] for name, some in values.items()}
+            choices.append(Choice(row.name, {**row.params, **changed}))
+    return choices
+
+
+def test_every_candidate_gives_the_same_model(device):
+    _, _, expected = result({})
+    every = {kernel: grid(kernel, device.caps) for kernel in TUNABLE}
+    for i in range(max(map(len, every.values()))):
+        choices = {kernel: some[i % len(some)] for kernel, some in every.items()}
+        model, failed, got = result(choices)
+        assert got == expected, choices
+        for kernel, name in model.variants.items():  # a size may exceed the device's local memory
+            refused = any(text.startswith(f"{kernel}: ") for text in failed)
+            assert refused or name == choices[kernel].variant
+        variants.REFUSED.clear()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """``clock(f)``: a kernel takes ``f(kernel, choice or None)`` seconds."""
+
+    def pretend(seconds):
+        monkeypatch.setattr(
+            tune.Measurement,
+            "seconds",
+            lambda self, kernel, choices: seconds(kernel, choices.get(kernel)),
+        )
+
+    return pretend
+
+
+def outcome_of(kernel, outcomes):
+    (found,) = [outcome for outcome in outcomes if outcome.kernel == kernel]
+    return found
+
+
+def test_the_fastest_is_chosen_parameter_by_parameter(device, clock):
+    best = {"chunk": 4096, "wg_size": 128, "items": 256}
+
+    def seconds(kernel, choice):
+        return 1.0 + sum(choice.params.get(name) != value for name, value in best.items())
+
+    clock(seconds)
+    for outcome in tune.tune(TEST_DEVICE):
+        params = outcome.chosen.params
+        (row,) = [
+            r for r in runnable(outcome.kernel, device.caps) if r.name == outcome.chosen.variant
+        ]
+        for name, value in best.items():
+            if name in TUNABLE[outcome.kernel] and name in params and value in sizes(row, name):
+                assert params[name] == value
+        assert outcome.chosen_seconds <= outcome.table_seconds
+        assert outcome.failed == ()
+
+
+def test_what_is_hardly_faster_or_fast_by_chance_is_not_chosen(clock):
+    clock(lambda kernel, choice: 0.98 if choice.params.get("chunk") == 4096 else 1.0)
+    assert all(o.chosen == o.table for o in tune.tune(TEST_DEVICE))
+    asked = []
+
+    def once(kernel, choice):
+        first = (kernel, choice) not in asked
+        asked.append((kernel, choice))
+        return 0.5 if first and choice.params.get("chunk") == 4096 else 1.0
+
+    clock(once)
+    assert all(o.chosen == o.table for o in tune.tune(TEST_DEVICE))
+
+
+def test_a_candidate_that_fails_is_named_and_passed_over(clock):
+    def seconds(kernel, choice):
+        if choice.params.get("chunk") == 8192:
+            raise KernelBuildError("error: too large\nsecond line")
+        return 0.1 if choice.params.get("chunk") == 4096 else 1.0
+
+    clock(seconds)
+    outcome = outcome_of("partition", tune.tune(TEST_DEVICE))
+    assert outcome.chosen.params["chunk"] == 4096
+    assert all(text.endswith("error: too large") for text in outcome.failed)
+    assert outcome.failed
+
+
+def test_a_table_that_fails_is_an_error(clock):
+    def seconds(kernel, choice):
+        raise DeviceError("gone")
+
+    clock(seconds)
+    with pytest.raises(DeviceError, match="gone"):
+        tune.tune(TEST_DEVICE)
+
+
+def test_quick_tries_neighbours():
+    caps = find(TEST_DEVICE).caps
+    row = runnable("partition", caps)[-1]
+    for name in {name for name, _ in tune.candidates(row, quick=True)}:
+        tried = [value for other, value in tune.candidates(row, quick=True) if other == name]
+        every = [value for other, value in tune.candidates(row, quick=False) if other == name]
+        assert len(tried) <= 2
+        assert set(tried) <= set(every)
+        assert row.params[name] not in every
+
+
+@pytest.mark.parametrize("kernel", ["split", "quantize", "predict"])
+def test_times_are_measured(kernel):
+    measurement = tune.Measurement(find(TEST_DEVICE).device_id, DATA, repeats=1)
+    assert 0 < measurement.seconds(kernel, {}) < 60
+
+
+def test_a_measurement_refuses_another_model_and_restores_what_was_refused(device, monkeypatch):
+    measurement = tune.Measurement(find(TEST_DEVICE).device_id, DATA, repeats=1)
+    measurement.expected = "another"
+    with pytest.raises(tune.GBDTError, match="gives another model"):
+        measurement.seconds("split", {})
+    kind, build = type(device), type(device)._build
+    size = min(variants.choose("split", device.caps).params["wg_size"], device.caps.max_work_group)
+
+    def refuse(self, template, wg_size, params):
+        if template == "split" and wg_size == size:
+            raise KernelBuildError("error: no")
+        return build(self, template, wg_size, params)
+
+    monkeypatch.setattr(kind, "_build", refuse)
+    with pytest.raises(tune.GBDTError, match=r"split: .* does not build"):
+        measurement.seconds("split", {})
+    assert not variants.REFUSED
+
+
+def test_command_line(capsys, clock, tmp_path):
+    caps = find(TEST_DEVICE).caps
+    arguments = ["tune", "--device", TEST_DEVICE, "--quick"]
+    table = {kernel: variants.choose(kernel, caps) for kernel in TUNABLE}
+
+    def seconds(kernel, choice):
+        row = table[kernel]
+        return 1.0 if choice == Choice(row.name, dict(row.params)) else 0.5
+
+    clock(seconds)
+    assert main([*arguments, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "Nothing was stored." in said
+    assert "2.00x" in said
+    assert list(tmp_path.glob("tuning*")) == []
+
+    _, _, expected = result({})
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    (path,) = tmp_path.glob("tuning*.json")
+    assert str(path) in said
+    assert all(len(line) <= WIDTH for line in said.splitlines() if str(path) not in line)
+    assert variants.choose("partition", caps).params != table["partition"].params
+    model = train(PARAMS, Dataset(DATA.values, DATA.label))  # what was stored is used
+    predicted = model.predict(DATA.values[:500], device=TEST_DEVICE)
+    assert [to_xgboost_json(model.ensemble), predicted.tobytes()] == expected
+
+    assert main(["tune", "--device", TEST_DEVICE, "--reset"]) == 0
+    assert f"removed {path}" in capsys.readouterr().out
+    assert main(["tune", "--device", TEST_DEVICE, "--reset"]) == 0
+    assert "nothing is stored" in capsys.readouterr().out
+    assert variants.choose("partition", caps) is table["partition"]
+
+
+def test_nothing_faster_is_stored_too(capsys, clock, monkeypatch, tmp_path):
+    clock(lambda kernel, choice: 1.0)
+    monkeypatch.setenv(tuning.ENVIRONMENT, "off")
+    assert main(["tune", "--device", TEST_DEVICE, "--quick"]) == 0
+    captured = capsys.readouterr()
+    assert "Nothing is faster than the table" in captured.out
+    assert "PYOPENCL_GBDT_TUNING is off" in captured.err
+    monkeypatch.delenv(tuning.ENVIRONMENT)
+    assert "the table holds" in find(TEST_DEVICE).describe()
+
+
+def test_synthetic_data_are_the_same_every_time():
+    again = tune.synthetic(3000, 6)
+    assert np.array_equal(again.values, DATA.values, equal_nan=True)
+    assert np.array_equal(again.label, DATA.label)
