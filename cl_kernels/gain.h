@@ -60,9 +60,37 @@ FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
     return scale_by(unit_weight(t, d, rule.max_delta).hi, rule.weight_power);
 }
 
+/* Is (score a, key a) ahead of (score b, key b)? Equal scores: the lower key. */
+FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
+    if (df_less(b, a)) return 1;
+    if (df_less(a, b)) return 0;
+    return key_a < key_b;
+}
+
 /* The score in one float, relative error below 2^-18; only without alpha and max_delta_step. */
 FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
     const f32 t = (f32)g * 5.9604644775390625e-8f;
     const f32 d = (f32)h * 5.9604644775390625e-8f + rule.lambda;
     return t * t * reciprocal(d);
+}
+
+/* Targets near the end of float32 overflow a gain in real units: the model stays finite. */
+FN f32 finite(const f32 x) {
+    const f32 most = 3.40282347e38f;
+    return x > most ? most : (x < -most ? -most : x);
+}
+
+/* What a node has as a leaf. */
+FN void finish_node(GLOBAL node_t* node, const rule_t rule, const f32 learning_rate,
+                    const i32 hessian_power) {
+    const f32 weight = finite(node_weight(node->sum_g, node->sum_h, rule));
+    node->weight = weight;
+    node->value = finite(weight * learning_rate);
+    node->hessian = finite(scale_by(in_units(node->sum_h).hi, hessian_power));
+    node->gain = 0.0f;
+    node->left = NO_NODE;
+    node->feature = 0;
+    node->bin = 0;
+    node->split_kind = 0;
+    node->default_left = 0;
 }

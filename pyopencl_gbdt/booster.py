@@ -23,6 +23,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.steps import predict
+from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.steps.grow import Grow
 from pyopencl_gbdt.steps.histogram import Histogram
@@ -30,7 +31,7 @@ from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.traffic import Tally
-from pyopencl_gbdt.trees import decode_tree
+from pyopencl_gbdt.trees import decode_trees
 from pyopencl_gbdt.weights import normalise
 from pyopencl_gbdt.workspace import Layout, QuantizedPage, Workspace, smallest_layout
 
@@ -55,7 +56,7 @@ class Steps:
         self.gradients = Gradients(ws, objective)
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
         self.leaf = Leaf(ws)
-        self.grow = Grow(ws)
+        self.grow, self.finish = Grow(ws), Finish(ws)
 
     def one_tree(self) -> list[Launch]:
         """Return what a tree takes, bound to the workspace's arrays."""
@@ -67,7 +68,7 @@ class Steps:
             launches.append(grow.decide(depth))
             if depth + 1 < ws.max_depth:  # leaves of the last level need no lists of rows
                 launches += [partition.move(depth), grow.place(depth)]
-        return [*launches, grow.decide(ws.max_depth), grow.finish(), self.leaf.add()]
+        return [*launches, self.finish.tree(), self.leaf.add(), self.finish.keep()]
 
 
 class Boosting:
@@ -144,8 +145,6 @@ class Boosting:
         for number in range(n_rounds):
             for launch in self.round_launches:
                 launch()
-            ws.device.copy(ws["nodes"], ws["forest_nodes"], self._waiting * ws.max_nodes)
-            ws.device.copy(ws["levels"], ws["forest_levels"], self._waiting * (ws.max_depth + 1))
             self._waiting += 1
             pace.round_enqueued()
             if self._waiting == ws.forest_block:
@@ -160,8 +159,9 @@ class Boosting:
         ws = self.ws
         if self._waiting:
             nodes, levels = ws["forest_nodes"].get(), ws["forest_levels"].get()
-            for i in range(self._waiting):
-                if self.tally is not None:
+            if self.tally is not None:
+                for i in range(self._waiting):
                     self.tally.add_tree(nodes[i], levels[i])
-                self.trees.append(decode_tree(nodes[i], levels[i], ws.layout))
+            n = self._waiting
+            self.trees += decode_trees(nodes[:n], levels[:n], ws.layout)
         self._waiting = 0

@@ -23,7 +23,8 @@ class KernelTime:
     Attributes
     ----------
     kernel : str
-        Template and kernel, as in ``split.find``; or ``upload``, ``download``, ``copy``, ``fill``.
+        As in ``split.find``: kernel of the variant table, and which one of its program. Or a kind
+        of copy: ``upload``, ``download``, ``copy``, ``fill``.
     phase : str
         ``"set-up"`` or ``"rounds"``.
     launches : int

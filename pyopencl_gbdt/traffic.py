@@ -78,14 +78,21 @@ def _find(ws: Workspace, tree: TreeCounts) -> int:
     return _histograms(ws, searched + subtracted) + candidates
 
 
+def _few(ws: Workspace, tree: TreeCounts) -> npt.NDArray[np.bool_]:
+    """Return the levels whose candidates `decide` compares; on the others `best` does."""
+    return np.array([ws.few_candidates(depth) for depth in range(tree.nodes.size - 1)], np.bool_)
+
+
 def _best(ws: Workspace, tree: TreeCounts) -> int:
-    return int(tree.nodes[:-1].sum()) * (ws.layout.n_features + 1) * CANDIDATE.itemsize
+    searched = int(tree.nodes[:-1][~_few(ws, tree)].sum())
+    return searched * (ws.layout.n_features + 1) * CANDIDATE.itemsize
 
 
 def _decide(ws: Workspace, tree: TreeCounts) -> int:
-    children = 2 * int(tree.splits.sum())
-    chosen = int(tree.nodes[:-1].sum()) * CANDIDATE.itemsize
-    return (2 * int(tree.nodes.sum()) + children) * NODE.itemsize + chosen
+    few, searched = _few(ws, tree), tree.nodes[:-1]
+    candidates = int(searched[few].sum()) * ws.layout.n_features + int(searched[~few].sum())
+    nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # in, out, and their children
+    return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
 
 
 def _place(ws: Workspace, tree: TreeCounts) -> int:
@@ -95,13 +102,18 @@ def _place(ws: Workspace, tree: TreeCounts) -> int:
 
 def _move(ws: Workspace, tree: TreeCounts) -> int:
     moved = tree.split_rows[:-2]
-    codes = ws.by_feature.dtype.itemsize
+    codes = ws.codes.dtype.itemsize
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(moved)
     return rows + (_histograms(ws, int(tree.built[1:].sum())) if _clears(ws) else 0)
 
 
 def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
-    return int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
+    walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
+    return walked + int(tree.nodes[-1]) * NODE.itemsize  # the last level's leaves get their values
+
+
+def _keep(ws: Workspace, tree: TreeCounts) -> int:
+    return 2 * (ws["nodes"].nbytes + ws["levels"].nbytes)
 
 
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
@@ -118,15 +130,16 @@ def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
 TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
     "gradients": _gradients,
     "gradients.quantize_gradients": _quantize_gradients,
-    "grow.begin_tree": _begin_tree,
+    "plan.begin_tree": _begin_tree,
     "histogram": _histogram,
     "histogram.reduce": _reduce,
     "split.find": _find,
     "split.best": _best,
-    "grow.decide": _decide,
-    "grow.place": _place,
+    "plan.decide": _decide,
+    "plan.place": _place,
     "partition.move": _move,
-    "grow.finish_tree": _finish_tree,
+    "plan.finish_tree": _finish_tree,
+    "plan.keep": _keep,
     "leaf.add_leaves": _add_leaves,
 }
 

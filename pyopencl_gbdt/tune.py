@@ -31,7 +31,7 @@ _ROUNDS = 4
 #: A candidate has to take at most this share of the time, or the table holds: clocks are noisy.
 _WORTH = 0.97
 #: Kernels that a parameter has an influence on besides its own.
-_BESIDES = {"histogram": ("grow",), "partition": ("grow",), "leaf": ("grow",), "plan": ("grow",)}
+_BESIDES = {"histogram": ("plan",), "partition": ("plan",), "leaf": ("plan",)}
 
 
 @dataclass(frozen=True)
@@ -94,30 +94,30 @@ class Measurement:
         GBDTError
             If it does not build or run, or gives another model.
         """
-        templates = (kernel, *_BESIDES.get(kernel, ()))
+        kernels = (kernel, *_BESIDES.get(kernel, ()))
         refused = set(REFUSED)
         try:
             with using(choices), warnings.catch_warnings():
                 warnings.simplefilter("error", KernelFallbackWarning)
-                return min(self._once(templates) for _ in range(self.repeats))
+                return min(self._once(kernels) for _ in range(self.repeats))
         except KernelFallbackWarning as error:
             raise GBDTError(str(error).splitlines()[0]) from error
         finally:
             REFUSED.clear()
             REFUSED.update(refused)
 
-    def _once(self, templates: tuple[str, ...]) -> float:
-        if templates[0] in ("quantize", "radix_sort"):
+    def _once(self, kernels: tuple[str, ...]) -> float:
+        if kernels[0] in ("quantize", "radix_sort"):
             self.data.forget()
         model = self._train()
         text = to_xgboost_json(model.ensemble)
         self.expected = self.expected or text
         if text != self.expected:
             raise GBDTError("it gives another model: please report it, with the device")
-        if templates[0] == "predict":
+        if kernels[0] == "predict":
             return self._predict(model)
         assert model.profile is not None
-        return sum(k.seconds for k in model.profile if k.kernel.split(".")[0] in templates)
+        return sum(k.seconds for k in model.profile if k.kernel.split(".")[0] in kernels)
 
     def _train(self) -> Model:
         params = {"objective": "binary:logistic", "device": self.device, "n_estimators": _ROUNDS}

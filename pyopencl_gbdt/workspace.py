@@ -34,6 +34,8 @@ from pyopencl_gbdt.parameters import Parameters
 FOREST_BYTES = 16 * 1024 * 1024
 #: Work-groups in y that one launch uses at most; CUDA allows 65535.
 MOST_Y = 4096
+#: Splits that a work-item of a lone work-group compares at most.
+FEW_CANDIDATES = 64
 #: Local accumulators of a code: 32 bits for the gradient, 32 for the Hessian.
 _BYTES_PER_CODE = 8
 #: Kernels of the variant table that a fit launches.
@@ -102,7 +104,7 @@ class QuantizedPage:
     """
 
     codes: DeviceArray
-    by_feature: DeviceArray
+    by_feature: DeviceArray | None
     block_features: int
     by_block: bool
 
@@ -119,6 +121,17 @@ class QuantizedPage:
         """Return how many blocks lie from a row to the next, and from a block to the next."""
         row, block = (1, self.codes.shape[1]) if self.by_block else (self.n_blocks, 1)
         return np.uint32(row), np.uint32(block)
+
+    def columns(self) -> tuple[DeviceArray, np.uint32, np.uint64, np.uint64]:
+        """Return what to read the codes of one feature from: array, features in a block, strides.
+
+        Row ``r`` has the code of feature ``f`` at
+        ``f // block_features * block_stride + f % block_features + r * row_stride``.
+        """
+        if self.by_feature is None:
+            return self.codes, np.uint32(self.block_features), *self.code_strides()
+        n_rows = self.by_feature.shape[1]
+        return self.by_feature, np.uint32(1), np.uint64(1), np.uint64(n_rows)
 
     def code_strides(self) -> tuple[np.uint64, np.uint64]:
         """Return the same, in codes."""
@@ -224,6 +237,11 @@ class Workspace:
         """Return the most nodes that a level can have."""
         return min(1 << depth, self.n_rows)
 
+    def few_candidates(self, depth: int) -> bool:
+        """Tell whether one work-group compares all splits of a level sooner than a launch does."""
+        wg_size = min(self.wg_size(self.variant("plan")), self.device.caps.max_work_group)
+        return self.layout.n_features * -(-self.level_capacity(depth) // wg_size) <= FEW_CANDIDATES
+
     @property
     def max_depth(self) -> int:
         """Levels that can split: no tree of n rows is deeper than n - 1."""
@@ -291,7 +309,7 @@ class Workspace:
         plan.add("candidates", (search, n_features), CANDIDATE)
         plan.add("chosen", search, CANDIDATE)
         plan.add("leaf_task_begin", nodes + 1, np.uint32)
-        plan.add("leaf_header", 2, np.uint32)
+        plan.add("leaf_header", 3, np.uint32)
         plan.add("walk", nodes, WALK)
         plan.add("steps", nodes, STEP)
         plan.add("first_tree", 1, np.uint32)
@@ -319,11 +337,6 @@ class Workspace:
     def codes(self) -> DeviceArray:
         """Codes row by row."""
         return self.rows_page.codes
-
-    @property
-    def by_feature(self) -> DeviceArray:
-        """Codes feature by feature."""
-        return self.rows_page.by_feature
 
     @property
     def code_type(self) -> str:
@@ -378,3 +391,4 @@ class Workspace:
         self["fullest"].set(self.layout.fullest)
         self["first_tree"].set([0])
         self.device.clear(self["exponents"])  # every tree leaves them so
+        self["leaf_header"].set([0, 0, self.forest_block - 1])  # the next tree waits at 0

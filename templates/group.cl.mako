@@ -86,3 +86,32 @@ FN ${type} ${name}(const ${type} value, LOCAL ${type}* shared) {
 % endif
 }
 </%def>
+
+<%def name="largest(name, type, wg_size)">
+<%
+    run = 1
+    while run * run < wg_size:
+        run *= 2
+%>
+FN ${type} ${name}(const ${type} value, LOCAL ${type}* shared) {
+% if wg_size == 1:
+    (void)shared;
+    return value;
+% else:
+    const u32 id = LOCAL_ID;
+    shared[id] = value;
+    BARRIER();
+    ${type} most = shared[id - id % ${run}];
+    for (u32 i = 1; i < ${run}; i++) {
+        const ${type} other = shared[id - id % ${run} + i];
+        most = other > most ? other : most;
+    }
+    BARRIER();
+    if (id % ${run} == 0) shared[id] = most;
+    BARRIER();
+    for (u32 i = 0; i < ${wg_size}; i += ${run}) most = shared[i] > most ? shared[i] : most;
+    BARRIER();
+    return most;
+% endif
+}
+</%def>

@@ -5,24 +5,17 @@
 ##   begin_tree   the root
 ##   decide       best splits -> nodes split or become leaves; ids of the children; row tasks
 ##   place        how many rows went left -> where the children's rows begin; histogram tasks
-##   finish_tree  leaf tasks, and the tree in the forms that `predict` and `leaf` walk
 ##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours,
 ##                                  a node's children too
 ##   slots   the larger child takes the parent's place in the histogram pool (parent - sibling),
 ##           the smaller one a new place and is built from rows
 ##
-## params: wg_size; row_chunk, hist_chunk, leaf_chunk: rows in a task of each kind
-<%page args="wg_size, row_chunk, hist_chunk, leaf_chunk"/>
+## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind
+<%page args="wg_size, row_chunk, hist_chunk"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
-
-/* Targets near the end of float32 overflow a gain in real units: the model stays finite. */
-FN f32 finite(const f32 x) {
-    const f32 most = 3.40282347e38f;
-    return x > most ? most : (x < -most ? -most : x);
-}
 
 KERNEL(${wg_size}) begin_tree(
         const u32 n_rows, const u32 n_groups, GLOBAL const i64* RESTRICT sums,
@@ -53,8 +46,23 @@ KERNEL(${wg_size}) begin_tree(
     hist_task_begin[1] = levels[0].hist_tasks;
 }
 
+/* The best of a node's candidates; an invalid one where all are. */
+FN u32 best_of(GLOBAL const candidate_t* mine, const u32 n) {
+    u32 best = 0;
+    df top = df_make(mine[0].score_hi, mine[0].score_lo);
+    for (u32 i = 1; i < n; i++) {
+        const df s = df_make(mine[i].score_hi, mine[i].score_lo);
+        if (df_less(top, s)) {
+            top = s;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* `chosen` has `n_each` candidates of every node. */
 KERNEL(${wg_size}) decide(
-        const u32 depth, const u32 is_last, const f32 learning_rate, const f32 gamma,
+        const u32 depth, const u32 n_each, const f32 learning_rate, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
@@ -62,14 +70,17 @@ KERNEL(${wg_size}) decide(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
     const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
+    const i32 hessian_power = 24 + scale->weight_shift - scale->h;
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;
         GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
         int split = 0;
         f32 gain = 0.0f;
-        if (index < count && !is_last) {
-            GLOBAL const candidate_t* c = &chosen[index];
+        GLOBAL const candidate_t* c = chosen;
+        if (index < count) {
+            c += (u64)index * n_each;
+            c += best_of(c, n_each);
             if (c->score_hi >= 0.0f) {
                 const df own = score(node->sum_g, node->sum_h, rule);
                 const df loss = df_add(df_make(c->score_hi, c->score_lo), df_neg(own));
@@ -83,20 +94,12 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) {
             row_task_begin[index] = my_tasks;
-            const f32 weight = finite(node_weight(node->sum_g, node->sum_h, rule));
-            node->weight = weight;
-            node->value = split ? 0.0f : finite(weight * learning_rate);
-            node->hessian = finite(scale_by(in_units(node->sum_h).hi, 24 + scale->weight_shift - scale->h));
-            node->gain = split ? gain : 0.0f;
-            node->left = NO_NODE;
-            node->feature = 0;
-            node->bin = 0;
-            node->split_kind = 0;
-            node->default_left = 0;
+            finish_node(node, rule, learning_rate, hessian_power);
         }
         if (split) {
-            GLOBAL const candidate_t* c = &chosen[index];
             const u32 left = first + count + 2 * rank;
+            node->value = 0.0f;
+            node->gain = gain;
             node->left = left;
             node->feature = c->feature;
             node->bin = c->bin_direction >> 1;
@@ -117,11 +120,10 @@ KERNEL(${wg_size}) decide(
     if (LOCAL_ID == 0) {
         row_task_begin[count] = n_tasks;
         levels[depth].row_tasks = n_tasks;
-        if (!is_last) {
-            levels[depth + 1].first = first + count;
-            levels[depth + 1].count = 2 * n_split;
-            levels[depth + 1].hist_tasks = 0;
-        }
+        levels[depth + 1].first = first + count;
+        levels[depth + 1].count = 2 * n_split;
+        levels[depth + 1].row_tasks = 0;
+        levels[depth + 1].hist_tasks = 0;
     }
 }
 
@@ -162,45 +164,5 @@ KERNEL(${wg_size}) place(
     if (LOCAL_ID == 0) {
         hist_task_begin[levels[depth + 1].count] = n_hist;
         levels[depth + 1].hist_tasks = n_hist;
-    }
-}
-
-/* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
-   does whether it splits or not, as the last level's leaves need no lists of their own. */
-KERNEL(${wg_size}) finish_tree(
-        const u32 depth, const u32 features_per_block, const u32 block,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL const f32* RESTRICT thresholds, GLOBAL u32* RESTRICT leaf_task_begin,
-        GLOBAL u32* RESTRICT leaf_header, GLOBAL walk_t* RESTRICT walk,
-        GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents) {
-    LOCAL_ARRAY(u32, shared, ${wg_size});
-    const u32 n_nodes = levels[depth].first + levels[depth].count;
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) exponents[i] = 0; /* for the next tree */
-    u32 n_tasks = 0, more;
-    for (u32 base = 0; base < n_nodes; base += ${wg_size}) {
-        const u32 id = base + LOCAL_ID;
-        const int leaf = id < n_nodes && nodes[id].left == NO_NODE;
-        const int keeps = id < n_nodes && nodes[id].depth < depth && (leaf || nodes[id].depth + 1 == depth);
-        const u32 tasks = keeps ? tasks_of(nodes[id].count, ${leaf_chunk}) : 0;
-        const u32 task = n_tasks + group_scan(tasks, shared, &more);
-        n_tasks += more;
-        if (id >= n_nodes) continue;
-        leaf_task_begin[id] = task;
-        const u32 feature = nodes[id].feature, bin = nodes[id].bin;
-        const u32 left = leaf ? 0 : nodes[id].left, default_left = nodes[id].default_left;
-        walk[id].left = left;
-        walk[id].feature = feature;
-        walk[id].default_left = default_left;
-        walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
-        steps[id].left = left;
-        steps[id].place = feature / features_per_block * block + feature % features_per_block;
-        steps[id].lefts = bin | (default_left ? feature_bins[feature] : bin) << 16;
-        steps[id].value = nodes[id].value;
-    }
-    if (LOCAL_ID == 0) {
-        leaf_task_begin[n_nodes] = n_tasks;
-        leaf_header[0] = n_nodes;
-        leaf_header[1] = n_tasks;
     }
 }

@@ -30,10 +30,11 @@ KERNEL(${wg_size}) add_leaves(
 }
 % else:
 KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, GLOBAL const u32* RESTRICT header,
+        const u32 block_features, const u64 row_stride, const u64 block_stride,
+        GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const ${code}* RESTRICT by_feature, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
@@ -52,10 +53,11 @@ KERNEL(${wg_size}) add_leaves(
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
             const u32 bin = node->bin;
             const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
-            GLOBAL const ${code}* codes = by_feature + (u64)node->feature * n_rows;
+            GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
+                + node->feature % block_features;
             for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
                 const u32 row = in_order ? position : rows[position];
-                const u32 c = codes[row];
+                const u32 c = column[row * row_stride];
                 margins[row] += c <= bin || c == also_left ? left : right;
             }
         }

@@ -26,10 +26,11 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 % endif
 
 KERNEL(${wg_size}) move(
-        const u32 depth, const u32 n_rows, const u32 slot_cells,
+        const u32 depth, const u32 slot_cells, const u32 block_features, const u64 row_stride,
+        const u64 block_stride,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
-        GLOBAL const ${code}* RESTRICT by_feature, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL i64* RESTRICT pool, GLOBAL u32* RESTRICT moved) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     LOCAL_ARRAY(u32, staged, ${chunk + (wg_size if wg_size > 1 else 0)});
@@ -51,10 +52,11 @@ KERNEL(${wg_size}) move(
         const u32 size = node_end - begin < ${chunk} ? node_end - begin : ${chunk};
         const u32 bin = node->bin;
         const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
-        GLOBAL const ${code}* codes = by_feature + (u64)node->feature * n_rows;
+        GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
+            + node->feature % block_features;
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
             const u32 row = depth == 0 ? begin + i : rows[begin + i];
-            const u32 c = codes[row];
+            const u32 c = column[row * row_stride];
             staged[PLACE(i)] = c <= bin || c == also_left ? row | LEFT : row;
         }
         BARRIER();

@@ -4,7 +4,7 @@
 ##   find   one work-group a (feature, node): each work-item takes a run of neighbouring bins, the
 ##          group scans over the runs, then every bin border is scored with the missing rows on
 ##          the right and, where there are any, on the left
-##   best   one work-group a node: the best feature
+##   best   one work-group a node: the best feature (`grow` itself compares few of them)
 ##
 ##   bins      | 0 1 | 2 3 | 4 5 | missing      a border behind bin b sends bins 0..b to the left
 ##   items     |  i0 |  i1 |  i2 |
@@ -18,13 +18,7 @@
 <%page args="wg_size"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
-
-/* Is (score a, key a) ahead of (score b, key b)? Equal scores: the lower key. */
-FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
-    if (df_less(b, a)) return 1;
-    if (df_less(a, b)) return 0;
-    return key_a < key_b;
-}
+${group.largest("group_max", "f32", wg_size)}
 
 <%
     run = 1
@@ -62,6 +56,8 @@ FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* 
 % endif
 
 #define NO_KEY 0xFFFFFFFFu
+/* Bins whose sums are fetched together: one after the other, each would wait for memory. */
+#define AT_ONCE ${1 if wg_size == 1 else 4}
 
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
@@ -97,14 +93,28 @@ KERNEL(${wg_size}) find(
         const int subtract = node->sibling_slot >= 0;
 
         i64 left_g = 0, left_h = 0;
-        for (u32 bin = run_begin; bin < run_end; bin++) {
-            if (subtract) {
-                cells[2 * bin] -= sibling[2 * bin];
-                cells[2 * bin + 1] -= sibling[2 * bin + 1];
+        for (u32 base = run_begin; base < run_end; base += AT_ONCE) {
+            i64 g[AT_ONCE], h[AT_ONCE];
+            for (u32 k = 0; k < AT_ONCE; k++) {
+                const u32 bin = base + k < run_end ? base + k : base;
+                g[k] = cells[2 * bin];
+                h[k] = cells[2 * bin + 1];
+                if (subtract) {
+                    g[k] -= sibling[2 * bin];
+                    h[k] -= sibling[2 * bin + 1];
+                }
             }
-            if (bin != full) {
-                left_g += cells[2 * bin];
-                left_h += cells[2 * bin + 1];
+            for (u32 k = 0; k < AT_ONCE; k++) {
+                const u32 bin = base + k;
+                if (bin >= run_end) break;
+                if (subtract) {
+                    cells[2 * bin] = g[k];
+                    cells[2 * bin + 1] = h[k];
+                }
+                if (bin != full) {
+                    left_g += g[k];
+                    left_h += h[k];
+                }
             }
         }
         if (LOCAL_ID == 0) {
@@ -140,7 +150,31 @@ KERNEL(${wg_size}) find(
         df best = df_make(-1.0f, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
-        for (u32 bin = run_begin; bin < run_end; bin++) {
+        f32 least_score = -1.0f; /* below it no score can be the best */
+        u32 near_end = run_end;
+% if wg_size > 1:
+        /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */
+        i64 before_g = left_g, before_h = left_h;
+        f32 most = -1.0f;
+        const u32 rough_end = exact_only ? run_begin : run_end;
+        for (u32 bin = run_begin; bin < rough_end; bin++) {
+            const i64 bin_h = bin == full ? full_h : cells[2 * bin + 1];
+            before_g += bin == full ? full_g : cells[2 * bin];
+            before_h += bin_h;
+            if (bin_h == 0) continue; /* as below */
+            for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
+                const i64 g = before_g + (direction ? missing_g : 0);
+                const i64 h = before_h + (direction ? missing_h : 0);
+                if (node_h - h <= 0 || h < least || node_h - h < least) continue;
+                const f32 rough = rough_score(g, h, rule) + rough_score(node_g - g, node_h - h, rule);
+                most = rough > most ? rough : most;
+            }
+        }
+        const f32 least_rough = group_max(most, best_hi) * 0.999969482421875f; /* 1 - 2^-15 */
+        least_score = exact_only ? -1.0f : least_rough;
+        near_end = most < least_score ? run_begin : run_end;
+% endif
+        for (u32 bin = run_begin; bin < near_end; bin++) {
             const i64 bin_h = bin == full ? full_h : cells[2 * bin + 1];
             left_g += bin == full ? full_g : cells[2 * bin];
             left_h += bin_h;
@@ -151,7 +185,7 @@ KERNEL(${wg_size}) find(
                 if (node_h - h <= 0 || h < least || node_h - h < least) continue;
                 if (!exact_only) {
                     const f32 rough = rough_score(g, h, rule) + rough_score(node_g - g, node_h - h, rule);
-                    if (rough * 1.0000152587890625f < best.hi) continue; /* 1 + 2^-16 */
+                    if (rough < least_score || rough * 1.0000152587890625f < best.hi) continue; /* 1 + 2^-16 */
                 }
                 const df s = df_add(score(g, h, rule), score(node_g - g, node_h - h, rule));
                 if (ahead(s, 2 * bin + direction, best, best_at)) {

@@ -51,14 +51,21 @@ class Workspace(dict):
     )
 
     def __init__(self, *, weighted=False, atomics=True, leaf="walk"):
-        super().__init__(quanta=np.zeros((ROWS, 2), np.int32), sums=np.zeros((5, 2), np.int64))
+        super().__init__(
+            quanta=np.zeros((ROWS, 2), np.int32),
+            sums=np.zeros((5, 2), np.int64),
+            nodes=np.zeros(15, NODE),
+            levels=np.zeros(DEPTH + 1, LEVEL),
+        )
         self.weighted = weighted
         self.codes = np.zeros((ROWS, ROW_BYTES), np.uint8)
-        self.by_feature = np.zeros((FEATURES, ROWS), np.uint8)
         self.rows = {
             "histogram": SimpleNamespace(int64_atomics=atomics, params={"chunk": 3}),
             "leaf": SimpleNamespace(name=leaf),
         }
+
+    def few_candidates(self, depth):
+        return depth == 0
 
     def variant(self, kernel):
         return self.rows[kernel]
@@ -110,19 +117,22 @@ ATOMICS = {
     "gradients": 10 * 8,
     # the same, quanta, and the root's histogram is cleared
     "gradients.quantize_gradients": 10 * (8 + 8) + HISTOGRAM,
-    "grow.begin_tree": 80,
+    "plan.begin_tree": 80,
     # rows of A, b, e with codes and quanta; row ids but A's; three histograms
     "histogram": 15 * (16 + 8) + 5 * 4 + 3 * HISTOGRAM,
     # A, b, C, D, e are read; C and D written back; a candidate a feature
     "split.find": 7 * HISTOGRAM + 5 * 2 * CANDIDATE.itemsize,
-    "split.best": 5 * (2 + 1) * CANDIDATE.itemsize,
-    # seven nodes in and out, six children, five chosen splits
-    "grow.decide": (14 + 6) * NODE.itemsize + 5 * CANDIDATE.itemsize,
+    # b, C, D, e; those of A are few
+    "split.best": 4 * (2 + 1) * CANDIDATE.itemsize,
+    # five nodes in and out, six children; two candidates of A, one of each of the others
+    "plan.decide": (10 + 6) * NODE.itemsize + 6 * CANDIDATE.itemsize,
     # A, b, C; the two children of A and of C in and out
-    "grow.place": (3 + 8) * NODE.itemsize,
+    "plan.place": (3 + 8) * NODE.itemsize,
     # rows of A and C: a code in, an id out; C's ids in; histograms of b and e are cleared
     "partition.move": 16 * (1 + 4) + 6 * 4 + 2 * HISTOGRAM,
-    "grow.finish_tree": 7 * (NODE.itemsize + WALK.itemsize + STEP.itemsize),
+    # all nodes in, both forms out; f and g get their values
+    "plan.finish_tree": 7 * (NODE.itemsize + WALK.itemsize + STEP.itemsize) + 2 * NODE.itemsize,
+    "plan.keep": 2 * (15 * NODE.itemsize + 4 * LEVEL.itemsize),
     # margins in and out; a code for every split on the way: 10 + 6 + 5
     "leaf.add_leaves": 10 * 8 + 21,
 }

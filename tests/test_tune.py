@@ -45,13 +45,13 @@ def result(choices):
 def grid(kernel, caps):
     """Choices in which every size of the rows for this kind of device occurs.
 
-    Of other rows the least and the greatest sizes: PoCL takes seconds to build a kernel for GPUs.
+    Of other rows the greatest sizes alone: PoCL takes seconds to build a kernel for GPUs.
     """
     choices = []
     for row in runnable(kernel, caps):
         values = {name: sizes(row, name) for name in TUNABLE[kernel] if name in row.params}
         if caps.kind not in row.chosen_on or (row.params["wg_size"] > 1 and caps.kind == "cpu"):
-            values = {name: (some[0], some[-1]) for name, some in values.items()}
+            values = {name: some[-1:] for name, some in values.items()}
         for i in range(max(map(len, values.values()))):
             changed = {name: some[i % len(some)] for name, some in values.items()}
             choices.append(Choice(row.name, {**row.params, **changed}))

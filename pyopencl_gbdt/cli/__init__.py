@@ -44,6 +44,7 @@ examples:
       --eval test.csv --eval-metric auc --learning-rate 0.1
   pyopencl-gbdt predict test.csv --model model.json --out predictions.txt
   pyopencl-gbdt bench --quick --html report.html
+  pyopencl-gbdt tune --quick
 """
 
 

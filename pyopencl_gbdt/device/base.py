@@ -98,7 +98,8 @@ class Program(ABC):
     wg_size: int
     """Work-items per work-group that the kernels were built for."""
     source: str
-    template: str = ""
+    kernel: str = ""
+    """Kernel of the variant table; the template of one that is not in it."""
     refuse: Callable[[], tuple[str, str, str]] | None = None
     """Takes the variant out of use, see ``fallback.build_variant``."""
 
@@ -110,8 +111,8 @@ class Program(ABC):
         return KernelLaunchError(text, kernel, refused, instead)
 
     def label(self, name: str) -> str:
-        """Return how a kernel is called where those of other templates are listed too."""
-        return name if name == self.template else f"{self.template}.{name}"
+        """Return how a kernel is called where those of other programs are listed too."""
+        return name if name == self.kernel else f"{self.kernel}.{name}"
 
     @abstractmethod
     def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
@@ -229,7 +230,7 @@ class Device(ABC):
         size = _power_of_two(min(wg_size, self.caps.max_work_group))
         while True:
             program = self._build(template, size, params)
-            program.template = template
+            program.kernel = template
             if program.wg_size >= size:
                 program.wg_size = size
                 return program

@@ -49,10 +49,10 @@ def build_variant(
     """
     caps = device.caps
     if isinstance(variant, Variant):
-        return variant, build(variant)
+        return variant, _named(build(variant), kernel)
     if isinstance(variant, str) and variant != "auto":
         row = choose(kernel, caps, variant)
-        return row, build(row)
+        return row, _named(build(row), kernel)
     chosen = variant if callable(variant) else lambda: choose(kernel, caps)
     while True:
         row = chosen()
@@ -60,7 +60,7 @@ def build_variant(
             built = build(row)
             if isinstance(built, Program):
                 built.refuse = partial(_refuse, row, caps, chosen)
-            return row, built
+            return row, _named(built, kernel)
         except KernelBuildError as error:
             tried_already = refusal(row, caps) in REFUSED
             REFUSED.add(refusal(row, caps))
@@ -76,6 +76,12 @@ def build_variant(
                 KernelFallbackWarning,
                 stacklevel=3,
             )
+
+
+def _named(built: T, kernel: str) -> T:
+    if isinstance(built, Program):
+        built.kernel = kernel
+    return built
 
 
 def _refuse(

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.errors import DeviceError
 
-#: Rounds that may be under way: one that runs and one that waits, so the device is never idle.
+#: Marks that may be under way: while the device works towards one, the next is enqueued already.
 #: Without a limit 40 rounds were enqueued while the first one ran (PoCL, 50 000 rows, 2 cores),
 #: and a fit that is interrupted would not end before all of them.
-LONG_ROUNDS = 2
-#: The same for rounds of less than ``_SHORT`` seconds, where a host that wakes up late would let
-#: the device wait.
-SHORT_ROUNDS = 8
+_MARKS = 2
+#: Rounds of less than ``_SHORT`` seconds share a mark, of 4 us (PoCL); there the device would also
+#: have to wait for a host that wakes up late.
+_ROUNDS_A_MARK = 4
 _SHORT = 0.005
+#: Rounds that are under way at most, and rounds of less than ``_SHORT`` seconds.
+LONG_ROUNDS, SHORT_ROUNDS = _MARKS, _MARKS * _ROUNDS_A_MARK
 
 
 @contextlib.contextmanager
@@ -45,21 +47,22 @@ class Pace:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._marks: deque[Callable[[], None]] = deque()
-        self._start = time.perf_counter()
-        self._finished = 0
+        self._marks: deque[tuple[Callable[[], None], int]] = deque()
+        self._rounds_a_mark, self._unmarked = 1, 0
+        self._last = time.perf_counter()
 
     def round_enqueued(self) -> None:
         """Take note of a round; wait if too many are under way."""
-        self._marks.append(self.device.mark())
-        while len(self._marks) > self._most:
-            self._marks.popleft()()
-            self._finished += 1
+        self._unmarked += 1
+        if self._unmarked < self._rounds_a_mark:
+            return
+        self._marks.append((self.device.mark(), self._unmarked))
+        self._unmarked = 0
+        if len(self._marks) > _MARKS:
+            wait, rounds = self._marks.popleft()
+            wait()
+            now = time.perf_counter()
+            self._rounds_a_mark = _ROUNDS_A_MARK if now - self._last < _SHORT * rounds else 1
+            self._last = now
         if self.device.profiler is not None:
             self.device.profiler.collect()
-
-    @property
-    def _most(self) -> int:
-        seconds = time.perf_counter() - self._start
-        short = seconds < _SHORT * self._finished
-        return SHORT_ROUNDS if short else LONG_ROUNDS

@@ -113,7 +113,9 @@ def using(choices: Mapping[str, Choice]) -> Iterator[None]:
 
 
 def tuned(kernel: str, rows: list[Variant], caps: Capabilities) -> list[Variant]:
-    """Put the row that a tuning chose in front, with its sizes.
+    """Put the row that a tuning chose in front, with its sizes; behind it the table's rows.
+
+    The table's row of that name stays too: it may hold features of more codes.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ def tuned(kernel: str, rows: list[Variant], caps: Capabilities) -> list[Variant]
     if choice is None:
         return rows
     first = [replace(row, params=choice.params) for row in rows if row.name == choice.variant]
-    return first + [row for row in rows if row.name != choice.variant]
+    return first + rows
 
 
 # -- the file ----------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ TABLE: tuple[Variant, ...] = (
         "histogram",
         "local_atomic",
         {"wg_size": 512, "groups_per_unit": 2, "chunk": 2048, "codes": 5888},
-        "H200, 11 M x 28 x 256: 512 work-items, 2 groups a unit, chunks of 2048 were as good as any",
+        "H200, 11 M x 28 x 256: 512 work-items, 2 groups a unit, chunks of 2048: as good as any",
         int64_atomics=True,
         chosen_on=_GPU,
     ),

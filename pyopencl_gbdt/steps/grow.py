@@ -23,7 +23,6 @@ class Grow:
                 wg_size=ws.wg_size(row),
                 row_chunk=ws.variant("partition").params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
-                leaf_chunk=ws.variant("leaf").params["chunk"],
             ),
         )
 
@@ -36,13 +35,14 @@ class Grow:
         )  # fmt: skip
 
     def decide(self, depth: int) -> Launch:
-        """Return the launch that turns ``chosen`` into splits, leaves and row tasks."""
+        """Return the launch that turns the best splits into nodes, children and row tasks."""
         ws, p = self.ws, self.ws.params
+        few = ws.few_candidates(depth)
         return self.program.bind(
-            "decide", 1, np.uint32(depth), np.uint32(depth == ws.max_depth),
+            "decide", 1, np.uint32(depth), np.uint32(ws.layout.n_features if few else 1),
             np.float32(p.learning_rate), np.float32(p.gamma), np.float32(p.reg_lambda),
             np.float32(p.reg_alpha), np.float32(p.max_delta_step), ws["levels"], ws["nodes"],
-            ws["scale"], ws["chosen"], ws["row_task_begin"],
+            ws["scale"], ws["candidates" if few else "chosen"], ws["row_task_begin"],
         )  # fmt: skip
 
     def place(self, depth: int) -> Launch:
@@ -50,14 +50,4 @@ class Grow:
         ws = self.ws
         return self.program.bind(
             "place", 1, np.uint32(depth), ws["levels"], ws["nodes"], ws["hist_task_begin"],
-        )  # fmt: skip
-
-    def finish(self) -> Launch:
-        """Return the launch that makes leaf tasks and the tree that rows walk."""
-        ws, page = self.ws, self.ws.rows_page
-        return self.program.bind(
-            "finish_tree", 1, np.uint32(ws.max_depth), np.uint32(page.block_features),
-            np.uint32(page.block_codes), ws["levels"], ws["nodes"], ws["feature_offset"],
-            ws["feature_bins"], ws["thresholds"], ws["leaf_task_begin"], ws["leaf_header"],
-            ws["walk"], ws["steps"], ws["exponents"],
         )  # fmt: skip

@@ -27,17 +27,18 @@ class Leaf:
     def add(self) -> Launch:
         """Return the launch that adds the tree that was finished last."""
         ws, bind = self.ws, self.program.bind
-        row, n_rows = ws.variant("leaf"), np.uint32(ws.n_rows)
+        row = ws.variant("leaf")
         most_groups = 16 * ws.device.caps.compute_units
         if row.name == "walk":
             groups = min(most_groups, -(-ws.n_rows // self.program.wg_size))
             return bind(
-                "add_leaves", groups, n_rows, *ws.rows_page.code_strides(), ws["steps"], ws.codes,
-                ws["margins"],
+                "add_leaves", groups, np.uint32(ws.n_rows), *ws.rows_page.code_strides(),
+                ws["steps"], ws.codes, ws["margins"],
             )  # fmt: skip
+        columns, *strides = ws.rows_page.columns()
         most_tasks = ws.n_rows // row.params["chunk"] + ws.max_nodes
         return bind(
-            "add_leaves", min(most_tasks, most_groups), n_rows, ws["leaf_header"],
-            ws["leaf_task_begin"], ws["nodes"], ws["even_rows"], ws["odd_rows"], ws.by_feature,
+            "add_leaves", min(most_tasks, most_groups), *strides, ws["leaf_header"],
+            ws["leaf_task_begin"], ws["nodes"], ws["even_rows"], ws["odd_rows"], columns,
             ws["feature_bins"], ws["margins"],
         )  # fmt: skip

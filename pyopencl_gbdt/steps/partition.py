@@ -31,10 +31,11 @@ class Partition:
         variant does so itself.
         """
         ws = self.ws
+        columns, *strides = ws.rows_page.columns()
         return self.program.bind(
-            "move", self.groups, np.uint32(depth), np.uint32(ws.n_rows),
-            np.uint32(ws.cells_to_clear), ws["levels"], ws["nodes"], ws["row_task_begin"],
-            self._rows(depth), ws.by_feature, ws["feature_bins"], ws["pool"],
+            "move", self.groups, np.uint32(depth), np.uint32(ws.cells_to_clear), *strides,
+            ws["levels"], ws["nodes"], ws["row_task_begin"], self._rows(depth), columns,
+            ws["feature_bins"], ws["pool"],
             self._rows(depth + 1),
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant
+from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, Program, build_variant
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.dtypes import (
     SUM,
@@ -76,6 +76,19 @@ def make_layout(cuts: Cuts) -> Layout:
     return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds, fullest.astype(np.uint32))
 
 
+def column_block(
+    caps: Capabilities, n_rows: int, n_features: int, max_bin: int, *, weighted: bool
+) -> int:
+    """Return how many sorted columns wait for their cuts at a time."""
+    per_column = n_rows * (12 if weighted else 4) + 8 * max_bin
+    return max(1, min(min(_BLOCK_BYTES, caps.max_alloc_bytes) // per_column, n_features))
+
+
+def stays_whole(caps: Capabilities, free: int, n_rows: int, n_features: int) -> bool:
+    """Tell whether values are uploaded once and stay; ``free`` is what they can take, in bytes."""
+    return 4 * n_rows * n_features <= min(free // 2, caps.max_alloc_bytes)
+
+
 class Quantizer:
     """Quantises a float32 matrix on a device.
 
@@ -122,16 +135,19 @@ class Quantizer:
                 "max_bin <= 256"
             )
 
+    def _free(self) -> int:
+        """Bytes that values can take, beside what follows them."""
+        dtype = code_dtype(self.max_bin)
+        codes = self.n_rows * row_codes(self.n_features, dtype) * dtype.itemsize
+        caps = self.device.caps
+        return int(caps.global_bytes - self.device.allocated_bytes - codes - 64 * self.n_rows)
+
     # -- pieces of the input ---------------------------------------------------------------
     def _pieces(self) -> Iterator[tuple[int, DeviceArray]]:
         """Yield (first row, values on the device); kept there if all of them fit in one piece."""
         row_bytes = 4 * self.n_features
-        dtype = code_dtype(self.max_bin)
-        codes = self.n_rows * row_codes(self.n_features, dtype) * dtype.itemsize
-        caps = self.device.caps
-        free = caps.global_bytes - self.device.allocated_bytes - codes - 64 * self.n_rows
-        whole = self.n_rows * row_bytes
-        if self._whole is None and whole <= min(free // 2, caps.max_alloc_bytes):
+        caps, free = self.device.caps, self._free()
+        if self._whole is None and stays_whole(caps, free, self.n_rows, self.n_features):
             self._whole = self.device.upload(self.values)
         if self._whole is not None:
             yield 0, self._whole
@@ -162,9 +178,7 @@ class Quantizer:
         """Sort every column and cut it by equal frequency."""
         device, n = self.device, self.n_rows
         weighted = self.weight is not None
-        per_column = n * (12 if weighted else 4) + 8 * self.max_bin
-        block = min(_BLOCK_BYTES, device.caps.max_alloc_bytes) // per_column
-        block = max(1, min(block, self.n_features))
+        block = column_block(device.caps, n, self.n_features, self.max_bin, weighted=weighted)
         sorted_columns = device.empty((block, n), VALUE)
         running = device.empty((block, n) if weighted else (1, 1), SUM)
         below, above = (device.empty((block, self.max_bin), VALUE) for _ in range(2))

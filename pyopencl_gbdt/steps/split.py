@@ -18,7 +18,7 @@ class Split:
         )
 
     def level(self, depth: int) -> list[Launch]:
-        """Return the launches for a level.
+        """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.
 
         Histograms of nodes whose sibling was built from rows become parent minus sibling first.
         """
@@ -31,6 +31,8 @@ class Split:
             ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"], ws["fullest"],
             ws["pool"], ws["candidates"],
         )  # fmt: skip
+        if ws.few_candidates(depth):
+            return [find]
         best = self.program.bind(
             "best", capacity, np.uint32(depth), np.uint32(n_features), ws["levels"],
             ws["candidates"], ws["chosen"],

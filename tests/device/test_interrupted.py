@@ -1,72 +1,24 @@
-"""A fit that ends early: Ctrl-C, a kernel that is refused, a device that goes away in the middle.
+"""A fit that ends early by Ctrl-C or an error of a callback.
 
-Whatever happens, the device's memory is free again, the estimator stays as it was, and the next fit
-gives the model that it always gives.
+The device's memory is free again, the estimator stays as it was, and the next fit gives the model
+that it always gives.
 """
 
 from __future__ import annotations
 
 import signal
-import warnings
 
 import numpy as np
-import pyopencl as cl
 import pytest
 
-import pyopencl_gbdt.training
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.device import Launch, choose, fallback, open_device, variants
-from pyopencl_gbdt.device import opencl as opencl_module
+from pyopencl_gbdt.device import Launch, open_device
 from pyopencl_gbdt.device.pace import LONG_ROUNDS, SHORT_ROUNDS, Pace
-from pyopencl_gbdt.device.variants import fallbacks
-from pyopencl_gbdt.errors import (
-    DeviceError,
-    KernelFallbackWarning,
-    KernelLaunchError,
-    MemoryPlanError,
-)
 from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.model import to_xgboost_json
 from tests.cli_samples import SMALL, write_rows
 from tests.conftest import TEST_DEVICE
-
-RNG = np.random.default_rng(4)
-X = RNG.standard_normal((300, 4)).astype(np.float32)
-Y = (X[:, 0] > 0).astype(np.float32)
-PARAMS = {"device": TEST_DEVICE, "n_estimators": 4, "objective": "binary:logistic"}
-
-
-def fit(data=None, **changes):
-    return train({**PARAMS, **changes}, data or Dataset(X, Y))
-
-
-def text_of(model):
-    return to_xgboost_json(model.ensemble)
-
-
-@pytest.fixture(scope="module")
-def expected():
-    return text_of(fit())
-
-
-@pytest.fixture(autouse=True)
-def _nothing_was_refused(monkeypatch):
-    monkeypatch.setattr(variants, "REFUSED", set())
-    monkeypatch.setattr(fallback, "REFUSED", variants.REFUSED)
-
-
-@pytest.fixture
-def opened(monkeypatch):
-    """The devices that fits open from now on."""
-    devices = []
-
-    def remember(*arguments, **options):
-        devices.append(open_device(*arguments, **options))
-        return devices[-1]
-
-    monkeypatch.setattr(pyopencl_gbdt.training, "open_device", remember)
-    return devices
+from tests.device.fits import PARAMS, X, Y, fit, text_of
 
 
 class Launches:
@@ -201,153 +153,48 @@ def test_the_command_line_saves_nothing_after_ctrl_c(tmp_path, capsys, monkeypat
 
 
 # -- how far the host runs ahead ---------------------------------------------------------------
-class Marks:
-    """A device that finishes a round only when it is waited for."""
+class Slow:
+    """A device whose every round takes so many seconds."""
 
     profiler = None
 
-    def __init__(self, clock=None, seconds=0.0):
-        self.under_way, self.most = 0, 0
-        self.clock, self.seconds = clock, seconds
+    def __init__(self, monkeypatch, seconds):
+        self.now, self.seconds = 0.0, seconds
+        self.enqueued, self.done, self.idle_from = 0, [], 0.0
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def enqueue(self):
+        self.enqueued += 1
+        self.idle_from = max(self.idle_from, self.now) + self.seconds
+        self.done.append(self.idle_from)
+
+    def under_way(self):
+        return sum(moment > self.now for moment in self.done)
 
     def mark(self):
-        self.under_way += 1
-        self.most = max(self.most, self.under_way)
+        moment = self.idle_from
 
         def wait():
-            self.under_way -= 1
-            if self.clock is not None:
-                self.clock[0] += self.seconds
+            self.now = max(self.now, moment)
 
         return wait
 
 
 @pytest.mark.parametrize(("seconds", "most"), [(0.5, LONG_ROUNDS), (1e-4, SHORT_ROUNDS)])
-def test_few_rounds_are_under_way(monkeypatch, seconds, most):
-    clock = [0.0]
-    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
-    device = Marks(clock, seconds)
+def test_few_rounds_are_under_way_and_the_device_never_idles(monkeypatch, seconds, most):
+    device = Slow(monkeypatch, seconds)
     pace = Pace(device)
-    for _ in range(50):
+    for _ in range(100):
+        device.enqueue()
         pace.round_enqueued()
-    assert device.under_way <= most
-    assert device.most <= most + 1  # the last one is enqueued before an earlier one is waited for
+        assert 1 <= device.under_way() <= most + most // 2
+    assert device.idle_from == pytest.approx(100 * seconds)
 
 
 def test_a_fit_waits_between_rounds_and_never_for_all(opened):
     fit(n_estimators=30)
     (device,) = opened
-    assert 30 - SHORT_ROUNDS <= device.n_pauses <= 30 + X.shape[1]  # rounds, and columns cut
-
-
-# -- a kernel that is refused when it is launched ----------------------------------------------
-@pytest.fixture
-def refusing(device, monkeypatch):
-    """``refusing(kernel name, wg_size, status)``: such launches fail as a driver says it."""
-    if device.caps.api != "opencl":
-        pytest.skip("OpenCL only")
-    enqueue = cl.enqueue_nd_range_kernel
-
-    def plan(name, wg_size=None, status="OUT_OF_RESOURCES", after=0):
-        seen = [0]
-
-        def attempt(queue, kernel, size, group):
-            if kernel.function_name == name and wg_size in (None, group[0]):
-                seen[0] += 1
-                if seen[0] > after:
-                    raise cl.RuntimeError(f"clEnqueueNDRangeKernel failed: {status}")
-            return enqueue(queue, kernel, size, group)
-
-        monkeypatch.setattr(cl, "enqueue_nd_range_kernel", attempt)
-
-    return plan
-
-
-@pytest.mark.parametrize(
-    ("kernel", "name"),
-    [("split", "find"), ("plan", "decide"), ("leaf", "add_leaves"), ("radix_sort", "radix_count")],
-)
-def test_the_next_variant_takes_over(device, expected, opened, refusing, kernel, name):
-    first, second = fallbacks(kernel, device.caps)[:2]
-    refusing(name, min(first.params["wg_size"], device.caps.max_work_group), after=2)
-    with pytest.warns(KernelFallbackWarning) as said:
-        model = fit()
-    text = str(said[0].message)
-    assert f"{kernel}: {first.name!r} does not run" in text
-    assert repr(second.name) in text
-    assert "OUT_OF_RESOURCES" in text
-    assert text_of(model) == expected
-    assert model.variants.get(kernel, second.name) == second.name
-    assert len(opened) == 2
-    assert opened[0].allocated_bytes == 0
-    with warnings.catch_warnings():  # it is not tried again
-        warnings.simplefilter("error")
-        assert text_of(fit()) == expected
-
-
-def test_the_next_histogram_takes_over(device, expected, refusing):
-    first, second = fallbacks("histogram", device.caps)[:2]
-    if first.params["wg_size"] == second.params["wg_size"]:
-        pytest.skip("both are launched alike")
-    refusing("histogram", min(first.params["wg_size"], device.caps.max_work_group), after=3)
-    with pytest.warns(KernelFallbackWarning, match=f"{first.name!r}.*{second.name!r}"):
-        model = fit()
-    assert model.variants["histogram"] == second.name
-    assert text_of(model) == expected
-
-
-def test_prediction_falls_back_too(device, refusing):
-    model = fit()
-    expected = model.predict(X, device=TEST_DEVICE)
-    first = fallbacks("predict", device.caps)[0]
-    refusing("predict", min(first.params["wg_size"], device.caps.max_work_group))
-    with pytest.warns(KernelFallbackWarning, match=f"predict: {first.name!r}"):
-        assert np.array_equal(model.predict(X, device=TEST_DEVICE), expected)
-
-
-def test_where_no_variant_is_left_the_error_says_it(opened, refusing, expected, monkeypatch):
-    refusing("find")
-    with (
-        pytest.warns(KernelFallbackWarning),
-        pytest.raises(KernelLaunchError, match=r"launching 'find'.*work_group_size=") as caught,
-    ):
-        fit()
-    assert isinstance(caught.value, DeviceError)
-    assert [device.allocated_bytes for device in opened] == [0] * len(opened)
-    monkeypatch.undo()
-    assert text_of(fit()) == expected
-
-
-def test_a_variant_that_was_asked_for_by_name_is_not_replaced(device, refusing):
-    name = choose("histogram", device.caps).name
-    refusing("histogram")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(KernelLaunchError):
-            fit(histogram=name)
-
-
-def test_memory_that_is_missing_at_a_launch_is_no_fault_of_the_variant(opened, refusing):
-    refusing("decide", status="MEM_OBJECT_ALLOCATION_FAILURE", after=3)
-    with pytest.raises(MemoryPlanError, match=r"no memory is left to launch 'decide'.*fewer rows"):
-        fit()
-    assert opened[-1].allocated_bytes == 0
-
-
-# -- a device that is lost in the middle -------------------------------------------------------
-def test_a_device_that_is_lost_in_the_middle(opened, refusing, expected, monkeypatch):
-    monkeypatch.setattr(opencl_module, "_contexts", {})
-    data = Dataset(X, Y)
-    refusing("find", status="DEVICE_NOT_AVAILABLE", after=7)
-    with pytest.raises(DeviceError, match=r"launching 'find' .*DEVICE_NOT_AVAILABLE") as caught:
-        fit(data)
-    assert "pyopencl-gbdt doctor" in str(caught.value)
-    lost = opened[-1]
-    assert lost.allocated_bytes == 0
-    refusing("no such kernel")  # it is back
-    assert text_of(fit(data)) == expected
-    assert opened[-1].context.int_ptr != lost.context.int_ptr
-    assert opened[-1].process_key != lost.process_key  # its arrays are of no use any more
+    assert 3 <= device.n_pauses <= 30 + X.shape[1]  # rounds, and columns that were cut
 
 
 def test_frames_of_causes_are_cleared_too():

@@ -81,10 +81,9 @@ PRIMITIVES: dict[str, Prepare] = {
 def _fits(device: NullDevice) -> None:
     """Prepare trainings of every loss, histogram variant, code width, with and without weights."""
     rows = runnable("histogram", device.caps)
-    values = np.zeros((N_ROWS, 2), np.float32)
     label = np.arange(N_ROWS, dtype=np.float32) % 2
     for max_bin, weight in itertools.product(MAX_BINS, (None, np.ones(N_ROWS, np.float32))):
-        data = Dataset(values, label, weight)
+        data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
         for name, objective in OBJECTIVES.items():
             for row in rows:
                 device.label = row.name
@@ -92,7 +91,9 @@ def _fits(device: NullDevice) -> None:
                     {"objective": name, "max_bin": max_bin, "max_depth": 2, "histogram": row.name}
                 )
                 fit = Boosting(device, params, objective, data, 0.0)
-                fit.watch(values)
+                fit.watch(data.values)
+    wide = Dataset(np.zeros((N_ROWS, 80), np.float32), label)  # more splits than `plan` compares
+    Boosting(device, Parameters.from_dict({"max_depth": 2}), objective, wide, 0.0)
 
 
 def _prediction(device: NullDevice) -> None:

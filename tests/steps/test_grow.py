@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pyopencl_gbdt import workspace as workspace_module
 from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE, NODE
 from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.grow import Grower, Node
 from pyopencl_gbdt.reference.split import Candidate
+from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.grow import Grow
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
@@ -43,6 +45,19 @@ def candidates(rng, nodes, rule):
     return chosen
 
 
+def spread(rng, chosen):
+    """Candidates of three features, of which the chosen one is ahead."""
+    every = np.repeat(chosen[:, None], 3, axis=1)
+    at = rng.integers(0, 3, len(chosen))
+    for i in range(3):
+        behind = at != i
+        worse = np.where(rng.random(len(chosen)) < 0.5, np.float32(-1), every["score_hi"][:, i] / 2)
+        tied = (at < i) & (rng.random(len(chosen)) < 0.3)  # the lower feature is taken
+        every["score_hi"][:, i] = np.where(behind & ~tied, worse, every["score_hi"][:, i])
+        every["feature"][:, i] = np.where(behind, 99, every["feature"][:, i])
+    return every
+
+
 def workspace(device, rng, wg, n_rows, **params):
     ws = make_workspace(
         device, LAYOUT, np.zeros((n_rows, 3), np.uint8), max_depth=DEPTH + 1, work_group_size=wg,
@@ -67,15 +82,16 @@ def rule_of(params):
     return Grower(*none, SCALE, LAYOUT, params).rule
 
 
-def expected_decisions(nodes, chosen, params, *, is_last):
-    """Nodes as the twin finishes them, and which split."""
+def expected_decisions(nodes, chosen, params):
+    """Nodes as the twin finishes them, and which split; ``chosen`` is None on the last level."""
     none = np.zeros((1, 3), np.uint8), np.zeros((1, 2), np.int64)
     grower = Grower(*none, SCALE, LAYOUT, params)
     finished = []
-    for row, c in zip(nodes, chosen, strict=True):
+    for index, row in enumerate(nodes):
         node = Node(np.zeros(0, np.uint32), int(row["sum_g"]), int(row["sum_h"]))
         grower._finish(node)
-        if c["score_hi"] >= 0 and not is_last:
+        c = None if chosen is None else chosen[index]
+        if c is not None and c["score_hi"] >= 0:
             best = Candidate((c["score_hi"][None], c["score_lo"][None]), 0, 0, 0, 0, 0)
             gain = grower.gain(node, best)
             if gain > np.float32(1e-6) and gain >= np.float32(params.gamma):
@@ -84,19 +100,26 @@ def expected_decisions(nodes, chosen, params, *, is_last):
     return finished
 
 
-@pytest.mark.parametrize("is_last", [False, True])
-def test_decide(device, rng, wg, is_last):
+@pytest.mark.parametrize("few", [False, True])
+def test_decide(device, rng, wg, few, monkeypatch):
+    """Splits that ``split`` compared, or few enough to be compared here."""
+    monkeypatch.setattr(workspace_module, "FEW_CANDIDATES", 10**6 if few else 0)
     for n_nodes in (1, wg, wg + 1, 300):
         for rules in RULES:
             ws = workspace(device, rng, wg, 130_000, **rules)
-            depth = DEPTH + is_last
+            depth = DEPTH
             nodes = level(rng, n_nodes)
             chosen = candidates(rng, nodes, rule_of(ws.params))
             first = set_level(ws, depth, nodes)
-            if not is_last:
+            if few:
+                every = spread(rng, chosen)
+                room = max(ws["candidates"].shape[0], n_nodes)
+                ws.arrays["candidates"] = device.zeros((room, every.shape[1]), CANDIDATE)
+                ws["candidates"].set(every)
+            else:
                 ws["chosen"].set(chosen)
             Grow(ws).decide(depth)()
-            finished = expected_decisions(nodes, chosen, ws.params, is_last=is_last)
+            finished = expected_decisions(nodes, chosen, ws.params)
             splits = np.array([node.left == 0 for node in finished])
             found = ws["nodes"].get()
             mine = found[first : first + n_nodes]
@@ -116,9 +139,6 @@ def test_decide(device, rng, wg, is_last):
             assert_same_bits(ws["row_task_begin"].get()[: n_nodes + 1], begin, "row tasks")
             levels = ws["levels"].get()
             assert levels["row_tasks"][depth] == begin[-1]
-            if is_last:
-                assert not splits.any()
-                continue
             below = levels[depth + 1]
             assert (below["first"], below["count"]) == (first + n_nodes, 2 * splits.sum())
             lefts = found[left[splits]]
@@ -206,16 +226,33 @@ def test_begin_and_finish(device, rng, wg):
         nodes["value"] = rng.normal(size=n_nodes)
         nodes["count"] = rng.integers(1, 9000, n_nodes)
         nodes["depth"] = np.sort(rng.integers(0, ws.max_depth + 1, n_nodes))
-        set_level(ws, ws.max_depth, nodes[1:], first=1)
-        ws["nodes"].set(nodes)
+        is_last = nodes["depth"] == ws.max_depth
+        behind = int(n_nodes - is_last.sum())
+        leaf |= is_last
+        nodes["left"][is_last] = rng.integers(0, 600)  # junk until the tree is finished
+        set_level(ws, ws.max_depth, nodes[behind:], first=behind)
+        content = ws["nodes"].get()
+        content[:n_nodes] = nodes
+        ws["nodes"].set(content)
         spoil(ws["exponents"], rng)
-        grow.finish()()
+        ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block])
+        Finish(ws).tree()()
+        found = ws["nodes"].get()
+        for node, want in zip(
+            found[behind:n_nodes], expected_decisions(nodes[behind:], None, ws.params), strict=True
+        ):
+            assert node["left"] == NO_NODE
+            for name in ("weight", "value", "hessian"):
+                assert_same_bits(node[name], getattr(want, name), name)
+        nodes[behind:] = found[behind:n_nodes]
+        assert_same_bits(found[:behind], content[:behind], "the other nodes")
         below = ws.max_depth - nodes["depth"].astype(np.int64)
         keeps = (below == 1) | (leaf & (below > 1))
         tasks = -(-nodes["count"].astype(np.int64) // ws.variant("leaf").params["chunk"]) * keeps
         begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
         assert_same_bits(ws["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
-        assert_same_bits(ws["leaf_header"].get(), np.uint32([n_nodes, begin[-1]]), "header")
+        header = [n_nodes, begin[-1], (n_nodes % ws.forest_block + 1) % ws.forest_block]
+        assert_same_bits(ws["leaf_header"].get(), np.uint32(header), "header")
         walk = ws["walk"].get()[:n_nodes]
         place = LAYOUT.feature_offset[nodes["feature"]] + nodes["bin"]
         assert_same_bits(walk["left"], np.where(leaf, 0, nodes["left"]).astype(np.uint32))
@@ -230,3 +267,17 @@ def test_begin_and_finish(device, rng, wg):
         assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
         assert_same_bits(steps["value"], nodes["value"])
         assert not ws["exponents"].get().any()
+
+
+def test_keep(device, rng, wg):
+    ws = workspace(device, rng, wg, 3000, n_estimators=5)
+    for name in ("forest_nodes", "forest_levels", "levels"):
+        spoil(ws[name], rng)
+    want = {name: ws[name].get() for name in ("forest_nodes", "forest_levels")}
+    for place in (0, 3, 1):
+        for name in ("nodes", "levels"):
+            want[f"forest_{name}"][place] = spoil(ws[name], rng)
+        ws["leaf_header"].set([0, 0, place])
+        Finish(ws).keep()()
+        for name, content in want.items():
+            assert_same_bits(ws[name].get(), content, name)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE
+from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.steps.grow import Grow
+from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.leaf import Leaf
 from tests.compare import assert_same_bits
-from tests.steps.builders import make_layout, make_workspace, random_codes, spoil
+from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
 
 KERNEL = "leaf"
 CHUNK = 50
@@ -58,6 +59,9 @@ def check(device, rng, wg, layout, n, shape, max_depth):
     for name in ("nodes", "walk", "steps", "leaf_task_begin"):
         array = ws[name]
         ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+    nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
+    nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
+    set_scale(ws, Scale(22, 22, wide=False))
     spoil(ws["nodes"], rng)
     content = ws["nodes"].get()
     content[: nodes.size] = nodes
@@ -67,20 +71,20 @@ def check(device, rng, wg, layout, n, shape, max_depth):
     levels["first"] = np.cumsum(counts) - counts
     ws["levels"].set(levels)
     lists = {name: spoil(ws[name], rng) for name in ("even_rows", "odd_rows")}
-    leaves = []
     for node, mine in zip(nodes, rows, strict=True):
         place = slice(node["begin"], node["begin"] + node["count"])
         below = ws.max_depth - node["depth"]
         if node["depth"] and below and (node["left"] == NO_NODE or below == 1):
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
-        if node["left"] == NO_NODE:
-            leaves.append((mine, node["value"]))
     for name, content in lists.items():
         ws[name].set(content)
     margins = rng.normal(size=n).astype(np.float32)
     ws["margins"].set(margins)
-    Grow(ws).finish()()
+    Finish(ws).tree()()  # it also gives the last level's leaves their values
     Leaf(ws).add()()
+    finished = ws["nodes"].get()[: nodes.size]
+    leaves = [(rows[i], finished["value"][i]) for i in np.flatnonzero(finished["left"] == NO_NODE)]
+    assert len(np.unique([value for _, value in leaves])) == len(leaves)
     assert_same_bits(ws["margins"].get(), add_leaves(margins, leaves), "margins")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pyopencl_gbdt import workspace
 from pyopencl_gbdt.reference.gain import make_rule
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
@@ -35,6 +36,12 @@ RULES = [
 ]
 DEPTH = 4
 SCALE = Scale(24, 27, wide=False, weight_shift=2)
+
+
+@pytest.fixture(autouse=True)
+def best_is_asked(monkeypatch):
+    """Few candidates would be left to ``grow``, whose tests compare them."""
+    monkeypatch.setattr(workspace, "FEW_CANDIDATES", 0)
 
 
 def node_histograms(rng, layout, counts, kind, codes=None):

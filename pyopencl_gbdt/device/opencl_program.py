@@ -1,0 +1,72 @@
+"""Built OpenCL kernels, and their launches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyopencl as cl
+
+from pyopencl_gbdt.device.base import DeviceArray, Launch, Program, array_bytes
+from pyopencl_gbdt.device.opencl_facts import message
+from pyopencl_gbdt.errors import MemoryPlanError
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.device.opencl import OpenCLDevice
+
+#: What drivers say of a kernel that needs more registers or local memory than there are.
+_TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE")
+
+
+class OpenCLProgram(Program):
+    """A built ``pyopencl.Program``."""
+
+    def __init__(self, device: OpenCLDevice, program: Any, source: str, wg_size: int) -> None:
+        self.device = device
+        self.program = program
+        self.source = source
+        self.wg_size = wg_size
+
+    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+        return Launch(name, _Enqueue(self, name, groups, args))
+
+    def failed(self, name: str, error: Exception) -> Exception:
+        """Return what to raise where a kernel was not launched."""
+        text, label = message(error), self.device.caps.label
+        if "MEM_OBJECT_ALLOCATION_FAILURE" in text:  # drivers that allocate when memory is used
+            return MemoryPlanError(
+                f"{label}: no memory is left to launch {name!r} beside "
+                f"{self.device.allocated_bytes} bytes taken already: {text}; end other programs "
+                "that use the device, or use fewer rows or features"
+            )
+        if any(status in text for status in _TOO_MUCH):
+            return self.launch_error(
+                f"{label}: launching {name!r} with work-groups of {self.wg_size} failed: {text}"
+            )
+        return self.device.lost(f"launching {name!r}", error)
+
+
+class _Enqueue:
+    """A kernel with its arguments set. No closure: a traceback would keep what it refers to."""
+
+    def __init__(
+        self, program: OpenCLProgram, name: str, groups: int | tuple[int, int], args: Any
+    ) -> None:
+        self.program, self.name, self.device = program, name, program.device
+        self.args = args  # they live as long as the launch
+        self.kernel = cl.Kernel(program.program, name)
+        self.kernel.set_args(*(a.handle if isinstance(a, DeviceArray) else a for a in args))
+        x, y = groups if isinstance(groups, tuple) else (groups, 1)
+        self.size, self.group = (x * program.wg_size, y), (program.wg_size, 1)
+        self.empty = not (x and y)
+        self.queue, self.profiler = self.device.queue, self.device.profiler
+
+    def __call__(self) -> None:
+        if self.empty:
+            return
+        self.device.n_launches += 1
+        try:
+            event = cl.enqueue_nd_range_kernel(self.queue, self.kernel, self.size, self.group)
+        except cl.Error as error:
+            raise self.program.failed(self.name, error) from error
+        if self.profiler is not None:
+            self.profiler.add(self.program.label(self.name), event, array_bytes(self.args))

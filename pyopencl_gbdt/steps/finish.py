@@ -1,0 +1,45 @@
+"""What is done when a tree has all its nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.workspace import Workspace
+
+
+class Finish:
+    """Finishes trees; built behind the kernels of leaves, for whose chunks it makes tasks."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "plan",
+            lambda row: ws.device.build(
+                "finish",
+                wg_size=ws.wg_size(row),
+                leaf_chunk=ws.variant("leaf").params["chunk"],
+            ),
+        )
+
+    def tree(self) -> Launch:
+        """Return the launch that makes the last leaves, leaf tasks and the tree that rows walk."""
+        ws, page, p = self.ws, self.ws.rows_page, self.ws.params
+        return self.program.bind(
+            "finish_tree", 1, np.uint32(ws.max_depth), np.uint32(page.block_features),
+            np.uint32(page.block_codes), np.uint32(ws.forest_block), np.float32(p.learning_rate),
+            np.float32(p.reg_lambda), np.float32(p.reg_alpha), np.float32(p.max_delta_step),
+            ws["levels"], ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"],
+            ws["thresholds"], ws["leaf_task_begin"], ws["leaf_header"], ws["walk"], ws["steps"],
+            ws["exponents"],
+        )  # fmt: skip
+
+    def keep(self) -> Launch:
+        """Return the launch that puts the tree where it waits for the host."""
+        ws = self.ws
+        words = [ws[name].nbytes // 4 for name in ("nodes", "levels")]
+        groups = min(-(-words[0] // self.program.wg_size), ws.device.caps.compute_units)
+        return self.program.bind(
+            "keep", groups, *map(np.uint32, words), ws["leaf_header"], ws["nodes"], ws["levels"],
+            ws["forest_nodes"], ws["forest_levels"],
+        )  # fmt: skip

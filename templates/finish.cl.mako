@@ -1,0 +1,72 @@
+## finish: what one work-group does when a tree has all its nodes
+## uses: portable_math structs gain tasks
+##
+##   finish_tree  the last level's leaves, leaf tasks, and the tree as `predict` and `leaf` walk it
+##   keep         the tree goes where it waits for the host
+##
+## params: wg_size; leaf_chunk, rows in a task of leaves
+<%page args="wg_size, leaf_chunk"/>
+<%namespace name="group" file="group.cl.mako"/>
+${group.exclusive_scan("group_scan", "u32", wg_size)}
+
+/* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
+   does whether it splits or not, as the last level's leaves need no lists of their own. */
+KERNEL(${wg_size}) finish_tree(
+        const u32 depth, const u32 features_per_block, const u32 block, const u32 most_kept,
+        const f32 learning_rate, const f32 reg_lambda, const f32 reg_alpha,
+        const f32 max_delta_step, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const f32* RESTRICT thresholds, GLOBAL u32* RESTRICT leaf_task_begin,
+        GLOBAL u32* RESTRICT leaf_header, GLOBAL walk_t* RESTRICT walk,
+        GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents) {
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    const u32 n_nodes = levels[depth].first + levels[depth].count;
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) exponents[i] = 0; /* for the next tree */
+    const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
+    const i32 hessian_power = 24 + scale->weight_shift - scale->h;
+    for (u32 id = levels[depth].first + LOCAL_ID; id < n_nodes; id += ${wg_size})
+        finish_node(&nodes[id], rule, learning_rate, hessian_power);
+    BARRIER();
+    u32 n_tasks = 0, more;
+    for (u32 base = 0; base < n_nodes; base += ${wg_size}) {
+        const u32 id = base + LOCAL_ID;
+        const int leaf = id < n_nodes && nodes[id].left == NO_NODE;
+        const int keeps = id < n_nodes && nodes[id].depth < depth && (leaf || nodes[id].depth + 1 == depth);
+        const u32 tasks = keeps ? tasks_of(nodes[id].count, ${leaf_chunk}) : 0;
+        const u32 task = n_tasks + group_scan(tasks, shared, &more);
+        n_tasks += more;
+        if (id >= n_nodes) continue;
+        leaf_task_begin[id] = task;
+        const u32 feature = nodes[id].feature, bin = nodes[id].bin;
+        const u32 left = leaf ? 0 : nodes[id].left, default_left = nodes[id].default_left;
+        walk[id].left = left;
+        walk[id].feature = feature;
+        walk[id].default_left = default_left;
+        walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
+        steps[id].left = left;
+        steps[id].place = feature / features_per_block * block + feature % features_per_block;
+        steps[id].lefts = bin | (default_left ? feature_bins[feature] : bin) << 16;
+        steps[id].value = nodes[id].value;
+    }
+    if (LOCAL_ID == 0) {
+        leaf_task_begin[n_nodes] = n_tasks;
+        leaf_header[0] = n_nodes;
+        leaf_header[1] = n_tasks;
+        leaf_header[2] = leaf_header[2] + 1 < most_kept ? leaf_header[2] + 1 : 0;
+    }
+}
+
+/* Copy a finished tree to the place that is next among those that wait for the host. */
+KERNEL(${wg_size}) keep(
+        const u32 node_words, const u32 level_words, GLOBAL const u32* RESTRICT leaf_header,
+        GLOBAL const u32* RESTRICT nodes, GLOBAL const u32* RESTRICT levels,
+        GLOBAL u32* RESTRICT forest_nodes, GLOBAL u32* RESTRICT forest_levels) {
+    const u32 place = leaf_header[2];
+    for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < node_words; i += N_GROUPS * ${wg_size})
+        forest_nodes[(u64)place * node_words + i] = nodes[i];
+    if (GROUP_ID == 0) {
+        for (u32 i = LOCAL_ID; i < level_words; i += ${wg_size})
+            forest_levels[(u64)place * level_words + i] = levels[i];
+    }
+}

@@ -1,0 +1,133 @@
+"""A kernel that is refused when it is launched, and a device that goes away in the middle."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.device import choose
+from pyopencl_gbdt.device import opencl as opencl_module
+from pyopencl_gbdt.device.variants import fallbacks
+from pyopencl_gbdt.errors import (
+    DeviceError,
+    KernelFallbackWarning,
+    KernelLaunchError,
+    MemoryPlanError,
+)
+from tests.conftest import TEST_DEVICE
+from tests.device.fits import X, Y, fit, text_of
+
+pytestmark = pytest.mark.usefixtures("nothing_refused")
+
+
+@pytest.fixture
+def refusing(device, monkeypatch):
+    """``refusing(kernel name, wg_size, status)``: such launches fail as a driver says it."""
+    if device.caps.api != "opencl":
+        pytest.skip("OpenCL only")
+    enqueue = cl.enqueue_nd_range_kernel
+
+    def plan(name, wg_size=None, status="OUT_OF_RESOURCES", after=0):
+        seen = [0]
+
+        def attempt(queue, kernel, size, group):
+            if kernel.function_name == name and wg_size in (None, group[0]):
+                seen[0] += 1
+                if seen[0] > after:
+                    raise cl.RuntimeError(f"clEnqueueNDRangeKernel failed: {status}")
+            return enqueue(queue, kernel, size, group)
+
+        monkeypatch.setattr(cl, "enqueue_nd_range_kernel", attempt)
+
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [("split", "find"), ("plan", "decide"), ("leaf", "add_leaves"), ("radix_sort", "radix_count")],
+)
+def test_the_next_variant_takes_over(device, expected, opened, refusing, kernel, name):
+    first, second = fallbacks(kernel, device.caps)[:2]
+    refusing(name, min(first.params["wg_size"], device.caps.max_work_group), after=2)
+    with pytest.warns(KernelFallbackWarning) as said:
+        model = fit()
+    text = str(said[0].message)
+    assert f"{kernel}: {first.name!r} does not run" in text
+    assert repr(second.name) in text
+    assert "OUT_OF_RESOURCES" in text
+    assert text_of(model) == expected
+    assert model.variants.get(kernel, second.name) == second.name
+    assert len(opened) == 2
+    assert opened[0].allocated_bytes == 0
+    with warnings.catch_warnings():  # it is not tried again
+        warnings.simplefilter("error")
+        assert text_of(fit()) == expected
+
+
+def test_the_next_histogram_takes_over(device, expected, refusing):
+    first, second = fallbacks("histogram", device.caps)[:2]
+    if first.params["wg_size"] == second.params["wg_size"]:
+        pytest.skip("both are launched alike")
+    refusing("histogram", min(first.params["wg_size"], device.caps.max_work_group), after=3)
+    with pytest.warns(KernelFallbackWarning, match=f"{first.name!r}.*{second.name!r}"):
+        model = fit()
+    assert model.variants["histogram"] == second.name
+    assert text_of(model) == expected
+
+
+def test_prediction_falls_back_too(device, refusing):
+    model = fit()
+    expected = model.predict(X, device=TEST_DEVICE)
+    first = fallbacks("predict", device.caps)[0]
+    refusing("predict", min(first.params["wg_size"], device.caps.max_work_group))
+    with pytest.warns(KernelFallbackWarning, match=f"predict: {first.name!r}"):
+        assert np.array_equal(model.predict(X, device=TEST_DEVICE), expected)
+
+
+def test_where_no_variant_is_left_the_error_says_it(opened, refusing, expected, monkeypatch):
+    refusing("find")
+    with (
+        pytest.warns(KernelFallbackWarning),
+        pytest.raises(KernelLaunchError, match=r"launching 'find'.*work_group_size=") as caught,
+    ):
+        fit()
+    assert isinstance(caught.value, DeviceError)
+    assert [device.allocated_bytes for device in opened] == [0] * len(opened)
+    monkeypatch.undo()
+    assert text_of(fit()) == expected
+
+
+def test_a_variant_that_was_asked_for_by_name_is_not_replaced(device, refusing):
+    name = choose("histogram", device.caps).name
+    refusing("histogram")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KernelLaunchError):
+            fit(histogram=name)
+
+
+def test_memory_that_is_missing_at_a_launch_is_no_fault_of_the_variant(opened, refusing):
+    refusing("decide", status="MEM_OBJECT_ALLOCATION_FAILURE", after=3)
+    with pytest.raises(MemoryPlanError, match=r"no memory is left to launch 'decide'.*fewer rows"):
+        fit()
+    assert opened[-1].allocated_bytes == 0
+
+
+# -- a device that is lost in the middle -------------------------------------------------------
+def test_a_device_that_is_lost_in_the_middle(opened, refusing, expected, monkeypatch):
+    monkeypatch.setattr(opencl_module, "_contexts", {})
+    data = Dataset(X, Y)
+    refusing("find", status="DEVICE_NOT_AVAILABLE", after=7)
+    with pytest.raises(DeviceError, match=r"launching 'find' .*DEVICE_NOT_AVAILABLE") as caught:
+        fit(data)
+    assert "pyopencl-gbdt doctor" in str(caught.value)
+    lost = opened[-1]
+    assert lost.allocated_bytes == 0
+    refusing("no such kernel")  # it is back
+    assert text_of(fit(data)) == expected
+    assert opened[-1].context.int_ptr != lost.context.int_ptr
+    assert opened[-1].process_key != lost.process_key  # its arrays are of no use any more
