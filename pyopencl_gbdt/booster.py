@@ -106,7 +106,7 @@ class Boosting:
         self.evaluation: list[EvaluationRows] = []
         self.round_launches = steps.one_tree()
         self.trees: list[Tree] = []
-        self._waiting = 0
+        self._first_waiting = self._waiting = 0
         self.tally = None if device.profiler is None else Tally(ws)
 
     def watch(self, values: F32) -> None:
@@ -158,10 +158,11 @@ class Boosting:
         """Read the trees that wait on the device."""
         ws = self.ws
         if self._waiting:
-            nodes, levels = ws["forest_nodes"].get(), ws["forest_levels"].get()
+            at = (self._first_waiting + np.arange(self._waiting)) % ws.forest_block
+            nodes, levels = ws["forest_nodes"].get()[at], ws["forest_levels"].get()[at]
             if self.tally is not None:
-                for i in range(self._waiting):
-                    self.tally.add_tree(nodes[i], levels[i])
-            n = self._waiting
-            self.trees += decode_trees(nodes[:n], levels[:n], ws.layout)
+                for tree, its_levels in zip(nodes, levels, strict=True):
+                    self.tally.add_tree(tree, its_levels)
+            self.trees += decode_trees(nodes, levels, ws.layout)
+        self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
         self._waiting = 0

@@ -150,3 +150,11 @@ def test_bad_training_calls(tmp_path):
     (tmp_path / "broken.json").write_text('{"learner": {')
     with pytest.raises(ModelFormatError, match=r"broken\.json"):
         Model.load_model(tmp_path / "broken.json")
+
+
+def test_rounds_may_be_run_in_parts(device):
+    whole = boosting(device).run(10)
+    parts = boosting(device)
+    for n in (3, 1, 4):  # four trees wait at a time
+        parts.run(n)
+    assert parts.run(2) == whole
