@@ -9,6 +9,9 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
+typedef longlong2 i64x2; /* sums of gradients and Hessians */
+#define MAKE_I64X2(x, y) make_longlong2((x), (y))
+#define ADD_I64X2(a, b) make_longlong2((a).x + (b).x, (a).y + (b).y)
 typedef int2 i32x2;
 #define MAKE_I32X2(x, y) make_int2((x), (y))
 #define MAKE_U32X4(x, y, z, w) make_uint4((x), (y), (z), (w))

@@ -10,6 +10,9 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
+typedef long2 i64x2; /* sums of gradients and Hessians */
+#define MAKE_I64X2(x, y) ((long2)((x), (y)))
+#define ADD_I64X2(a, b) ((a) + (b))
 typedef int2 i32x2;
 #define MAKE_I32X2(x, y) ((int2)((x), (y)))
 #define MAKE_U32X4(x, y, z, w) ((uint4)((x), (y), (z), (w)))

@@ -67,11 +67,12 @@ FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
     return key_a < key_b;
 }
 
-/* The score in one float, relative error below 2^-18; only without alpha and max_delta_step. */
+/* The score in one float, relative error below 2^-18 on every device, though not the same bits: it
+   says which exact scores are worth computing, nothing else. Only without alpha, max_delta_step. */
 FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
     const f32 t = (f32)g * 5.9604644775390625e-8f;
     const f32 d = (f32)h * 5.9604644775390625e-8f + rule.lambda;
-    return t * t * reciprocal(d);
+    return t * t / d;
 }
 
 /* Targets near the end of float32 overflow a gain in real units: the model stays finite. */

@@ -24,7 +24,7 @@ KERNEL(${wg_size}) histogram(
         GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
-        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+        GLOBAL const u32* RESTRICT ranges, GLOBAL i64x2* pool, GLOBAL i64x2* partial) {
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
@@ -36,7 +36,7 @@ KERNEL(${wg_size}) histogram(
     (void)fullest; /* here it costs less to add than to leave out */
 
     u32 row_of[BATCH];
-    i64 g_of[BATCH], h_of[BATCH];
+    i64x2 pair_of[BATCH];
     u32x4 packed_of[BATCH];
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
@@ -49,23 +49,21 @@ KERNEL(${wg_size}) histogram(
         const u32 node_end = node->begin + node->count;
         u32 end = node->begin + (task_end - node_first) * ${chunk};
         if (end > node_end || task_end == node_last) end = node_end;
-        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-        if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
-        for (u32 c = 2 * code_begin; c < 2 * code_end; c++) target[c] = 0;
+        GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
+        if (node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
+        else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+        for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
         for (u32 at = begin; at < end; at += BATCH) {
             const u32 n = end - at < BATCH ? end - at : BATCH;
             for (u32 i = 0; i < n; i++) row_of[i] = depth == 0 ? at + i : rows[at + i];
             for (u32 i = 0; i < n; i++) {
                 const i32x2 low = quanta[row_of[i]];
-                g_of[i] = low.x;
-                h_of[i] = low.y;
+                pair_of[i] = MAKE_I64X2(low.x, low.y);
             }
             if (wide) {
                 for (u32 i = 0; i < n; i++) {
                     const i32x2 high = high_words[row_of[i]];
-                    g_of[i] += (i64)high.x << 32;
-                    h_of[i] += (i64)high.y << 32;
+                    pair_of[i] = ADD_I64X2(pair_of[i], MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
                 }
             }
             for (u32 block = first_block; block * ${block} < place_end; block++) {
@@ -77,16 +75,15 @@ KERNEL(${wg_size}) histogram(
                 ${"if" if full else "else"} ${f"(n_places >= {block}) " if full else ""}{
                     for (u32 i = 0; i < n; i++) {
                         const u32x4 packed = packed_of[i];
-                        const i64 g = g_of[i], h = h_of[i];
+                        const i64x2 pair = pair_of[i];
 % for place in range(block):
 <%
     word, shift = "xyzw"[place // per_word], bits * (place % per_word)
     guard = "" if full else f"if (n_places > {place}) "
 %>
                         ${guard}{
-                            GLOBAL i64* cell = target + 2 * (offset[${place}] + ((packed.${word} >> ${shift}) & ${mask}));
-                            cell[0] += g;
-                            cell[1] += h;
+                            const u32 c = offset[${place}] + ((packed.${word} >> ${shift}) & ${mask});
+                            target[c] = ADD_I64X2(target[c], pair);
                         }
 % endfor
                     }

@@ -17,12 +17,10 @@
 %>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
-#define LEFT 0x80000000u
 % if wg_size > 1:
+#define LEFT 0x80000000u
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
 #define PLACE(i) ((i) + (i) / ${run})
-% else:
-#define PLACE(i) (i)
 % endif
 
 KERNEL(${wg_size}) move(
@@ -32,9 +30,13 @@ KERNEL(${wg_size}) move(
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL i64* RESTRICT pool, GLOBAL u32* RESTRICT moved) {
+% if wg_size == 1:
+    u32 lefts[${chunk}], rights[${chunk}];
+% else:
     LOCAL_ARRAY(u32, shared, ${wg_size});
-    LOCAL_ARRAY(u32, staged, ${chunk + (wg_size if wg_size > 1 else 0)});
+    LOCAL_ARRAY(u32, staged, ${chunk + wg_size});
     LOCAL_ARRAY(u32, taken, 2);
+% endif
     const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 n_tasks = levels[depth].row_tasks;
 
@@ -54,6 +56,24 @@ KERNEL(${wg_size}) move(
         const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
         GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
             + node->feature % block_features;
+% if wg_size == 1:
+        /* both sides are written and one of them counts: no branch is mispredicted */
+        u32 n_left = 0, n_right = 0;
+        for (u32 i = 0; i < size; i++) {
+            const u32 row = depth == 0 ? begin + i : rows[begin + i];
+            const u32 c = column[row * row_stride];
+            const u32 left = c <= bin || c == also_left;
+            lefts[n_left] = row;
+            rights[n_right] = row;
+            n_left += left;
+            n_right += 1 - left;
+        }
+        const u32 left_at = node->begin + atomic_add_global_u32(&nodes[node->left].count, n_left);
+        const u32 right_at = node_end - n_right
+            - atomic_add_global_u32(&nodes[node->left + 1].count, n_right);
+        for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
+        for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+% else:
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
             const u32 row = depth == 0 ? begin + i : rows[begin + i];
             const u32 c = column[row * row_stride];
@@ -69,15 +89,6 @@ KERNEL(${wg_size}) move(
             taken[0] = atomic_add_global_u32(&nodes[node->left].count, total);
             taken[1] = atomic_add_global_u32(&nodes[node->left + 1].count, size - total);
         }
-% if wg_size == 1:
-        left_at = node->begin + taken[0];
-        u32 right_at = node_end - taken[1] - (size - total);
-        for (u32 i = 0; i < size; i++) {
-            const u32 row = staged[i];
-            if (row & LEFT) moved[left_at++] = row & ~LEFT;
-            else moved[right_at++] = row;
-        }
-% else:
         u32 right_at = total + run_begin - left_at;
         u32 mine[${run}];
         for (u32 i = 0; i < ${run}; i++)

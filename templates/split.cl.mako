@@ -56,6 +56,16 @@ FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* 
 % endif
 
 #define NO_KEY 0xFFFFFFFFu
+#define MORE 1.000030517578125f /* 1 + 2^-15: rough scores further apart are in order */
+#define CONSIDER(g, h, at) { \
+    const df s = df_add(score(g, h, rule), score(node_g - (g), node_h - (h), rule)); \
+    if (ahead(s, at, best, best_at)) { \
+        best = s; \
+        best_at = at; \
+        best_g = g; \
+        best_h = h; \
+    } \
+}
 /* Bins whose sums are fetched together: one after the other, each would wait for memory. */
 #define AT_ONCE ${1 if wg_size == 1 else 4}
 
@@ -152,6 +162,12 @@ KERNEL(${wg_size}) find(
         i64 best_g = 0, best_h = 0;
         f32 least_score = -1.0f; /* below it no score can be the best */
         u32 near_end = run_end;
+% if wg_size == 1:
+        /* The best by its rough score waits for its exact one until nothing is clearly ahead. */
+        f32 waiting = -1.0f;
+        i64 waiting_g = 0, waiting_h = 0;
+        u32 waiting_at = NO_KEY;
+% endif
 % if wg_size > 1:
         /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */
         i64 before_g = left_g, before_h = left_h;
@@ -183,19 +199,29 @@ KERNEL(${wg_size}) find(
                 const i64 g = left_g + (direction ? missing_g : 0);
                 const i64 h = left_h + (direction ? missing_h : 0);
                 if (node_h - h <= 0 || h < least || node_h - h < least) continue;
+                const u32 at = 2 * bin + direction;
                 if (!exact_only) {
                     const f32 rough = rough_score(g, h, rule) + rough_score(node_g - g, node_h - h, rule);
-                    if (rough < least_score || rough * 1.0000152587890625f < best.hi) continue; /* 1 + 2^-16 */
+                    if (rough < least_score || rough * MORE < best.hi) continue;
+% if wg_size == 1:
+                    if (rough * MORE < waiting) continue;
+                    if (rough > waiting * MORE) { /* the one that waits cannot be the best */
+                        waiting = rough;
+                        waiting_g = g;
+                        waiting_h = h;
+                        waiting_at = at;
+                        continue;
+                    }
+% endif
                 }
-                const df s = df_add(score(g, h, rule), score(node_g - g, node_h - h, rule));
-                if (ahead(s, 2 * bin + direction, best, best_at)) {
-                    best = s;
-                    best_at = 2 * bin + direction;
-                    best_g = g;
-                    best_h = h;
-                }
+                CONSIDER(g, h, at)
             }
         }
+% if wg_size == 1:
+        if (waiting >= 0.0f) {
+            CONSIDER(waiting_g, waiting_h, waiting_at)
+        }
+% endif
         const u32 mine = best_at;
 % if wg_size > 1:
         group_best(&best, &best_at, best_hi, best_lo, best_key);
