@@ -26,6 +26,7 @@ from pyopencl_gbdt.dtypes import (
     VALUE,
     WALK,
     c_type,
+    code_dtype,
     row_codes,
 )
 from pyopencl_gbdt.parameters import Parameters
@@ -34,6 +35,8 @@ from pyopencl_gbdt.parameters import Parameters
 FOREST_BYTES = 16 * 1024 * 1024
 #: Work-groups in y that one launch uses at most; CUDA allows 65535.
 MOST_Y = 4096
+#: Work-groups of a histogram launch, over those that a device runs at a time.
+_WAVES = 4
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
 #: Local accumulators of a code: 32 bits for the gradient, 32 for the Hessian.
@@ -265,9 +268,17 @@ class Workspace:
 
     @property
     def histogram_groups(self) -> int:
-        """Work-groups that share the histogram tasks of a level."""
-        per_unit = self.variant("histogram").params["groups_per_unit"]
-        return self.device.caps.compute_units * per_unit
+        """Work-groups that share the histogram tasks of a level, for each range of codes.
+
+        Many ranges keep the device busy with few groups each; more would find nothing to do.
+        """
+        row = self.variant("histogram")
+        groups = self.device.caps.compute_units * row.params["groups_per_unit"]
+        if row.name == "cpu":
+            return groups
+        dtype = code_dtype(self.layout.most_codes)
+        blocks = row_codes(self.layout.n_features, dtype) * dtype.itemsize // BLOCK_BYTES
+        return min(groups, -(-_WAVES * groups // blocks))
 
     @property
     def cells_to_clear(self) -> int:

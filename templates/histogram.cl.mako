@@ -115,7 +115,12 @@ KERNEL(${wg_size}) histogram(
         u32 end = node->begin + (task_end - node_first) * ${chunk};
         if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-% if partials:
+% if not partials:
+        /* `partition` clears what several groups may add to */
+        const int alone = node_last - node_first == 1;
+        const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
+        for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
+% else:
         if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
         else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < 2 * code_end; c += ${wg_size}) target[c] = 0;
@@ -183,8 +188,13 @@ KERNEL(${wg_size}) histogram(
             cell[0] += g;
             cell[1] += h;
 % else:
-            if (g) atomic_add_global_i64(&cell[0], g);
-            if (h) atomic_add_global_i64(&cell[1], h);
+            if (alone) {
+                cell[0] += g;
+                cell[1] += h;
+            } else {
+                if (g) atomic_add_global_i64(&cell[0], g);
+                if (h) atomic_add_global_i64(&cell[1], h);
+            }
 % endif
         }
         BARRIER();

@@ -9,8 +9,8 @@
 ##   Which task comes first is left to chance. Sums over rows are integers, so nothing that reaches
 ##   a model depends on it.
 ##
-## params: wg_size; chunk, rows a task, a multiple of wg_size; code, the code's type
-<%page args="wg_size, chunk, code"/>
+## params: wg_size; chunk, rows a task; hist_chunk, rows a task of histograms; code, the code's type
+<%page args="wg_size, chunk, hist_chunk, code"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%
     run = -(-chunk // wg_size)
@@ -22,6 +22,9 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
 #define PLACE(i) ((i) + (i) / ${run})
 % endif
+
+/* Pieces of a histogram that are cleared by a work-group each. */
+#define PIECES 32
 
 KERNEL(${wg_size}) move(
         const u32 depth, const u32 slot_cells, const u32 block_features, const u64 row_stride,
@@ -40,11 +43,19 @@ KERNEL(${wg_size}) move(
     const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 n_tasks = levels[depth].row_tasks;
 
-    /* histograms that the children are built in: the places behind those of the splits before */
-    GLOBAL i64* fresh = pool + (u64)((first + count - 1) / 2 + 1) * slot_cells;
-    const u64 n_fresh = (u64)(levels[depth + 1].count / 2) * slot_cells;
-    for (u64 i = (u64)GROUP_ID * ${wg_size} + LOCAL_ID; i < n_fresh; i += (u64)N_GROUPS * ${wg_size})
-        fresh[i] = 0;
+    /* Smaller children are built in the histograms behind those of the splits before; those that
+       fit one work-group are cleared there. */
+    const u32 next_slot = (first + count - 1) / 2 + 1;
+    const u32 piece = (slot_cells + PIECES - 1) / PIECES;
+    const u32 n_pieces = slot_cells ? count * PIECES : 0;
+    for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
+        GLOBAL const node_t* node = &nodes[first + k / PIECES];
+        if (node->left == NO_NODE || node->count / 2 <= ${hist_chunk}) continue;
+        GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - first - count) / 2) * slot_cells;
+        const u32 begin = k % PIECES * piece;
+        const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
+        for (u32 i = begin + LOCAL_ID; i < end; i += ${wg_size}) fresh[i] = 0;
+    }
 
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 index = find_node(task_begin, count, task);

@@ -16,44 +16,12 @@
 ##
 ## params: wg_size
 <%page args="wg_size"/>
+<%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 
-<%
-    run = 1
-    while run * run < wg_size:
-        run *= 2
-%>
-% if wg_size > 1:
-/* Bring the best (score, key) of the group to every work-item. */
-FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* keys) {
-    const u32 id = LOCAL_ID;
-    hi[id] = best->hi;
-    lo[id] = best->lo;
-    keys[id] = *key;
-    BARRIER();
-% for width in ([run, wg_size // run] if wg_size > run else [wg_size]):
-<%
-    step = 1 if loop.first else run
-%>
-    if (id < ${wg_size // (step * width)}) { /* the best of ${width} */
-        const u32 mine = id * ${step * width};
-        for (u32 other = mine + ${step}; other < mine + ${step * width}; other += ${step}) {
-            if (ahead(df_make(hi[other], lo[other]), keys[other], df_make(hi[mine], lo[mine]), keys[mine])) {
-                hi[mine] = hi[other];
-                lo[mine] = lo[other];
-                keys[mine] = keys[other];
-            }
-        }
-    }
-    BARRIER();
-% endfor
-    *best = df_make(hi[0], lo[0]);
-    *key = keys[0];
-    BARRIER();
-}
-% endif
+${candidates.group_best(wg_size)}
 
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: rough scores further apart are in order */

@@ -9,7 +9,10 @@ from pyopencl_gbdt.workspace import Workspace
 
 
 class Partition:
-    """Moves the rows of one level after another between two row lists."""
+    """Moves the rows of one level after another between two row lists.
+
+    Built behind the histogram, as it clears what several of its tasks add to.
+    """
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
@@ -19,6 +22,7 @@ class Partition:
                 "partition",
                 wg_size=ws.wg_size(row),
                 chunk=row.params["chunk"],
+                hist_chunk=ws.variant("histogram").params["chunk"],
                 code=ws.code_type,
             ),
         )
@@ -27,8 +31,7 @@ class Partition:
     def move(self, depth: int) -> Launch:
         """Return the launch that moves the rows of a level and counts them in the children.
 
-        It also clears the histograms that the children are built in, unless the histogram's
-        variant does so itself.
+        It also clears the histograms that several work-groups will add to.
         """
         ws = self.ws
         columns, *strides = ws.rows_page.columns()

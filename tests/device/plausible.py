@@ -13,7 +13,7 @@ from pyopencl_gbdt.device.render import declared, source_folder
 from pyopencl_gbdt.objectives import OBJECTIVES
 
 #: Templates that others import: they have no kernels of their own.
-LIBRARIES = frozenset({"group", "counting", "partials", "tree"})
+LIBRARIES = frozenset({"candidates", "group", "counting", "partials", "tree"})
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import TABLE, Variant, find, runnable, variants
+from pyopencl_gbdt.device import Variant, find, runnable, variants
 from tests.conftest import TEST_DEVICE
 
 
@@ -36,7 +36,7 @@ def force(monkeypatch):
     def do(variant: Variant, **params: int) -> Variant:
         params = {**variant.params, **params}
         forced = replace(variant, params=params, chosen_on=frozenset({"gpu", "cpu", "accelerator"}))
-        others = [row for row in TABLE if (row.kernel, row.name) != (variant.kernel, variant.name)]
+        others = [row for row in variants.TABLE if (row.kernel, row.name) != (variant.kernel, variant.name)]
         monkeypatch.setattr(variants, "TABLE", (forced, *others))
         return forced
 
