@@ -221,7 +221,8 @@ class Workspace:
         return split_by_codes or self.layout.most_codes <= self._local_codes(row)
 
     def _local_codes(self, row: Variant) -> int:
-        fits = (self.device.caps.local_bytes - LOCAL_HEADROOM) // _BYTES_PER_CODE
+        each = _BYTES_PER_CODE * (2 if row.name == "private" else 1)  # of 64 bits there
+        fits = (self.device.caps.local_bytes - LOCAL_HEADROOM) // each
         return min(fits, row.params["codes"])
 
     @property

@@ -74,6 +74,13 @@ TABLE: tuple[Variant, ...] = (
     ),
     Variant(
         "histogram",
+        "private",
+        {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 2944},
+        "H200: see docs/performance.md; never ahead of local atomics there",
+        chosen_on=frozenset(),
+    ),
+    Variant(
+        "histogram",
         "cpu",
         {"wg_size": 1, "groups_per_unit": 1, "chunk": 2048, "codes": 16448},
         "PoCL, 2 cores, 1 M x 28 x 256: 14x over GPU-style local atomics",

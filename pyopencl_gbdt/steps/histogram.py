@@ -95,6 +95,8 @@ class Histogram:
         if cpu:
             return ws.device.build("histogram_cpu", wg_size=1, chunk=chunk, block=page.block_codes)
         most = int((ranges[:, 3] - ranges[:, 2]).max())
+        if row.name == "private":
+            return self._build_private(row, capacity, most)
         copies = 1
         while copies < _MOST_COPIES and 2 * copies * most <= capacity:
             copies *= 2
@@ -114,6 +116,20 @@ class Histogram:
             unroll=unroll,
             # with partial histograms AMD's gfx906 would spill
             in_registers=unroll and not self.partials,
+        )
+
+    def _build_private(self, row: Variant, capacity: int, most: int) -> Program:
+        """Build for as many copies as work-items and local memory allow."""
+        ws, block = self.ws, self.ws.rows_page.block_codes
+        codes = next((n for n in (256, 512, 1024) if most <= n <= capacity), capacity)
+        copies = max(1, min(ws.wg_size(row) // (2 * block), capacity // codes))
+        return ws.device.build(
+            "histogram_private",
+            wg_size=ws.wg_size(row),
+            codes=codes,
+            copies=copies,
+            chunk=row.params["chunk"],
+            block=block,
         )
 
     def level(self, depth: int) -> list[Launch]:

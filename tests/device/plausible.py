@@ -23,6 +23,7 @@ VALUES: dict[str, list[Any]] = {
     "hist_chunk": [2048],
     "leaf_chunk": [2048],
     "cells": [1024],
+    "codes": [256],
     "copies": [1, 4],
     "split_blocks": [False, True],
     "walk": [False, True],

@@ -1,0 +1,82 @@
+## histogram_private: as `histogram`, without any atomic: every accumulator has one owner
+## uses: structs tasks
+##
+##   work-item    0  1  2  3  ..  31 | 32 33 ..       a column: a feature's gradients or Hessians
+##   place        0  0  1  1  ..  15 |  0  0 ..       in the block of features
+##   copy         0  0  0  0  ..   0 |  1  1 ..       copies take rows in turn
+##
+##   All work-items of a copy add the same row, each to its own 64-bit sums: no two ever meet, so
+##   that a code that all rows have costs nothing. (CatBoost's histograms are private to sub-groups
+##   in this way, Prokhorenkova et al. 2018; here owners are work-items, of any sub-group's size.)
+##   Copies are added up at a node's end; nodes that straddle groups have partial histograms. Left
+##   out is each feature's fullest code, as in `histogram`.
+##
+## params: wg_size; codes, most codes in a range; copies; chunk, rows a task;
+##         block, codes in a load of 16 bytes
+<%page args="wg_size, codes, copies, chunk, block"/>
+<%namespace name="straddling" file="partials.cl.mako"/>
+<%
+    code = "u8" if block == 16 else "u16"
+%>
+KERNEL(${wg_size}) histogram(
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const ${code}* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
+        GLOBAL const i32* RESTRICT high, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT place_offset, GLOBAL const ${code}* RESTRICT fullest,
+        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+    LOCAL_ARRAY(i64, sums, ${2 * codes * copies});
+    const u32 n_tasks = levels[depth].hist_tasks;
+    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
+    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
+    if (my_first == my_last) return;
+    const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
+    const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
+    const u32 wide = scale->wide;
+    const u32 block = place_begin / ${block};
+    GLOBAL const ${code}* block_codes = codes + (u64)block * block_stride * ${block};
+
+    u32 task = my_first;
+    u32 index = find_node(task_begin, n_nodes, task);
+    while (task < my_last) {
+        while (task_begin[index + 1] <= task) index++;
+        GLOBAL const node_t* node = &nodes[first_node + index];
+        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
+        const u32 task_end = node_last < my_last ? node_last : my_last;
+        const u32 begin = node->begin + (task - node_first) * ${chunk};
+        const u32 node_end = node->begin + node->count;
+        u32 end = node->begin + (task_end - node_first) * ${chunk};
+        if (end > node_end || task_end == node_last) end = node_end;
+        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
+        if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
+        else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
+        for (u32 i = LOCAL_ID; i < ${2 * codes * copies}; i += ${wg_size}) sums[i] = 0;
+        BARRIER();
+        for (u32 column = LOCAL_ID; column < ${2 * block * copies}; column += ${wg_size}) {
+            const u32 copy = column / ${2 * block};
+            const u32 place = block * ${block} + column % ${2 * block} / 2, part = column % 2;
+            if (place < place_begin || place >= place_end) continue;
+            const u32 skipped = fullest[place];
+            LOCAL i64* mine = sums + 2 * (copy * ${codes} + place_offset[place] - code_begin) + part;
+            for (u32 position = begin + copy; position < end; position += ${copies}) {
+                const u64 row = depth == 0 ? position : rows[position];
+                const u32 c = block_codes[row * row_stride * ${block} + place % ${block}];
+                i64 q = quanta[2 * row + part];
+                if (wide) q += (i64)high[2 * row + part] << 32;
+                if (c != skipped) mine[2 * c] += q;
+            }
+        }
+        BARRIER();
+        for (u32 i = LOCAL_ID; i < 2 * (code_end - code_begin); i += ${wg_size}) {
+            i64 sum = 0;
+            for (u32 copy = 0; copy < ${copies}; copy++) sum += sums[2 * copy * ${codes} + i];
+            target[2 * code_begin + i] = sum;
+        }
+        BARRIER();
+        task = task_end;
+    }
+}
+
+${straddling.reduce(wg_size)}
