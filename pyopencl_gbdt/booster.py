@@ -93,7 +93,7 @@ class Boosting:
         quantized = data.quantized(device, params.max_bin)
         self.ws = ws = workspace(quantized.layout, quantized.pages[0])
         try:
-            steps = Steps(ws, objective)  # their variants decide what is planned
+            self.steps = Steps(ws, objective)  # their variants decide what is planned
         except BaseException:
             ws.page = None  # what builds kernels refers to the workspace, a traceback to that
             raise
@@ -101,27 +101,40 @@ class Boosting:
         ws["labels"].set(data.label)
         if weight is not None:
             ws["weights"].set(weight)
-        ws["margins"].set(np.full(data.n_rows, base_margin, np.float32))
         self.base_margin = base_margin
         self.evaluation: list[EvaluationRows] = []
-        self.round_launches = steps.one_tree()
+        self._begin()
+        self.tally = None if device.profiler is None else Tally(ws)
+
+    def _begin(self) -> None:
+        """Bind the launches; no tree yet."""
+        every = [(self.ws["margins"], self.ws.n_rows)]
+        every += [(rows.margins, rows.margins.size) for rows in self.evaluation]
+        for margins, n_rows in every:
+            margins.set(np.full(n_rows, self.base_margin, np.float32))
+        self.round_launches = self.steps.one_tree()
+        for rows in self.evaluation:
+            self._bind_evaluation(rows)
         self.trees: list[Tree] = []
         self._first_waiting = self._waiting = 0
-        self.tally = None if device.profiler is None else Tally(ws)
 
     def watch(self, values: F32) -> None:
         """Follow the margins of another set of rows, float32 (n_rows, n_features), C order."""
-        device, ws = self.ws.device, self.ws
+        device = self.ws.device
         rows = EvaluationRows(
             device.upload(values),
             device.upload(np.full(values.shape[0], self.base_margin, np.float32)),
         )
         self.evaluation.append(rows)
+        self._bind_evaluation(rows)
         if self.tally is not None:
             self.tally.evaluation_rows += values.shape[0]
+
+    def _bind_evaluation(self, rows: EvaluationRows) -> None:
+        ws = self.ws
         self.round_launches.append(
             predict.prepare(
-                device,
+                ws.device,
                 rows.values,
                 ws["walk"],
                 ws["first_tree"],
@@ -143,20 +156,41 @@ class Boosting:
         ws = self.ws
         pace = Pace(ws.device)
         for number in range(n_rounds):
-            for launch in self.round_launches:
-                launch()
-            self._waiting += 1
-            pace.round_enqueued()
-            if self._waiting == ws.forest_block:
-                self._collect()
+            self._one_round(pace)
+            if watcher is not None or len(self.trees) + self._waiting == 1:
+                self._check_high_words()
             if watcher is not None:
                 watcher(number, [rows.margins.get() for rows in self.evaluation])
         self._collect()
         return self.trees
 
+    def _one_round(self, pace: Pace) -> None:
+        for launch in self.round_launches:
+            launch()
+        self._waiting += 1
+        pace.round_enqueued()
+        if self._waiting == self.ws.forest_block:
+            self._collect()
+
+    def _check_high_words(self) -> None:
+        """Train again from the start if trees are void for want of high words."""
+        ws = self.ws
+        if ws.has_high or not ws["needs_high"].get()[0]:
+            return
+        done = len(self.trees) + self._waiting
+        ws.make_room_for_high_words()
+        if self.tally is not None:
+            self.tally.forget_trees()
+        self._begin()
+        pace = Pace(ws.device)
+        for _ in range(done):
+            self._one_round(pace)
+
     def _collect(self) -> None:
         """Read the trees that wait on the device."""
         ws = self.ws
+        if self._waiting:
+            self._check_high_words()
         if self._waiting:
             at = (self._first_waiting + np.arange(self._waiting)) % ws.forest_block
             nodes, levels = ws["forest_nodes"].get()[at], ws["forest_levels"].get()[at]

@@ -202,6 +202,10 @@ class Tally:
         steps = float(tree.split_rows.sum()) / self.ws.n_rows
         self._trees["predict"] += round(self.evaluation_rows * (2 + steps) * _FLOAT)
 
+    def forget_trees(self) -> None:
+        """Begin anew: the trees so far are void."""
+        self._trees.clear()
+
     def n_bytes(self, kernel: str, weighted: bool) -> int | None:
         """Return the bytes of a kernel's launches so far; None for one that is not known here.
 

@@ -171,6 +171,8 @@ class Workspace:
 
     Attributes
     ----------
+    has_high : bool
+        Whether there is room for quanta of more than 32 bits.
     arrays : dict of str to DeviceArray
         As planned; see ``plan``.
     """
@@ -184,6 +186,7 @@ class Workspace:
     weight_bits: int
     weight_shift: int
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
+    has_high: bool = False
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -307,7 +310,8 @@ class Workspace:
         plan.add("exponents", 512, np.uint32)
         plan.add("scale", 1, SCALE)
         plan.add("quanta", (n, 2), QUANTA)
-        plan.add("high", (n, 2), QUANTA)
+        plan.add("high", (n if self.has_high else 1, 2), QUANTA)
+        plan.add("needs_high", 1, np.uint32)
         plan.add("sums", (groups, 2), SUM)
         plan.add("even_rows", n, ROW)
         plan.add("odd_rows", n, ROW)
@@ -403,4 +407,20 @@ class Workspace:
         self["fullest"].set(self.layout.fullest)
         self["first_tree"].set([0])
         self.device.clear(self["exponents"])  # every tree leaves them so
-        self["leaf_header"].set([0, 0, self.forest_block - 1])  # the next tree waits at 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Set what the first tree expects."""
+        self["leaf_header"].set([0, 0, self.forest_block - 1])  # it will wait at 0
+        self["needs_high"].set([0])
+
+    def make_room_for_high_words(self) -> None:
+        """Allocate them; launches have to be bound again.
+
+        Raises
+        ------
+        MemoryPlanError
+        """
+        self.has_high = True
+        self.arrays["high"] = self.device.empty((self.n_rows, 2), QUANTA)
+        self.begin()

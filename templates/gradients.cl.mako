@@ -7,7 +7,8 @@
 ##   A loss is cheap and memory is not: gradients are computed twice rather than kept.
 ##
 ##   quanta[row] = (g, h) low words, high[row] = (g, h) high words: q = high * 2^32 + low.
-##   High words are 0, and not written, unless scale.wide is set.
+##   High words are 0, and not written, unless scale.wide is set. Few data need them: there is no
+##   room for them (has_high) until a tree did.
 ##
 ## params: wg_size; loss, statements that set g and h from margin and label; weighted
 <%page args="wg_size, loss, weighted"/>
@@ -101,6 +102,7 @@ FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide)
 
 KERNEL(${wg_size}) quantize_gradients(
         const u32 n_rows, const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
+        const u32 has_high, GLOBAL u32* RESTRICT needs_high,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL const u32* RESTRICT exponents,
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
@@ -121,8 +123,9 @@ KERNEL(${wg_size}) quantize_gradients(
     }
     BARRIER();
     const i32 scale_g = powers[0], scale_h = powers[1];
-    const u32 wide = wides[0] | wides[1];
+    const u32 wide = has_high ? wides[0] | wides[1] : 0;
     if (GROUP_ID == 0 && LOCAL_ID == 0) {
+        if (!has_high && (wides[0] | wides[1])) *needs_high = 1; /* this tree is void */
         scale->g = scale_g;
         scale->h = scale_h;
         scale->wide = wide;

@@ -16,6 +16,7 @@ from pyopencl_gbdt.errors import DataError, MemoryPlanError, ModelFormatError, P
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 
@@ -36,7 +37,8 @@ def test_no_wait_inside_trees():
     device.finish()
     waits, launches = device.n_waits, device.n_launches
     fit.run(4)
-    assert device.n_waits - waits == 2  # all trees are read at once, at the end
+    # whether high words are needed, after the first tree and at the end; then all trees at once
+    assert device.n_waits - waits == 4
     per_tree = (device.n_launches - launches) / 4
     assert per_tree <= 60
 
@@ -158,3 +160,36 @@ def test_rounds_may_be_run_in_parts(device):
     for n in (3, 1, 4):  # four trees wait at a time
         parts.run(n)
     assert parts.run(2) == whole
+
+
+HEAVY = np.where(np.arange(500) == 7, np.float32(1e9), Y)
+
+
+def test_high_words_have_room_where_they_are_needed():
+    """Nothing but memory shows that trees were void: watchers, parts and models are as ever."""
+    small = boosting(open_device(TEST_DEVICE))
+    small.run(3)
+    assert small.ws["high"].shape == (1, 2)
+    device = open_device(TEST_DEVICE)
+    heavy, rounds = boosting(device, data=Dataset(X, HEAVY)), []
+    heavy.watch(X)
+    heavy.run(3, lambda number, margins: rounds.append((number, margins[0])))
+    assert heavy.ws["high"].shape == (500, 2)
+    assert [number for number, _ in rounds] == [0, 1, 2]
+    assert np.array_equal(rounds[-1][1], heavy.ws["margins"].get())
+    params = Parameters.from_dict({"n_estimators": 3})
+    wanted = train_reference(dataclasses.replace(params, base_score=0.0), X, HEAVY)
+    assert heavy.trees == wanted.trees
+
+
+def test_high_words_may_be_needed_late():
+    """The host learns of it when trees wait, and trains all of them anew."""
+    fit = boosting(open_device(TEST_DEVICE), {"n_estimators": 2})
+    first = fit.run(3)
+    assert len(first) == 3
+    fit.ws["labels"].set(HEAVY)
+    fit.run(4)
+    assert fit.ws.has_high
+    late = boosting(open_device(TEST_DEVICE), {"n_estimators": 2}, Dataset(X, HEAVY))
+    assert len(fit.trees) == 7
+    assert fit.trees == late.run(7)

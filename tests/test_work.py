@@ -69,8 +69,9 @@ def test_the_host_does_not_wait_inside_a_tree(at_launches):
     assert len(seen) == 20 * per_tree
     for tree in range(20):  # neither for everything nor for an earlier round
         assert len(set(seen[tree * per_tree : (tree + 1) * per_tree])) == 1
-    assert {waits for waits, _ in seen} == {before}
-    assert opened.n_waits - before == 2  # all trees are read at once, at the end
+    # whether high words are needed, after the first tree and at the end; then all trees at once
+    assert [waits for waits, _ in seen[::per_tree]] == [before] + [before + 1] * 19
+    assert opened.n_waits - before == 4
 
 
 def test_reading_trees_waits_once_a_block(monkeypatch):
@@ -82,7 +83,7 @@ def test_reading_trees_waits_once_a_block(monkeypatch):
     assert fit.ws.forest_block == 10
     before = opened.n_waits
     fit.run(50)
-    assert opened.n_waits - before == 2 * 5
+    assert opened.n_waits - before == 1 + 3 * 5
 
 
 @pytest.mark.parametrize(

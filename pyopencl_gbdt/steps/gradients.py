@@ -28,7 +28,8 @@ class Gradients:
         """Return the launches that fill ``quanta``, ``scale`` and ``sums``.
 
         They also clear the root's histogram, unless the histogram's variant does so itself.
-        ``high`` holds the high words of the quanta where ``scale.wide`` is set.
+        ``high`` holds the high words of the quanta where ``scale.wide`` is set. Where they are
+        needed and there is no room for them, ``needs_high`` is set and the tree is void.
         """
         ws, bind = self.ws, self.program.bind
         groups, n_rows = ws.row_groups, np.uint32(ws.n_rows)
@@ -39,8 +40,8 @@ class Gradients:
             ),
             bind(
                 "quantize_gradients", groups, n_rows, np.int32(ws.weight_bits),
-                np.int32(ws.weight_shift), np.uint32(ws.cells_to_clear), ws["margins"],
-                ws["labels"], ws["weights"], ws["exponents"], ws["scale"], ws["quanta"],
-                ws["high"], ws["sums"], ws["pool"],
+                np.int32(ws.weight_shift), np.uint32(ws.cells_to_clear), np.uint32(ws.has_high),
+                ws["needs_high"], ws["margins"], ws["labels"], ws["weights"], ws["exponents"],
+                ws["scale"], ws["quanta"], ws["high"], ws["sums"], ws["pool"],
             ),
         ]  # fmt: skip

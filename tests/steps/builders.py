@@ -56,6 +56,7 @@ def make_workspace(device, layout, codes, *, weights=(None, 0, 0), **params):
         weight_bits=weights[1],
         weight_shift=weights[2],
     )
+    ws.has_high = True
     ws.allocate()
     if weights[0] is not None:
         ws["weights"].set(weights[0])
