@@ -34,18 +34,22 @@ FN u32 digit_of(const u32 bits, const u32 shift) {
 
 ${group.exclusive_scan("scan_u32", "u32", wg_size)}
 
-/* counts[digit, group] = keys of the group's chunk with that digit. */
+/* Where counts[column, digit, group] lies. */
+#define PLACE(d) (((u64)GROUP_ID_Y * ${digits} + (d)) * N_GROUPS + GROUP_ID)
+
+/* counts[column, digit, group] = keys of the group's chunk with that digit. Columns begin at
+   element `start` of the arrays. */
 KERNEL(${wg_size}) radix_count(
-    GLOBAL const u32* RESTRICT keys, const u32 n, const u32 chunk, const u32 shift,
-    GLOBAL u32* RESTRICT counts) {
+    GLOBAL const u32* RESTRICT keys, const u64 start, const u32 n, const u32 chunk,
+    const u32 shift, GLOBAL u32* RESTRICT counts) {
     const u64 begin = (u64)GROUP_ID * chunk;
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
-    GLOBAL const u32* mine = keys + begin;
+    GLOBAL const u32* mine = keys + start + (u64)GROUP_ID_Y * n + begin;
 % if wg_size == 1:
     u32 counters[${digits}];
     for (u32 d = 0; d < ${digits}; ++d) counters[d] = 0;
     for (u32 i = 0; i < count; ++i) counters[digit_of(mine[i], shift)] += 1;
-    for (u32 d = 0; d < ${digits}; ++d) counts[d * N_GROUPS + GROUP_ID] = counters[d];
+    for (u32 d = 0; d < ${digits}; ++d) counts[PLACE(d)] = counters[d];
 % else:
     LOCAL_ARRAY(u32, counters, ${digits * wg_size}); /* a column per work-item: no atomics */
     const u32 id = LOCAL_ID;
@@ -60,7 +64,7 @@ KERNEL(${wg_size}) radix_count(
         BARRIER();
     }
     for (u32 d = id; d < ${digits}; d += ${wg_size})
-        counts[d * N_GROUPS + GROUP_ID] = counters[d * ${wg_size}];
+        counts[PLACE(d)] = counters[d * ${wg_size}];
 % endif
 }
 
@@ -68,17 +72,25 @@ ${counting.offsets("radix_offsets", wg_size)}
 
 /* Each key goes to its digit's next free place. */
 KERNEL(${wg_size}) radix_scatter(
-    GLOBAL const u32* RESTRICT keys, const u32 n, const u32 chunk, const u32 shift,
-    GLOBAL const u32* RESTRICT offsets, GLOBAL u32* RESTRICT out_keys
+    GLOBAL const u32* RESTRICT all_keys, const u64 start, const u32 n, const u32 chunk,
+    const u32 shift, GLOBAL const u32* RESTRICT offsets, GLOBAL u32* RESTRICT all_out_keys,
+    const u64 out_start
 % if has_values:
-    , GLOBAL const u32* RESTRICT values, GLOBAL u32* RESTRICT out_values
+    , GLOBAL const u32* RESTRICT all_values, GLOBAL u32* RESTRICT all_out_values
 % endif
     ) {
     const u64 begin = (u64)GROUP_ID * chunk;
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
+    const u64 column = start + (u64)GROUP_ID_Y * n;
+    GLOBAL const u32* keys = all_keys + column;
+    GLOBAL u32* out_keys = all_out_keys + out_start;
+% if has_values:
+    GLOBAL const u32* values = all_values + column;
+    GLOBAL u32* out_values = all_out_values + out_start;
+% endif
 % if wg_size == 1:
     u32 next[${digits}];
-    for (u32 d = 0; d < ${digits}; ++d) next[d] = offsets[d * N_GROUPS + GROUP_ID];
+    for (u32 d = 0; d < ${digits}; ++d) next[d] = offsets[PLACE(d)];
     for (u32 i = 0; i < count; ++i) {
         const u32 bits = keys[begin + i];
         const u32 to = next[digit_of(bits, shift)]++;
@@ -95,7 +107,7 @@ KERNEL(${wg_size}) radix_scatter(
     LOCAL_ARRAY(u32, next, ${digits});               /* next free place of each digit */
     LOCAL_ARRAY(u32, shift_to, ${digits});           /* place in the tile -> place in the output */
     const u32 id = LOCAL_ID;
-    for (u32 d = id; d < ${digits}; d += ${wg_size}) next[d] = offsets[d * N_GROUPS + GROUP_ID];
+    for (u32 d = id; d < ${digits}; d += ${wg_size}) next[d] = offsets[PLACE(d)];
     for (u32 first = 0; first < count; first += ${tile}) {
         const u32 left = count - first < ${tile} ? count - first : ${tile};
         const u64 mine = begin + first + id * ${items};
@@ -152,3 +164,64 @@ KERNEL(${wg_size}) radix_scatter(
     }
 % endif
 }
+% if wg_size == 1:
+
+/* Sorts whole columns; a work-group takes every N_GROUPS-th one and has a column of scratch. The
+   digits of all passes are counted at once; a digit that all keys share takes no pass. */
+KERNEL(1) radix_columns(
+    GLOBAL u32* keys, const u64 start, const u32 n, const u32 n_columns, GLOBAL u32* scratch_keys
+% if has_values:
+    , GLOBAL u32* values, GLOBAL u32* scratch_values
+% endif
+    ) {
+    u32 counters[${digits * (32 // radix_bits)}];
+    for (u32 column = GROUP_ID; column < n_columns; column += N_GROUPS) {
+        GLOBAL u32* home = keys + start + (u64)column * n;
+        GLOBAL u32* from = home;
+        GLOBAL u32* to = scratch_keys + (u64)GROUP_ID * n;
+% if has_values:
+        GLOBAL u32* from_value = values + start + (u64)column * n;
+        GLOBAL u32* to_value = scratch_values + (u64)GROUP_ID * n;
+% endif
+        for (u32 d = 0; d < ${digits * (32 // radix_bits)}; ++d) counters[d] = 0;
+        for (u32 i = 0; i < n; ++i) {
+            const u32 bits = sortable(from[i]);
+% for digit in range(32 // radix_bits):
+            counters[${digit * digits} + (bits >> ${digit * radix_bits} & ${digits - 1}u)] += 1;
+% endfor
+        }
+        for (u32 digit = 0; digit < ${32 // radix_bits}; ++digit) {
+            const u32 shift = digit * ${radix_bits};
+            u32* next = counters + digit * ${digits};
+            if (n && next[digit_of(from[0], shift)] == n) continue;
+            u32 before = 0;
+            for (u32 d = 0; d < ${digits}; ++d) {
+                const u32 count = next[d];
+                next[d] = before;
+                before += count;
+            }
+            for (u32 i = 0; i < n; ++i) {
+                const u32 bits = from[i];
+                const u32 place = next[digit_of(bits, shift)]++;
+                to[place] = bits;
+% if has_values:
+                to_value[place] = from_value[i];
+% endif
+            }
+            GLOBAL u32* other = from;
+            from = to;
+            to = other;
+% if has_values:
+            other = from_value;
+            from_value = to_value;
+            to_value = other;
+% endif
+        }
+        if (from == home) continue;
+        for (u32 i = 0; i < n; ++i) to[i] = from[i];
+% if has_values:
+        for (u32 i = 0; i < n; ++i) to_value[i] = from_value[i];
+% endif
+    }
+}
+% endif

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pyopencl_gbdt.device.base import Device, Launch
+from pyopencl_gbdt.dtypes import BLOCK_BYTES
 
 MIB = 1024 * 1024
 #: Bytes that the yardstick reads and writes: several times what the caches of a device hold.
 _MOST_BYTES = {"cpu": 128 * MIB, "gpu": 1024 * MIB, "accelerator": 1024 * MIB}
+#: A simulator copies megabytes in seconds, and nobody asks how fast it is.
+_SIMULATED_BYTES = 64 * 1024
 #: Copies between two waits: the way to the device and back would count otherwise.
 _COPIES = 4
 _known: dict[tuple[int, str, str], float] = {}
@@ -62,15 +65,16 @@ def copy_bandwidth(device: Device, n_bytes: int, repeats: int, copies: int = 1) 
         Copies in a run, one after the other. With 1 the launch and the wait count too, as they do
         for a kernel that is timed alone.
     """
-    n = max(1, n_bytes // 8)
+    n = max(1, n_bytes // 2 // BLOCK_BYTES)
     cpu = device.caps.kind == "cpu"
     program = device.build("copy", wg_size=1 if cpu else 256)
     groups = device.caps.compute_units * (4 if cpu else 16)
     chunk = -(-n // groups)
-    values, out = device.zeros(n, np.uint32), device.empty(n, np.uint32)
+    shape = (n, BLOCK_BYTES // 4)
+    values, out = device.zeros(shape, np.uint32), device.empty(shape, np.uint32)
     arguments = (values, np.uint32(n), np.uint32(chunk), out)
     launch = program.bind("copy", -(-n // chunk), *arguments)
-    return copies * 8 * n / median_seconds(device, [launch] * copies, repeats)
+    return copies * 2 * BLOCK_BYTES * n / median_seconds(device, [launch] * copies, repeats)
 
 
 def device_bandwidth(device: Device) -> float:
@@ -83,6 +87,7 @@ def device_bandwidth(device: Device) -> float:
     key = (os.getpid(), caps.device_id, caps.driver)
     if key not in _known:
         free = caps.global_bytes - device.allocated_bytes
-        n_bytes = min(_MOST_BYTES[caps.kind], free // 8, 2 * caps.max_alloc_bytes)
+        most = _SIMULATED_BYTES if caps.is_simulator else _MOST_BYTES[caps.kind]
+        n_bytes = min(most, free // 8, 2 * caps.max_alloc_bytes)
         _known[key] = copy_bandwidth(device, n_bytes, repeats=5, copies=_COPIES)
     return _known[key]

@@ -132,7 +132,9 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def chunking(variant: Variant, wg_size: int, n: int, device: Device) -> tuple[int, int]:
+def chunking(
+    variant: Variant, wg_size: int, n: int, device: Device, *, columns: int = 1
+) -> tuple[int, int]:
     """Cut ``n`` elements into chunks of whole tiles, one for each work-group.
 
     Parameters
@@ -143,6 +145,8 @@ def chunking(variant: Variant, wg_size: int, n: int, device: Device) -> tuple[in
         Work-items per work-group, as built.
     n : int
     device : Device
+    columns : int, default 1
+        How many times ``n`` elements are cut so: they share the work-groups.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def chunking(variant: Variant, wg_size: int, n: int, device: Device) -> tuple[in
         Elements of a chunk, and how many chunks there are (0 if n is 0).
     """
     tile = wg_size * variant.params["items"]
-    most_groups = variant.params["groups_per_unit"] * device.caps.compute_units
+    most_groups = max(1, variant.params["groups_per_unit"] * device.caps.compute_units // columns)
     chunk = tile * max(1, ceil_div(ceil_div(n, tile), most_groups))
     return chunk, ceil_div(n, chunk)
 
