@@ -134,7 +134,7 @@ TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
     "histogram": _histogram,
     "histogram.reduce": _reduce,
     "split.find": _find,
-    "split.best": _best,
+    "plan.best": _best,
     "plan.decide": _decide,
     "plan.place": _place,
     "partition.move": _move,

@@ -4,7 +4,6 @@
 ##   find   one work-group a (feature, node): each work-item takes a run of neighbouring bins, the
 ##          group scans over the runs, then every bin border is scored with the missing rows on
 ##          the right and, where there are any, on the left
-##   best   one work-group a node: the best feature (`grow` itself compares few of them)
 ##
 ##   bins      | 0 1 | 2 3 | 4 5 | missing      a border behind bin b sends bins 0..b to the left
 ##   items     |  i0 |  i1 |  i2 |
@@ -203,34 +202,5 @@ KERNEL(${wg_size}) find(
             out->feature = feature;
             out->bin_direction = best_at;
         }
-    }
-}
-
-KERNEL(${wg_size}) best(
-        const u32 depth, const u32 n_features, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const candidate_t* RESTRICT candidates, GLOBAL candidate_t* RESTRICT chosen) {
-% if wg_size > 1:
-    LOCAL_ARRAY(f32, best_hi, ${wg_size});
-    LOCAL_ARRAY(f32, best_lo, ${wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size});
-% endif
-    const u32 index = GROUP_ID;
-    if (index >= levels[depth].count) return;
-    GLOBAL const candidate_t* mine = candidates + (u64)index * n_features;
-    df top = df_make(-1.0f, 0.0f);
-    u32 top_feature = NO_KEY;
-    for (u32 feature = LOCAL_ID; feature < n_features; feature += ${wg_size}) {
-        const df s = df_make(mine[feature].score_hi, mine[feature].score_lo);
-        if (s.hi >= 0.0f && ahead(s, feature, top, top_feature)) {
-            top = s;
-            top_feature = feature;
-        }
-    }
-% if wg_size > 1:
-    group_best(&top, &top_feature, best_hi, best_lo, best_key);
-% endif
-    if (LOCAL_ID == 0) {
-        if (top_feature != NO_KEY) chosen[index] = mine[top_feature];
-        else chosen[index].score_hi = -1.0f;
     }
 }

@@ -123,7 +123,7 @@ ATOMICS = {
     # A, b, C, D, e are read; C and D written back; a candidate a feature
     "split.find": 7 * HISTOGRAM + 5 * 2 * CANDIDATE.itemsize,
     # b, C, D, e; those of A are few
-    "split.best": 4 * (2 + 1) * CANDIDATE.itemsize,
+    "plan.best": 4 * (2 + 1) * CANDIDATE.itemsize,
     # five nodes in and out, six children; two candidates of A, one of each of the others
     "plan.decide": (10 + 6) * NODE.itemsize + 6 * CANDIDATE.itemsize,
     # A, b, C; the two children of A and of C in and out

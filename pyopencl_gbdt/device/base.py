@@ -19,6 +19,12 @@ from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.errors import DeviceError, KernelLaunchError, MemoryPlanError
 
 Array = npt.NDArray[Any]
+Wait = Callable[[], None]
+
+
+def _nothing() -> None:
+    """Wait for something that is over."""
+
 
 
 class DeviceArray:
@@ -142,6 +148,8 @@ class Device(ABC):
         """Bytes in arrays that are alive."""
         self.peak_bytes = 0
         """Largest ``allocated_bytes`` so far."""
+        self.borrows = False
+        """Whether ``borrow`` takes no memory of its own."""
         self.n_waits = 0
         """How often the host waited until the device had nothing left to do (reads, writes,
         finish)."""
@@ -187,6 +195,22 @@ class Device(ABC):
         array = self.empty(host.shape, host.dtype)
         array.set(host)
         return array
+
+    def borrow(self, host: Array) -> DeviceArray:
+        """Return C-ordered host values for kernels to read; a copy unless memory is shared.
+
+        They must stay as they are, and alive, until whatever reads them has run.
+        """
+        return self.upload(host)
+
+    def pinned(self, nbytes: int) -> Array:
+        """Return host memory, uint8, that a device copies fastest from; undefined contents."""
+        return np.empty(nbytes, np.uint8)
+
+    def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        """Enqueue a copy from ``pinned`` memory; return what waits until it is free again."""
+        self.write(array, host, start_bytes)
+        return _nothing
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Allocate an array of zero bytes."""

@@ -185,6 +185,21 @@ class CudaDevice(Device):
                 target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
             self.stream.synchronize()
 
+    def pinned(self, nbytes: int) -> Array:
+        with self.cuda:
+            try:
+                memory = cupy.cuda.alloc_pinned_memory(nbytes)
+            except cupy.cuda.runtime.CUDARuntimeError:  # any other memory will do
+                return super().pinned(nbytes)
+        return np.frombuffer(memory, np.uint8, nbytes)
+
+    def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        with self.cuda, self.guarded("writing its memory"):
+            target = array.handle.data + start_bytes
+            with self.timed(UPLOAD, host.nbytes):
+                target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
+        return self.mark()
+
     def finish(self) -> None:
         self.n_waits += 1
         with self.guarded("waiting for it"):

@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import cache
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Program, numbered
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Program, Wait, numbered
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
@@ -46,11 +46,26 @@ def _seconds(event: Any) -> float | None:
         return 0.0
 
 
+class _Pause:
+    """Waits for one event. No closure: a traceback would keep what it refers to."""
+
+    def __init__(self, device: OpenCLDevice, event: Any) -> None:
+        self.device, self.event = device, event
+
+    def __call__(self) -> None:
+        self.device.n_pauses += 1
+        try:
+            self.event.wait()
+        except cl.Error as error:
+            raise self.device.lost("waiting for it", error) from error
+
+
 class OpenCLDevice(Device):
     """A queue of its own on a context that the process shares."""
 
     def __init__(self, device: Any, caps: Capabilities, *, profile: bool = False) -> None:
         super().__init__(caps)
+        self.borrows = caps.unified_memory
         self.cl_device = device
         if profile:
             self.profiler = Profiler(_seconds)
@@ -99,6 +114,42 @@ class OpenCLDevice(Device):
                 f"{self.caps.label} cannot allocate {nbytes} bytes beside {self.allocated_bytes} "
                 f"taken already: {message(error)}; use fewer rows or features"
             ) from error
+
+    def borrow(self, host: Array) -> DeviceArray:
+        if not (self.borrows and host.nbytes):
+            return self.upload(host)
+        array = DeviceArray(self, host.shape, host.dtype, None)
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR
+        try:
+            array.handle = cl.Buffer(self.context, flags, hostbuf=host)
+        except cl.Error as error:
+            raise MemoryPlanError(
+                f"{self.caps.label} cannot read {host.nbytes} bytes of the host's memory: "
+                f"{message(error)}; use fewer rows or features"
+            ) from error
+        return array
+
+    def pinned(self, nbytes: int) -> Array:
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        write = cl.map_flags.WRITE
+        try:
+            buffer = cl.Buffer(self.context, flags, nbytes)
+            host, _ = cl.enqueue_map_buffer(self.queue, buffer, write, 0, nbytes, np.uint8)
+        except cl.Error:  # the host has no such memory left: any other will do
+            return super().pinned(nbytes)
+        pinned: Array = host
+        return pinned
+
+    def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        try:
+            event = cl.enqueue_copy(
+                self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=False
+            )
+            self.queue.flush()
+        except cl.Error as error:
+            raise self.lost("writing its memory", error) from error
+        self._copied(UPLOAD, event, host.nbytes)
+        return _Pause(self, event)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:
@@ -163,14 +214,7 @@ class OpenCLDevice(Device):
         except cl.Error as error:
             raise self.lost("marking its queue", error) from error
 
-        def wait() -> None:
-            self.n_pauses += 1
-            try:
-                event.wait()
-            except cl.Error as error:
-                raise self.lost("waiting for it", error) from error
-
-        return wait
+        return _Pause(self, event)
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "opencl", wg_size=wg_size, **params)

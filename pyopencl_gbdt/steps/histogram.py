@@ -145,7 +145,8 @@ class Histogram:
         )  # fmt: skip
         if not self.partials:
             return [build]
-        pieces = max(1, min(64, ws.layout.n_codes // 512))
+        cells = 512 if ws.device.caps.kind == "cpu" else 128
+        pieces = max(1, min(64, ws.layout.n_codes // cells))
         add_up = self.program.bind(
             "reduce", (pieces, groups), np.uint32(depth), n_codes, np.uint32(groups),
             ws["levels"], ws["nodes"], ws["hist_task_begin"], ws["pool"], ws["partial"],

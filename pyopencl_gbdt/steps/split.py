@@ -16,6 +16,7 @@ class Split:
         self.program = ws.build(
             "split", lambda row: ws.device.build("split", wg_size=ws.wg_size(row))
         )
+        self.best = ws.build("plan", lambda row: ws.device.build("best", wg_size=ws.wg_size(row)))
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.
@@ -33,7 +34,7 @@ class Split:
         )  # fmt: skip
         if ws.few_candidates(depth):
             return [find]
-        best = self.program.bind(
+        best = self.best.bind(
             "best", capacity, np.uint32(depth), np.uint32(n_features), ws["levels"],
             ws["candidates"], ws["chosen"],
         )  # fmt: skip
