@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, choose
-from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype, row_codes
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.steps.quantize import column_block, stays_whole
-from pyopencl_gbdt.workspace import Layout, Workspace, empty_page
-
-_ID = np.dtype(np.uint32)
+from pyopencl_gbdt.set_up import page_bytes, plan_set_up
+from pyopencl_gbdt.workspace import Layout, Workspace
 
 
 @dataclass(frozen=True)
@@ -45,19 +42,6 @@ def expected_layout(n_features: int, n_bins: int) -> Layout:
     return Layout(bins, offset.astype(np.uint32), thresholds, zeros)
 
 
-class _Paper:
-    """Stands in for a device, and counts what would be allocated."""
-
-    def __init__(self, caps: Capabilities) -> None:
-        self.caps, self.n_bytes = caps, 0
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
-        nobody: Any = self
-        array = DeviceArray(nobody, shape, dtype, None)
-        self.n_bytes += array.nbytes
-        return array
-
-
 def estimate_memory(
     device: Device,
     params: Parameters,
@@ -83,31 +67,10 @@ def estimate_memory(
         Rows of all evaluation sets together.
     """
     n_bins = min(params.max_bin, n_rows)
-    paper: Any = _Paper(device.caps)
-    empty_page(paper, n_rows, n_features, code_dtype(n_bins))
-    codes = paper.n_bytes
+    codes = page_bytes(device, n_rows, n_features, n_bins)
     layout = expected_layout(n_features, n_bins)
     plan = Workspace(device, params, layout, None, n_rows, weighted, 0, 0).plan()
     evaluation = evaluation_rows * (n_features + 1) * VALUE.itemsize
     training = plan.total_bytes + codes + evaluation
-    return MemoryEstimate(_set_up(device, params, n_rows, n_features, weighted, codes), training)
-
-
-def _set_up(
-    device: Device, params: Parameters, n_rows: int, n_features: int, weighted: bool, codes: int
-) -> int:
-    """Bytes while columns are sorted and cut, or while values are replaced by codes."""
-    values = n_rows * n_features * VALUE.itemsize
-    code = code_dtype(params.max_bin)
-    rest = n_rows * (row_codes(n_features, code) * code.itemsize + 64)
-    free = device.caps.global_bytes - device.allocated_bytes - rest
-    whole = values if stays_whole(device.caps, free, n_rows, n_features) else 0
-    weights = n_rows * (VALUE.itemsize + SUM.itemsize) if weighted else 0  # and their summands
-    block = column_block(device.caps, n_rows, n_features, params.max_bin, weighted=weighted)
-    column = n_rows * (VALUE.itemsize + (SUM.itemsize if weighted else 0))
-    cuts = block * (column + 2 * params.max_bin * VALUE.itemsize)
-    row = choose("radix_sort", device.caps)
-    groups = row.params["groups_per_unit"] * device.caps.compute_units
-    counters = (groups << row.params["radix_bits"]) * _ID.itemsize
-    sort = 2 * n_rows * (VALUE.itemsize + (_ID.itemsize if weighted else 0)) + counters
-    return whole + weights + max(cuts + sort, codes)
+    set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted)
+    return MemoryEstimate(set_up.n_bytes, training)

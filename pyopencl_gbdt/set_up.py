@@ -22,7 +22,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.primitives.radix_sort import scratch_bytes
-from pyopencl_gbdt.workspace import empty_page
+from pyopencl_gbdt.workspace import MOST_Y, empty_page
 
 #: What training holds for each row beside its codes.
 ROW_BYTES = 24
@@ -98,7 +98,7 @@ def plan_set_up(
     row = 4 * n_features
     most_rows = max(1, caps.max_alloc_bytes // row)
 
-    batch = max(1, min(n_features, BATCH_BYTES // (n_rows * (8 if weighted else 4))))
+    batch = max(1, min(n_features, MOST_Y, BATCH_BYTES // (n_rows * (8 if weighted else 4))))
     if caps.kind == "cpu" and 2 * caps.compute_units * column <= budget // 2:
         batch = max(batch, min(n_features, caps.compute_units))  # a column for every core
     scratch = scratch_bytes(device, n_rows, batch, has_values=weighted)
@@ -111,7 +111,9 @@ def plan_set_up(
             piece_rows = min(n_rows, most_rows, max(1, PIECE_BYTES // row))
             values = row * piece_rows
     fixed = weights + values
-    block = min((budget - fixed - scratch) // column, caps.max_alloc_bytes // one_array, n_features)
+    block = min(
+        (budget - fixed - scratch) // column, caps.max_alloc_bytes // one_array, n_features, MOST_Y
+    )
     if device.borrows:
         block = min(block, max(batch, SHARED_BLOCK_BYTES // column))
     block = max(1, block)

@@ -1,84 +1,105 @@
 ## quantize: feature values -> cut points -> codes
 ## uses: portable_math
 ##
-##   column    one feature's values out of row-major ones; rows without weight count as missing
-##   gather    whole weights in the order of a sorted column
+##   columns   values of some features, out of row-major ones, feature by feature; rows without
+##             weight count as missing
+##   gather    whole weights in the order of sorted columns, a row of groups each
 ##   cuts      per sorted column: the values on both sides of every cut, by equal frequency
 ##   encode    code = number of thresholds <= value; missing = the code behind the feature's bins;
 ##             rows are padded to 16 bytes
-##   transpose codes row by row -> feature by feature
+##   transpose codes row by row -> feature by feature; where a work-group has one work-item,
+##             `encode` writes both
 ##
 ##   sorted    1 1 1 | 2 2 | 3 5 | 7 nan      borders are put where the remaining weight is shared
 ##   bins       0      1     2     3          out equally among the remaining bins, behind a value
 ##   below          1     2     5     7       last value of each bin
 ##   above          2     3     7     7       first value of the next one
 ##
-## params: wg_size; items, elements a work-item encodes; weighted; code, the code's type
+## params: wg_size; items, elements a work-item encodes: rows, if it is alone in its group, else
+##         codes; weighted; code, the code's type
 <%page args="wg_size, items, weighted, code"/>
-
-KERNEL(${wg_size}) column(
-        const u32 n_rows, const u32 n_features, const u32 feature, const u32 start,
-        GLOBAL const f32* RESTRICT values, GLOBAL const f32* RESTRICT weights,
-        GLOBAL f32* RESTRICT keys, GLOBAL u32* RESTRICT ids) {
+<% tile = max(wg_size, 1024) if wg_size == 1 else wg_size %>
+KERNEL(${wg_size}) columns(
+        const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 n_columns,
+        const u32 start, const u32 all_rows, GLOBAL const f32* RESTRICT values,
+        GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT keys, GLOBAL u32* RESTRICT ids) {
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
-    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        f32 value = values[(u64)row * n_features + feature];
+    for (u32 first = begin; first < end; first += ${tile}) { /* a tile stays in the cache */
+        const u32 last = end - first < ${tile} ? end : first + ${tile};
+        for (u32 column = 0; column < n_columns; column++) {
+            GLOBAL f32* mine = keys + (u64)column * all_rows + start;
+            for (u32 row = first + LOCAL_ID; row < last; row += ${wg_size}) {
+                f32 value = values[(u64)row * n_features + first_feature + column];
 % if weighted:
-        if (as_u32(weights[start + row]) << 1 == 0) value = as_f32(0x7FC00000u);
-        ids[start + row] = start + row;
+                if (as_u32(weights[start + row]) << 1 == 0) value = as_f32(0x7FC00000u);
+                ids[(u64)column * all_rows + start + row] = start + row;
 % endif
-        keys[start + row] = value;
+                mine[row] = value;
+            }
+        }
     }
 }
 
 KERNEL(${wg_size}) gather(
         const u32 n_rows, const i32 weight_power, GLOBAL const u32* RESTRICT ids,
         GLOBAL const f32* RESTRICT weights, GLOBAL i64* RESTRICT whole) {
+    const u64 column = (u64)GROUP_ID_Y * n_rows;
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     for (u32 i = begin + LOCAL_ID; i < end; i += ${wg_size}) {
-        const f32 weight = weights[ids[i]];
+        const f32 weight = weights[ids[column + i]];
         const i64 quanta = to_quanta(weight, weight_power);
-        whole[i] = quanta < 1 && as_u32(weight) << 1 != 0 ? 1 : quanta; /* no row is lost */
+        /* no row is lost */
+        whole[column + i] = quanta < 1 && as_u32(weight) << 1 != 0 ? 1 : quanta;
     }
 }
 
-/* The first place in [low, high) whose key exceeds that at `place`. */
+/* The first place in [place, high) whose key exceeds that at `place`: steps that double, until one
+   goes too far. */
 FN u32 behind(GLOBAL const f32* keys, const u32 place, u32 high) {
     const u32 key = ordered(keys[place]);
     u32 low = place; /* keys[low] <= key */
+    for (u32 step = 1; high - low > step; step *= 2) {
+        if (ordered(keys[low + step]) > key) {
+            high = low + step;
+            break;
+        }
+        low += step;
+    }
     while (high - low > 1) {
         const u32 middle = low + (high - low) / 2;
         if (ordered(keys[middle]) <= key) low = middle; else high = middle;
     }
     return high;
 }
-
-/* Weight before a place. */
-FN i64 weight_before(GLOBAL const i64* running, const u32 place) {
 % if weighted:
-    return place ? running[place - 1] : 0;
-% else:
-    (void)running;
-    return place;
-% endif
+
+/* Weight of a column before a place in it. Sums run on from the columns before and may wrap. */
+FN i64 weight_before(GLOBAL const i64* running, const u64 column, const u32 place) {
+    if (place == 0) return 0;
+    const u64 before = column ? (u64)running[column - 1] : 0;
+    return (i64)((u64)running[column + place - 1] - before);
 }
+% endif
 
 #define NO_BIN 0xFFFFFFFFu
 
+/* found[column]: number of bins, keys that are there, the fullest bin, below[max_bin],
+   above[max_bin] */
 KERNEL(${wg_size}) cuts(
         const u32 n_rows, const u32 n_counted, const u32 n_columns, const u32 max_bin,
-        GLOBAL const f32* RESTRICT sorted,
-        GLOBAL const i64* RESTRICT running, GLOBAL f32* RESTRICT below, GLOBAL f32* RESTRICT above,
-        GLOBAL u32* RESTRICT n_bins, GLOBAL u32* RESTRICT n_present,
-        GLOBAL u32* RESTRICT fullest) {
+        GLOBAL const f32* RESTRICT sorted, GLOBAL const i64* RESTRICT running,
+        GLOBAL u32* RESTRICT found) {
     const u32 column = GROUP_ID * ${wg_size} + LOCAL_ID;
     if (column >= n_columns) return;
     GLOBAL const f32* keys = sorted + (u64)column * n_rows;
-    GLOBAL const i64* weight = running + (${1 if weighted else 0} * (u64)column) * n_rows;
-    GLOBAL f32* my_below = below + (u64)column * max_bin;
-    GLOBAL f32* my_above = above + (u64)column * max_bin;
+    GLOBAL u32* mine = found + (u64)column * (3 + 2 * max_bin);
+    GLOBAL u32* below = mine + 3;
+    GLOBAL u32* above = below + max_bin;
+% if not weighted:
+    (void)running;
+% endif
     /* values that are there lie before the NaN */
     u32 low = 0, high = n_rows;
     while (low < high) {
@@ -86,7 +107,6 @@ KERNEL(${wg_size}) cuts(
         if (is_missing(keys[middle])) high = middle; else low = middle + 1;
     }
     const u32 present = low;
-    n_present[column] = present;
     /* one code of a byte is kept for the missing rows */
     const u32 most = max_bin == 256 && present < n_counted ? 255 : max_bin;
     /* few distinct values: a bin each */
@@ -105,19 +125,25 @@ KERNEL(${wg_size}) cuts(
             next = behind(keys, place, present);
         } else {
             /* the first border with at least an equal share of what remains before it */
-            const i64 done = weight_before(weight, place);
-            const i64 rest = weight_before(weight, present) - done;
-            const i64 share = most - bins;
+            const u32 share = most - bins;
+% if weighted:
+            const u64 base = (u64)column * n_rows;
+            const i64 done = weight_before(running, base, place);
+            const i64 rest = weight_before(running, base, present) - done;
             const i64 goal = done + (rest + share - 1) / share;
             u32 first = place, last = present - 1;
             while (first < last) {
                 const u32 middle = first + (last - first) / 2;
-                if (weight_before(weight, middle + 1) >= goal) last = middle; else first = middle + 1;
+                if (weight_before(running, base, middle + 1) >= goal) last = middle;
+                else first = middle + 1;
             }
+% else:
+            const u32 first = place + (u32)(((u64)(present - place) + share - 1) / share) - 1;
+% endif
             next = behind(keys, first, present);
         }
-        my_below[bins] = keys[next - 1];
-        my_above[bins] = next < present ? keys[next] : keys[next - 1];
+        below[bins] = as_u32(keys[next - 1]);
+        above[bins] = as_u32(next < present ? keys[next] : keys[next - 1]);
         if (next - place > most_rows) {
             most_rows = next - place;
             full = bins;
@@ -125,41 +151,77 @@ KERNEL(${wg_size}) cuts(
         bins++;
         place = next;
     }
-    n_bins[column] = bins;
-    fullest[column] = full == NO_BIN ? bins : full;
+    mine[0] = bins;
+    mine[1] = present;
+    mine[2] = full == NO_BIN ? bins : full;
 }
 
 /* Codes in 16 bytes of a row. */
 #define BLOCK ${16 if code == "u8" else 8}
 
+/* tables: bins of every feature, first steps of their searches, where their keys begin; keys */
+% if wg_size == 1:
+KERNEL(1) encode(
+        const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
+        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values,
+        GLOBAL const u32* RESTRICT tables, const u32 first_row, GLOBAL ${code}* RESTRICT codes,
+        const u32 twice, const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
+    const u32 begin = GROUP_ID * ${items};
+    const u32 count = n_rows - begin < ${items} ? n_rows - begin : ${items};
+    const u64 first = first_row + begin;
+    f32 value[${items}];
+    u32 key[${items}], bin[${items}];
+    for (u32 place = 0; place < row_codes; place++) {
+        const u32 feature = place / BLOCK * block_features + place % BLOCK;
+        GLOBAL ${code}* out = codes + first * row_stride + place / BLOCK * block_stride + place % BLOCK;
+        if (place % BLOCK >= block_features || feature >= n_features) { /* padding */
+            for (u32 i = 0; i < count; i++) out[i * row_stride] = 0;
+            continue;
+        }
+        const u32 bins = tables[feature];
+        GLOBAL const u32* keys = tables + tables[2 * n_features + feature];
+        /* loops over all rows for each step: they become vectors; the last row stands in for none */
+        for (u32 i = 0; i < ${items}; i++) {
+            const u32 row = begin + (i < count ? i : count - 1);
+            value[i] = values[(u64)row * n_features + feature];
+        }
+        for (u32 i = 0; i < ${items}; i++) {
+            key[i] = ordered(value[i]);
+            bin[i] = 0;
+        }
+        for (u32 step = tables[n_features + feature]; step > 0; step /= 2)
+            for (u32 i = 0; i < ${items}; i++) {
+                const u32 border = keys[bin[i] + step - 1];
+                bin[i] += border <= key[i] ? step : 0;
+            }
+        for (u32 i = 0; i < ${items}; i++) bin[i] = is_missing(value[i]) ? bins : bin[i];
+        for (u32 i = 0; i < count; i++) out[i * row_stride] = (${code})bin[i];
+        if (twice)
+            for (u32 i = 0; i < count; i++)
+                by_feature[(u64)feature * all_rows + first + i] = (${code})bin[i];
+    }
+}
+% else:
 KERNEL(${wg_size}) encode(
-        const u64 n_codes, const u32 n_features, const u32 row_codes, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const f32* RESTRICT thresholds,
-        const u64 first_row, GLOBAL ${code}* RESTRICT codes) {
+        const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
+        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values,
+        GLOBAL const u32* RESTRICT tables, const u32 first_row, GLOBAL ${code}* RESTRICT codes) {
     for (u32 item = 0; item < ${items}; item++) {
         const u64 i = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
-        if (i >= n_codes) return;
         const u64 row = i / row_codes;
+        if (row >= n_rows) return;
         const u32 place = (u32)(i - row * row_codes);
         const u32 feature = place / BLOCK * block_features + place % BLOCK;
-        u32 code = 0; /* padding */
+        u32 bin = 0; /* padding */
         if (place % BLOCK < block_features && feature < n_features) {
             const f32 value = values[row * n_features + feature];
-            const u32 bins = feature_bins[feature];
-            code = bins;
-            if (!is_missing(value)) {
-                GLOBAL const f32* mine = thresholds + feature_offset[feature];
-                const u32 key = ordered(value);
-                u32 low = 0, high = bins ? bins - 1 : 0; /* the last threshold is beyond all */
-                while (low < high) {
-                    const u32 middle = (low + high) / 2;
-                    if (ordered(mine[middle]) <= key) low = middle + 1; else high = middle;
-                }
-                code = low;
-            }
+            GLOBAL const u32* keys = tables + tables[2 * n_features + feature];
+            const u32 key = ordered(value);
+            for (u32 step = tables[n_features + feature]; step > 0; step /= 2)
+                bin += keys[bin + step - 1] <= key ? step : 0;
+            if (is_missing(value)) bin = tables[feature];
         }
-        codes[(first_row + row) * row_stride + place / BLOCK * block_stride + place % BLOCK] = (${code})code;
+        codes[(first_row + row) * row_stride + place / BLOCK * block_stride + place % BLOCK] = (${code})bin;
     }
 }
 
@@ -176,3 +238,4 @@ KERNEL(${wg_size}) transpose(
             by_feature[(u64)(first + i) * n_rows + row] = codes[row * row_stride + GROUP_ID_Y * block_stride + i];
     }
 }
+% endif

@@ -26,7 +26,6 @@ def _nothing() -> None:
     """Wait for something that is over."""
 
 
-
 class DeviceArray:
     """A C-ordered array in a device's memory.
 

@@ -17,6 +17,7 @@ from pyopencl_gbdt.device.base import (
     DeviceArray,
     Launch,
     Program,
+    Wait,
     array_bytes,
     numbered,
 )

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
+from pyopencl_gbdt.device.base import Array, Device, Wait
 
 #: Bytes of a piece.
 PIECE_BYTES = 16 * 1024 * 1024

@@ -148,11 +148,7 @@ def _answer(name: str, args: tuple[Any, ...]) -> None:
     """What the host reads back before it can go on: cut points, ``max_bin`` of every feature."""
     if name != "cuts":
         return
-    max_bin = int(args[3])
-    below, above, n_bins, n_present, fullest = args[-5:]
-    edges = np.arange(max_bin + 1, dtype=np.float32)
-    below.set(np.broadcast_to(edges[:-1], below.shape))
-    above.set(np.broadcast_to(edges[1:], above.shape))
-    n_bins.set(np.full(n_bins.shape, max_bin))
-    n_present.set(np.full(n_present.shape, int(args[0]) - 1))  # one value of each is missing
-    fullest.set(np.zeros(fullest.shape))
+    n_rows, max_bin, found = int(args[0]), int(args[3]), args[-1]
+    edges = np.arange(max_bin + 1, dtype=np.float32).view(np.uint32)
+    one = np.concatenate([[max_bin, n_rows - 1, 0], edges[:-1], edges[1:]])  # one is missing
+    found.set(np.broadcast_to(one.astype(np.uint32), found.shape))
