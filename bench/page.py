@@ -70,7 +70,8 @@ def tables(result: dict[str, Any]) -> list[str]:
         models = f", {shape['n_models']} models" if shape["n_models"] > 1 else ""
         lines += [
             "",
-            f"**{shape['title']}** ({size}{shape['max_depth']}, {shape['n_rounds']} rounds{models})",
+            f"**{shape['title']}** ({size}{shape['max_depth']}, "
+            f"{shape['n_rounds']} rounds{models})",
             "",
         ]
         if shape["problem"]:
