@@ -23,7 +23,7 @@ RESULT = {
         {
             "title": "small", "n_rows": 10_000, "n_features": 20, "max_bin": 256, "max_depth": 6,
             "n_rounds": 9, "n_models": 1, "problem": "", "systems": [OURS, PEER, BROKEN],
-            "ratios": [{"ours": "ours", "peer": "peer", "setup": 1.0, "round": 3.0, "predict": None}],
+            "ratios": [{"ours": "ours", "peer": "peer", "setup": 1, "round": 3, "predict": None}],
         },
     ],
 }  # fmt: skip
