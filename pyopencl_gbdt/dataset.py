@@ -9,10 +9,15 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix, check_target, check_weight
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.steps.quantize import Quantizer
 from pyopencl_gbdt.workspace import QuantizedData
 
 F32 = npt.NDArray[np.float32]
+
+
+#: Rows of a data set: kernels keep one bit of 32 for the side that a row goes to.
+MOST_ROWS = 2**31 - 1
 
 
 class Dataset:
@@ -48,6 +53,12 @@ class Dataset:
         weight: Any = None,
         feature_names: list[str] | None = None,
     ) -> None:
+        n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
+        if n_rows > MOST_ROWS:
+            raise DataError(
+                f"X has {n_rows} rows: expected {MOST_ROWS} at most, as kernels number rows by "
+                f"31 bits; train on a sample"
+            )
         self.values, names = check_matrix(X)
         self.feature_names = feature_names if feature_names is not None else names
         self.label = check_target(label, self.n_rows)

@@ -193,3 +193,9 @@ def test_high_words_may_be_needed_late():
     late = boosting(open_device(TEST_DEVICE), {"n_estimators": 2}, Dataset(X, HEAVY))
     assert len(fit.trees) == 7
     assert fit.trees == late.run(7)
+
+
+def test_more_rows_than_kernels_can_number():
+    column = np.broadcast_to(np.zeros((1, 1), np.float32), (2**31, 1))  # takes no memory
+    with pytest.raises(DataError, match="2147483648 rows: expected 2147483647 at most"):
+        Dataset(column, np.zeros(1, np.float32))
