@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -10,32 +11,21 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
-from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.packing import packed
 from pyopencl_gbdt.steps import predict
 
 F32 = npt.NDArray[np.float32]
 #: Rows go to the device in pieces of at most this many bytes.
 _PIECE_BYTES = 256 * 1024 * 1024
-#: Trees of one launch: none may run into a display's watchdog (0.2 s).
-_TREES_A_LAUNCH = 64
-
-
-def pack(ensemble: Ensemble) -> tuple[npt.NDArray[np.void], npt.NDArray[np.uint32], int]:
-    """Return nodes of all trees as ``dtypes.WALK``, where each begins, and the longest way."""
-    begin = np.zeros(len(ensemble.trees) + 1, np.int64)
-    np.cumsum([tree.n_nodes for tree in ensemble.trees], out=begin[1:])
-    walk = np.zeros(int(begin[-1]), WALK)
-    longest = 1
-    for tree, first in zip(ensemble.trees, begin, strict=False):
-        mine = walk[first : first + tree.n_nodes]
-        mine["left"] = np.where(tree.is_leaf, 0, tree.left)
-        mine["feature"] = tree.feature
-        mine["default_left"] = tree.default_left
-        mine["number"] = np.where(tree.is_leaf, tree.value[:, 0], tree.threshold)
-        longest = max(longest, int(tree.depth.max()) + 1)
-    return walk, begin.astype(np.uint32), longest
+#: Rows times trees of one launch: none may run into a display's watchdog (0.2 s), and binding a
+#: launch takes the host 0.3 ms.
+_WALKS_A_LAUNCH = 2**27
+#: Intel's CPU runtime reads the host's memory in place where it lies on a multiple of so many bytes
+#: (MEM_BASE_ADDR_ALIGN), and copies it otherwise, 28 MB in 17 ms. NumPy's arrays do not lie so.
+_ALIGNED = 128
+_WORTH_ALIGNING = 4 * 1024 * 1024
 
 
 def predict_margins(ensemble: Ensemble, values: F32, device: str | Device = "auto") -> F32:
@@ -66,18 +56,32 @@ def _open_and_predict(ensemble: Ensemble, values: F32, device: str | Device) -> 
 
 
 def _predict(opened: Device, ensemble: Ensemble, values: F32) -> F32:
-    walk, begin, longest = pack(ensemble)
-    n_trees = len(ensemble.trees)
-    nodes, tree_begin = opened.upload(walk), opened.upload(begin)
-    rows = max(1, min(_PIECE_BYTES, opened.caps.max_alloc_bytes) // (4 * values.shape[1]))
-    out = np.full(values.shape[0], ensemble.base_margin, np.float32)
-    for first in range(0, values.shape[0], rows):
-        piece = opened.upload(values[first : first + rows])
-        margins = opened.upload(out[first : first + rows])
-        for tree in range(0, n_trees, _TREES_A_LAUNCH):
-            trees = (tree, min(tree + _TREES_A_LAUNCH, n_trees))
-            predict.prepare(
-                opened, piece, nodes, tree_begin, margins, trees=trees, longest=longest
-            )()
-        out[first : first + rows] = margins.get()
+    values = np.ascontiguousarray(values, np.float32)  # itself, where the contract is kept
+    n_rows, n_trees = values.shape[0], len(ensemble.trees)
+    out = np.full(n_rows, ensemble.base_margin, np.float32)
+    limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
+    walk = predict.plan_walk(opened, packed(ensemble), n_rows, limit)
+    for piece in _pieces(values, walk.piece_rows, opened.borrows):
+        walk.take(values[piece])
+        margins = opened.upload(out[piece])
+        n_together = max(1, _WALKS_A_LAUNCH // margins.size)
+        for tree in range(0, n_trees, n_together):
+            walk.add(margins, (tree, min(tree + n_together, n_trees)))
+        out[piece] = margins.get()
     return out
+
+
+def _pieces(values: F32, most: int, borrows: bool) -> Iterator[slice]:
+    """Cut rows into pieces of ``most`` rows.
+
+    Where the device reads the host's memory, a few rows go first, so that the others are aligned.
+    """
+    n_rows, row_bytes = values.shape[0], values.shape[1] * values.itemsize
+    head = 0
+    if borrows and values.nbytes >= _WORTH_ALIGNING:
+        rows = range(_ALIGNED // values.itemsize)
+        aligned = [row for row in rows if (values.ctypes.data + row * row_bytes) % _ALIGNED == 0]
+        head = min([*aligned[:1], most])
+        yield from [slice(0, head)] if head else []
+    for first in range(head, n_rows, most):
+        yield slice(first, first + most)

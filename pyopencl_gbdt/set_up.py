@@ -6,7 +6,8 @@ label, two quanta, two lists of row ids. Set-up has as much to spend, but `LEAST
 - values go to the device as a whole if they fit besides; otherwise in pieces of 16 MiB, once for
   every block of features that is cut, and once more to be encoded;
 - as many sorted columns as fit wait for their cuts in a block;
-- a few of them are sorted at a time, which takes as much again for scratch.
+- a few of them are sorted at a time, which takes as much again for scratch; where rows have
+  weights, row ids and running sums of these few, too.
 
 A device that shares the host's memory reads values where they are.
 """
@@ -90,34 +91,37 @@ def plan_set_up(
     caps = device.caps
     page = page_bytes(device, n_rows, n_features, max_bin)
     there = caps.global_bytes - device.allocated_bytes
-    budget = min(max(page + ROW_BYTES * n_rows, LEAST_BYTES), there)
-    # a sorted key; with weights a row id and a running sum, too
-    column = n_rows * (16 if weighted else 4) + 4 * found_words(max_bin)
-    one_array = n_rows * (8 if weighted else 4)
     weights = 4 * n_rows if weighted else 4
+    budget = min(max(page + ROW_BYTES * n_rows + weights, LEAST_BYTES), there)
+    column = 4 * n_rows + 4 * found_words(max_bin)
     row = 4 * n_features
     most_rows = max(1, caps.max_alloc_bytes // row)
 
     batch = max(1, min(n_features, MOST_Y, BATCH_BYTES // (n_rows * (8 if weighted else 4))))
     if caps.kind == "cpu" and 2 * caps.compute_units * column <= budget // 2:
         batch = max(batch, min(n_features, caps.compute_units))  # a column for every core
-    scratch = scratch_bytes(device, n_rows, batch, has_values=weighted)
+    scratch = _scratch(device, n_rows, batch, weighted)
 
-    if device.borrows:
-        piece_rows, values = min(n_rows, most_rows), 0
-    else:
-        piece_rows, values = n_rows, row * n_rows
-        if n_rows > most_rows or weights + values + max(page, column + scratch) > budget:
-            piece_rows = min(n_rows, most_rows, max(1, PIECE_BYTES // row))
-            values = row * piece_rows
+    piece_rows = min(n_rows, most_rows)
+    values = 0 if device.borrows else row * n_rows
+    whole = weights + values + max(page, column + scratch) <= budget and piece_rows == n_rows
+    if not (device.borrows or whole):
+        piece_rows = min(piece_rows, max(1, PIECE_BYTES // row))
+        values = row * piece_rows
     fixed = weights + values
-    block = min(
-        (budget - fixed - scratch) // column, caps.max_alloc_bytes // one_array, n_features, MOST_Y
-    )
+
+    fits = min((budget - fixed - scratch) // column, caps.max_alloc_bytes // (4 * n_rows))
     if device.borrows:
-        block = min(block, max(batch, SHARED_BLOCK_BYTES // column))
-    block = max(1, block)
+        fits = min(fits, max(batch, SHARED_BLOCK_BYTES // column))
+    block = max(1, min(fits, n_features, MOST_Y))
     block = -(-n_features // -(-n_features // block))  # evenly full
+    batch = min(batch, block)
     tables = 4 * n_features * (3 + 2 * max_bin)
-    n_bytes = fixed + max(block * column + scratch, page + tables)
-    return SetUp(piece_rows, block, min(batch, block), n_bytes)
+    cutting = block * column + _scratch(device, n_rows, batch, weighted)
+    return SetUp(piece_rows, block, batch, fixed + max(cutting, page + tables))
+
+
+def _scratch(device: Device, n_rows: int, batch: int, weighted: bool) -> int:
+    """Bytes of a sort, with row ids and running sums where rows have weights."""
+    beside = 12 * n_rows * batch if weighted else 12
+    return beside + scratch_bytes(device, n_rows, batch, has_values=weighted)

@@ -144,9 +144,25 @@ TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
 }
 
 
-def _column(ws: Workspace, weighted: bool) -> int:
+def _columns(ws: Workspace, weighted: bool) -> int:
     values = ws.n_rows * ws.layout.n_features
-    return values * (4 if weighted else 2) * _FLOAT  # a weight in and a row id out besides
+    return values * (3 if weighted else 2) * _FLOAT
+
+
+def _passes(ws: Workspace) -> int:
+    return int(32 // ws.variant("radix_sort").params["radix_bits"])
+
+
+def _radix_count(ws: Workspace, weighted: bool) -> int:
+    return _passes(ws) * ws.n_rows * ws.layout.n_features * _FLOAT
+
+
+def _radix_scatter(ws: Workspace, weighted: bool) -> int:
+    return 2 * _radix_count(ws, weighted) * (2 if weighted else 1)  # row ids move along
+
+
+def _radix_columns(ws: Workspace, weighted: bool) -> int:
+    return _radix_count(ws, weighted) // _passes(ws) + _radix_scatter(ws, weighted)
 
 
 def _cuts(ws: Workspace, weighted: bool) -> int:
@@ -155,12 +171,18 @@ def _cuts(ws: Workspace, weighted: bool) -> int:
 
 
 def _encode(ws: Workspace, weighted: bool) -> int:
-    return ws.n_rows * ws.layout.n_features * _FLOAT + ws.codes.nbytes
+    values = ws.n_rows * ws.layout.n_features
+    alone = ws.variant("quantize").params["wg_size"] == 1  # it writes codes by feature, too
+    twice = values * ws.codes.dtype.itemsize if alone else 0
+    return values * _FLOAT + ws.codes.nbytes + twice
 
 
 #: Bytes of all launches of a kernel while the data are quantised.
 SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
-    "quantize.column": _column,
+    "quantize.columns": _columns,
+    "radix_sort.radix_columns": _radix_columns,
+    "radix_sort.radix_count": _radix_count,
+    "radix_sort.radix_scatter": _radix_scatter,
     "quantize.cuts": _cuts,
     "quantize.encode": _encode,
 }
@@ -169,10 +191,9 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
 WHOLE_ARRAYS = frozenset(
     {
         "quantize.gather",
+        "quantize.number",
         "quantize.transpose",
-        "radix_sort.radix_count",
         "radix_sort.radix_offsets",
-        "radix_sort.radix_scatter",
         "scan.scan_totals",
         "scan.scan_tiles",
     }

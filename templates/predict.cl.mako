@@ -3,11 +3,26 @@
 ##
 ##   nodes of all trees one after the other; tree t begins at tree_begin[t]; ids are within a tree
 ##
-##   Values are compared as ordered integers, so a device that flushes subnormals takes the same
-##   way. A walk ends after `longest` steps whatever the nodes say.
+##   predict         a work-item walks all trees for a row, then for its next row
+##   with rows, for CPUs:
+##   lay_out         every tree as a perfect one of `levels` levels, so that no step has a branch
+##   predict_blocks  `rows` rows walk a tree side by side, then the next tree; their values become
+##                   ordered integers first, one column after the other
 ##
-## params: wg_size; items, rows a work-item takes
-<%page args="wg_size, items"/>
+##   A perfect tree, places of its nodes and of its ends, 2 levels:      2
+##   place p has the children 2 p - 1 and 2 p, hence a step is        3     4
+##   p = 2 p - (key < the node's): two instructions                  5 6   7 8
+##   A leaf above the last level sends all rows to the left. Behind a tree that is deeper, `behind`
+##   steps at most go on from node to node; its leaves point to themselves.
+##
+##   Values are compared as ordered integers, so a device that flushes subnormals takes the same
+##   way. A missing value's key is below or above all others: a node asks for the column of its
+##   feature in which missing values go its way. A walk ends after `longest` steps whatever the
+##   nodes say.
+##
+## params: wg_size; items, rows a work-item of `predict` takes; rows of a block, a multiple of 8, or
+##   0 for `predict` alone
+<%page args="wg_size, items, rows"/>
 
 KERNEL(${wg_size}) predict(
         const u64 n_rows, const u32 n_features, const u32 first_tree, const u32 n_trees,
@@ -32,3 +47,140 @@ KERNEL(${wg_size}) predict(
         margins[row] = margin;
     }
 }
+% if rows:
+<% together = range(8) %>
+#define ABOVE_ALL 0xFFFFFFFFu     /* every key is below: to the left */
+#define MISSING_RIGHT 0xFFFFFFFEu /* above the key of every number */
+#define MISSING_LEFT 0u           /* below it */
+
+/* shapes[tree] = (first place, levels, behind); tops[place] = (where a block has the column, key);
+   ends[place] = bits of a leaf's value, or the node to go on from; ways[node] = (left child, where
+   a block has the column, key, bits of the value), of trees with something behind alone */
+KERNEL(${wg_size}) lay_out(
+        const u32 n_trees, GLOBAL const walk_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT shapes,
+        GLOBAL const u32* RESTRICT column_of, GLOBAL u32* RESTRICT tops, GLOBAL u32* RESTRICT ends,
+        GLOBAL u32* RESTRICT ways) {
+    const u64 tree = GLOBAL_ID;
+    if (tree >= n_trees) return;
+    GLOBAL const walk_t* node = nodes + tree_begin[tree];
+    GLOBAL u32* top = tops + 2 * (u64)shapes[3 * tree];
+    GLOBAL u32* end = ends + shapes[3 * tree];
+    const u32 n_ends = 1u << shapes[3 * tree + 1];
+    const u32 behind = shapes[3 * tree + 2];
+    top[5] = 0; /* a node's id waits in its key's place */
+    for (u64 place = 2; place <= n_ends; place++) {
+        const u32 id = top[2 * place + 1];
+        const u32 left = node[id].left;
+        top[2 * place] = left ? column_of[2 * node[id].feature + node[id].default_left] * ${rows}
+                              : 0;
+        top[2 * place + 1] = left ? ordered(node[id].number) : ABOVE_ALL;
+        for (u32 side = 0; side < 2; side++) {
+            const u64 child = 2 * place - 1 + side;
+            const u32 child_id = left ? left + side : id;
+            if (child <= n_ends) top[2 * child + 1] = child_id;
+            else end[child - n_ends - 1] = behind ? child_id : as_u32(node[child_id].number);
+        }
+    }
+    if (!behind) return;
+    GLOBAL u32* way = ways + 4 * (u64)tree_begin[tree];
+    const u32 n_nodes = tree_begin[tree + 1] - tree_begin[tree];
+    for (u32 id = 0; id < n_nodes; id++) {
+        const u32 left = node[id].left;
+        const u32 column = 2 * node[id].feature + node[id].default_left;
+        way[4 * (u64)id] = left ? left : id;
+        way[4 * (u64)id + 1] = left ? column_of[column] * ${rows} : 0;
+        way[4 * (u64)id + 2] = left ? ordered(node[id].number) : ABOVE_ALL;
+        way[4 * (u64)id + 3] = as_u32(node[id].number);
+    }
+}
+
+/* columns[column] = 2 * feature + (missing goes left); keys[work-item, column, row of its block] */
+KERNEL(${wg_size}) predict_blocks(
+        const u64 n_rows, const u32 n_features, const u32 n_columns, const u32 first_tree,
+        const u32 n_trees, GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT columns,
+        GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT shapes,
+        GLOBAL const u32* RESTRICT tops, GLOBAL const u32* RESTRICT ends,
+        GLOBAL const u32* RESTRICT ways, GLOBAL u32* RESTRICT keys, GLOBAL f32* RESTRICT margins) {
+    GLOBAL u32* x = keys + GLOBAL_ID * n_columns * ${rows};
+    u32 at[${rows}];
+    f32 sum[${rows}];
+    for (u64 first = GLOBAL_ID * ${rows}; first < n_rows;
+         first += (u64)N_GROUPS * ${wg_size * rows}) {
+        const u32 here = n_rows - first < ${rows} ? (u32)(n_rows - first) : ${rows};
+        for (u32 column = 0; column < n_columns; column++) {
+            GLOBAL const f32* value = values + first * n_features + (columns[column] >> 1);
+            GLOBAL u32* key = x + (u64)column * ${rows};
+            const u32 missing = columns[column] & 1 ? MISSING_LEFT : MISSING_RIGHT;
+            for (u32 row = 0; row < here; row++) {
+                const u32 number = ordered(value[(u64)row * n_features]);
+                key[row] = is_missing(value[(u64)row * n_features]) ? missing : number;
+            }
+            for (u32 row = here; row < ${rows}; row++) key[row] = 0;
+        }
+        for (u32 row = 0; row < ${rows}; row++) sum[row] = 0.0f;
+        for (u32 row = 0; row < here; row++) sum[row] = margins[first + row];
+        for (u32 tree = first_tree; tree < first_tree + n_trees; tree++) {
+            const u64 first_place = shapes[3 * (u64)tree];
+            const u32 levels = shapes[3 * (u64)tree + 1];
+            const u32 behind = shapes[3 * (u64)tree + 2];
+            GLOBAL const u32* top = tops + 2 * first_place;
+            /* two levels at once, in vectors: all rows look at the same three nodes */
+            GLOBAL const u32* x_2 = x + top[4];
+            GLOBAL const u32* x_3 = x + top[6];
+            GLOBAL const u32* x_4 = x + top[8];
+            const u32 key_2 = top[5], key_3 = top[7], key_4 = top[9];
+            for (u32 row = 0; row < ${rows}; row++) {
+                const u32 left = x_2[row] < key_2;
+                const u32 left_3 = x_3[row] < key_3;
+                const u32 left_4 = x_4[row] < key_4;
+                at[row] = 8 - 2 * left - (left ? left_3 : left_4);
+            }
+            /* rows in turn: a processor overlaps their loads; 64-bit places need no extension */
+            const u64 first_end = first_place - ((u64)1 << levels) - 1;
+            for (u32 row = 0; row < ${rows}; row += ${len(together)}) {
+                GLOBAL const u32* x_row = x + row;
+                u32* at_row = at + row;
+% for r in together:
+                u64 at_${r} = at_row[${r}];
+% endfor
+                for (u32 level = 2; level < levels; level++) {
+% for r in together:
+                    const u64 column_${r} = top[2 * at_${r}];
+                    at_${r} = 2 * at_${r} - (u64)(x_row[column_${r} + ${r}] < top[2 * at_${r} + 1]);
+% endfor
+                }
+% for r in together:
+                at_row[${r}] = ends[first_end + at_${r}];
+% endfor
+            }
+            if (behind) {
+                GLOBAL const u32* way = ways + 4 * (u64)tree_begin[tree];
+                for (u32 row = 0; row < ${rows}; row += ${len(together)}) {
+                    GLOBAL const u32* x_row = x + row;
+                u32* at_row = at + row;
+% for r in together:
+                    u64 at_${r} = at_row[${r}];
+% endfor
+                    u64 moved = 1;
+                    for (u32 step_count = 0; moved && step_count < behind; step_count++) {
+                        moved = 0;
+% for r in together:
+                        const u64 column_${r} = way[4 * at_${r} + 1];
+                        const u64 to_${r} = (u64)way[4 * at_${r}] + 1
+                            - (u64)(x_row[column_${r} + ${r}] < way[4 * at_${r} + 2]);
+                        moved |= to_${r} ^ at_${r};
+                        at_${r} = to_${r};
+% endfor
+                    }
+% for r in together:
+                    at_row[${r}] = way[4 * at_${r} + 3];
+% endfor
+                }
+            }
+            for (u32 row = 0; row < ${rows}; row++) sum[row] += as_f32(at[row]);
+        }
+        for (u32 row = 0; row < here; row++) margins[first + row] = sum[row];
+    }
+}
+% endif

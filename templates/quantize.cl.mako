@@ -3,7 +3,8 @@
 ##
 ##   columns   values of some features, out of row-major ones, feature by feature; rows without
 ##             weight count as missing
-##   gather    whole weights in the order of sorted columns, a row of groups each
+##   number    row ids of some columns, a row of groups each, to be sorted along
+##   gather    whole weights in the order of these ids
 ##   cuts      per sorted column: the values on both sides of every cut, by equal frequency
 ##   encode    code = number of thresholds <= value; missing = the code behind the feature's bins;
 ##             rows are padded to 16 bytes
@@ -22,7 +23,7 @@
 KERNEL(${wg_size}) columns(
         const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 n_columns,
         const u32 start, const u32 all_rows, GLOBAL const f32* RESTRICT values,
-        GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT keys, GLOBAL u32* RESTRICT ids) {
+        GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT keys) {
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     for (u32 first = begin; first < end; first += ${tile}) { /* a tile stays in the cache */
@@ -33,12 +34,18 @@ KERNEL(${wg_size}) columns(
                 f32 value = values[(u64)row * n_features + first_feature + column];
 % if weighted:
                 if (as_u32(weights[start + row]) << 1 == 0) value = as_f32(0x7FC00000u);
-                ids[(u64)column * all_rows + start + row] = start + row;
 % endif
                 mine[row] = value;
             }
         }
     }
+}
+
+KERNEL(${wg_size}) number(const u32 n_rows, GLOBAL u32* RESTRICT ids) {
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size})
+        ids[(u64)GROUP_ID_Y * n_rows + row] = row;
 }
 
 KERNEL(${wg_size}) gather(
@@ -86,15 +93,16 @@ FN i64 weight_before(GLOBAL const i64* running, const u64 column, const u32 plac
 #define NO_BIN 0xFFFFFFFFu
 
 /* found[column]: number of bins, keys that are there, the fullest bin, below[max_bin],
-   above[max_bin] */
+   above[max_bin]; columns of `running` begin with the first one that is cut */
 KERNEL(${wg_size}) cuts(
         const u32 n_rows, const u32 n_counted, const u32 n_columns, const u32 max_bin,
+        const u32 first_column,
         GLOBAL const f32* RESTRICT sorted, GLOBAL const i64* RESTRICT running,
         GLOBAL u32* RESTRICT found) {
     const u32 column = GROUP_ID * ${wg_size} + LOCAL_ID;
     if (column >= n_columns) return;
-    GLOBAL const f32* keys = sorted + (u64)column * n_rows;
-    GLOBAL u32* mine = found + (u64)column * (3 + 2 * max_bin);
+    GLOBAL const f32* keys = sorted + (u64)(first_column + column) * n_rows;
+    GLOBAL u32* mine = found + (u64)(first_column + column) * (3 + 2 * max_bin);
     GLOBAL u32* below = mine + 3;
     GLOBAL u32* above = below + max_bin;
 % if not weighted:

@@ -38,7 +38,7 @@ ${group.exclusive_scan("scan_u32", "u32", wg_size)}
 #define PLACE(d) (((u64)GROUP_ID_Y * ${digits} + (d)) * N_GROUPS + GROUP_ID)
 
 /* counts[column, digit, group] = keys of the group's chunk with that digit. Columns begin at
-   element `start` of the arrays. */
+   element `start` of the keys. */
 KERNEL(${wg_size}) radix_count(
     GLOBAL const u32* RESTRICT keys, const u64 start, const u32 n, const u32 chunk,
     const u32 shift, GLOBAL u32* RESTRICT counts) {
@@ -76,7 +76,7 @@ KERNEL(${wg_size}) radix_scatter(
     const u32 shift, GLOBAL const u32* RESTRICT offsets, GLOBAL u32* RESTRICT all_out_keys,
     const u64 out_start
 % if has_values:
-    , GLOBAL const u32* RESTRICT all_values, GLOBAL u32* RESTRICT all_out_values
+    , GLOBAL const u32* RESTRICT all_values, GLOBAL u32* RESTRICT out_values
 % endif
     ) {
     const u64 begin = (u64)GROUP_ID * chunk;
@@ -85,8 +85,7 @@ KERNEL(${wg_size}) radix_scatter(
     GLOBAL const u32* keys = all_keys + column;
     GLOBAL u32* out_keys = all_out_keys + out_start;
 % if has_values:
-    GLOBAL const u32* values = all_values + column;
-    GLOBAL u32* out_values = all_out_values + out_start;
+    GLOBAL const u32* values = all_values + (u64)GROUP_ID_Y * n;
 % endif
 % if wg_size == 1:
     u32 next[${digits}];
@@ -180,7 +179,7 @@ KERNEL(1) radix_columns(
         GLOBAL u32* from = home;
         GLOBAL u32* to = scratch_keys + (u64)GROUP_ID * n;
 % if has_values:
-        GLOBAL u32* from_value = values + start + (u64)column * n;
+        GLOBAL u32* from_value = values + (u64)column * n;
         GLOBAL u32* to_value = scratch_values + (u64)GROUP_ID * n;
 % endif
         for (u32 d = 0; d < ${digits * (32 // radix_bits)}; ++d) counters[d] = 0;

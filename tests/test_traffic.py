@@ -62,6 +62,8 @@ class Workspace(dict):
         self.rows = {
             "histogram": SimpleNamespace(int64_atomics=atomics, params={"chunk": 3}),
             "leaf": SimpleNamespace(name=leaf),
+            "radix_sort": SimpleNamespace(params={"radix_bits": 8}),
+            "quantize": SimpleNamespace(params={"wg_size": 256}),
         }
 
     def few_candidates(self, depth):
@@ -193,7 +195,10 @@ def test_a_fit_adds_up_its_trees():
 @pytest.mark.parametrize(
     ("kernel", "plain", "weighted"),
     [
-        ("quantize.column", 10 * 2 * 8, 10 * 2 * 16),
+        ("quantize.columns", 10 * 2 * 8, 10 * 2 * 12),
+        ("radix_sort.radix_count", 4 * 10 * 2 * 4, 4 * 10 * 2 * 4),
+        ("radix_sort.radix_scatter", 4 * 10 * 2 * 8, 4 * 10 * 2 * 16),
+        ("radix_sort.radix_columns", 9 * 10 * 2 * 4, 17 * 10 * 2 * 4),
         ("quantize.cuts", 7 * 16, 7 * 16),
         ("quantize.encode", 10 * (2 * 4 + 16), 10 * (2 * 4 + 16)),
     ],
@@ -202,3 +207,9 @@ def test_set_up(kernel, plain, weighted):
     tally = traffic.Tally(Workspace())
     assert tally.n_bytes(kernel, weighted=False) == plain
     assert tally.n_bytes(kernel, weighted=True) == weighted
+
+
+def test_a_lonely_work_item_writes_codes_by_feature_too():
+    ws = Workspace()
+    ws.rows["quantize"] = SimpleNamespace(params={"wg_size": 1})
+    assert traffic.SET_UP["quantize.encode"](ws, False) == 10 * (2 * 4 + 16 + 2)

@@ -222,12 +222,14 @@ class OpenCLDevice(Device):
         with _lock:
             program = _programs.get(key)
             if program is None:
-                program = _programs[key] = self._compile(template, source, wg_size, params)
-        limit = min(
-            kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.cl_device)
-            for kernel in program.all_kernels()
-        )
-        return OpenCLProgram(self, program, source, min(wg_size, limit))
+                program = self._compile(template, source, wg_size, params)
+                ask = cl.kernel_work_group_info.WORK_GROUP_SIZE
+                program.most_work_items = min(  # kept: asking takes 1.4 ms
+                    kernel.get_work_group_info(ask, self.cl_device)
+                    for kernel in program.all_kernels()
+                )
+                _programs[key] = program
+        return OpenCLProgram(self, program, source, min(wg_size, program.most_work_items))
 
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
         caps = self.caps

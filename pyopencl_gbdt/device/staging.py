@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from pyopencl_gbdt.device.base import Array, Device, Wait
 
 #: Bytes of a piece.
 PIECE_BYTES = 16 * 1024 * 1024
-#: Below so many bytes page-locked memory costs more (9 ms) than it saves.
-LEAST_BYTES = 8 * PIECE_BYTES
+#: Below so many bytes, which go there twice or more, page-locked memory costs more than it saves.
+LEAST_BYTES = 4 * PIECE_BYTES
 _THREADS = 4
 
 
@@ -44,7 +44,9 @@ class Staging:
         self.piece = device.empty((piece_rows, values.shape[1]), values.dtype)
         self._pinned: list[Array] = []
         if values.nbytes >= LEAST_BYTES:
-            self._pinned = [device.pinned(self.piece.nbytes) for _ in range(2)]
+            # no comprehension: it would be a closure, and a traceback keep the piece alive
+            nbytes = self.piece.nbytes
+            self._pinned = [device.pinned(nbytes), device.pinned(nbytes)]
 
     def pieces(self) -> Iterator[tuple[int, int]]:
         """Upload piece by piece; yield its first row and how many it has.
@@ -61,22 +63,32 @@ class Staging:
 
     def _staged(self) -> Iterator[tuple[int, int]]:
         waits: list[Wait | None] = [None, None]
+        starts = range(0, len(self.values), self.rows)
         with ThreadPoolExecutor(_threads()) as pool:
-            for number, first in enumerate(range(0, len(self.values), self.rows)):
+            copied = self._fill(pool, 0)
+            for number, first in enumerate(starts):
+                for part in copied:
+                    part.result()
                 rows = self.values[first : first + self.rows]
-                wait = waits[number % 2]
-                if wait is not None:
-                    wait()
-                flat = rows.reshape(-1).view(np.uint8)
-                pinned = self._pinned[number % 2][: flat.size]
-                parts = [np.array_split(array, _threads()) for array in (pinned, flat)]
-                for _ in pool.map(np.copyto, *parts):
-                    pass
+                pinned = self._pinned[number % 2][: rows.nbytes]
                 waits[number % 2] = self.device.write_later(self.piece, pinned, 0)
+                if number + 1 < len(starts):  # while the caller and the device go on
+                    wait = waits[(number + 1) % 2]
+                    if wait is not None:
+                        wait()
+                    copied = self._fill(pool, number + 1)
                 yield first, len(rows)
         for wait in waits:  # the buffers are used again
             if wait is not None:
                 wait()
+
+    def _fill(self, pool: ThreadPoolExecutor, number: int) -> list[Future[None]]:
+        """Start to copy a piece into one of the buffers, every thread a part."""
+        rows = self.values[number * self.rows : (number + 1) * self.rows]
+        flat = rows.reshape(-1).view(np.uint8)
+        pinned = self._pinned[number % 2][: flat.size]
+        parts = zip(*(np.array_split(array, _threads()) for array in (pinned, flat)), strict=True)
+        return [pool.submit(np.copyto, to, part) for to, part in parts]
 
 
 def _threads() -> int:

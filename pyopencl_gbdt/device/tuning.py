@@ -36,7 +36,7 @@ TUNABLE: dict[str, tuple[str, ...]] = {
     "partition": ("wg_size", "chunk"),
     "leaf": ("wg_size", "chunk"),
     "plan": ("wg_size",),
-    "predict": ("wg_size", "items"),
+    "predict": ("wg_size", "items", "rows"),
     "radix_sort": ("items", "groups_per_unit"),
     "quantize": ("wg_size", "items"),
 }
@@ -47,6 +47,7 @@ SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "chunk": ((1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192)),
     "codes": ((1024, 2048, 4096, 5888), (2048, 4096, 8192, 16384)),
     "items": ((1, 2, 4, 8, 16), (16, 64, 256, 512, 1024, 4096)),
+    "rows": ((0,), (64, 128, 256)),
 }
 
 

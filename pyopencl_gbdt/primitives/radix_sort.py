@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -112,6 +114,7 @@ class RadixSort:
         *,
         first: int = 0,
         columns: int | None = None,
+        once: bool = False,
     ) -> list[Launch]:
         """Bind the passes to arrays.
 
@@ -119,12 +122,16 @@ class RadixSort:
         ----------
         keys : DeviceArray of ``key_dtype``, written
             Columns of n elements, one behind the other.
-        values : DeviceArray of ``value_dtype``, as many elements, written
-            Moved along with the keys; given exactly if ``value_dtype`` was.
+        values : DeviceArray of ``value_dtype``, written
+            Moved along with the keys; given exactly if ``value_dtype`` was. Its first column
+            belongs to the first that is sorted.
         first : int, default 0
-            The first column to sort.
+            The first column of ``keys`` to sort.
         columns : int, optional
-            How many to sort, those that the sort was made for by default.
+            How many to sort, at most as many as the sort was made for. By default the arrays hold
+            exactly those.
+        once : bool, default False
+            Whether the launches will run once: they cost less to bind and more to run.
 
         Returns
         -------
@@ -135,10 +142,15 @@ class RadixSort:
         ------
         DataError
             If an array is missing, too many, of another device, dtype or size.
+        ParameterError
+            If there are more columns than the sort was made for.
         """
+        size = beside = self.columns * self.n
+        if columns is not None:  # of an array that may hold more
+            check_length("columns", columns, self.columns)
+            size = max((first + columns) * self.n, getattr(keys, "size", 0))
+            beside = max(columns * self.n, getattr(values, "size", 0))
         columns = self.columns if columns is None else columns
-        whole = first == 0 and columns == self.columns == 1
-        size = self.n if whole else max(keys.size, (first + columns) * self.n)
         check_array("keys", keys, self.device, [self.key_dtype], size)
         if (values is None) != (self.value_dtype is None):
             raise DataError(
@@ -146,22 +158,26 @@ class RadixSort:
                 "give both or neither"
             )
         if values is not None and self.value_dtype is not None:
-            check_array("values", values, self.device, [self.value_dtype], size)
+            check_array("values", values, self.device, [self.value_dtype], beside)
         if self.n < 2 or columns < 1:
             return []
+        bind = self._program.prepare if once else self._program.bind
         if _by_columns(self.device, self._program.wg_size, columns):
             groups = min(columns, self._scratch_columns)
-            beside = () if values is None else (values, self._values)
+            moved = () if values is None else (values, self._values)
             arguments = (np.uint64(first * self.n), np.uint32(self.n), np.uint32(columns))
-            return [
-                self._program.bind("radix_columns", groups, keys, *arguments, self._keys, *beside)
-            ]
-        return self._passes(keys, values, first * self.n, columns)
+            return [bind("radix_columns", groups, keys, *arguments, self._keys, *moved)]
+        return self._passes(bind, keys, values, first * self.n, columns)
 
     def _passes(
-        self, keys: DeviceArray, values: DeviceArray | None, start: int, columns: int
+        self,
+        bind: Callable[..., Launch],
+        keys: DeviceArray,
+        values: DeviceArray | None,
+        start: int,
+        columns: int,
     ) -> list[Launch]:
-        bind, n = self._program.bind, np.uint32(self.n)
+        n = np.uint32(self.n)
         chunk, groups = chunking(
             self._row, self._program.wg_size, self.n, self.device, columns=columns
         )

@@ -92,15 +92,16 @@ class Quantizer:
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
         """Return the program and the values that one of its work-items takes."""
+        device, weighted = self.device, self.weighted
         row, program = build_variant(
-            self.device,
+            device,
             "quantize",
             "auto",
-            lambda row: self.device.build(
+            lambda row: device.build(
                 "quantize",
                 wg_size=row.params["wg_size"],
                 items=row.params["items"],
-                weighted=self.weighted,
+                weighted=weighted,
                 code=code,
             ),
         )
@@ -115,12 +116,12 @@ class Quantizer:
         """Sort every column and cut it by equal frequency."""
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE)
-        ids = device.empty((block, n) if self.weighted else (1, 1), np.uint32)
-        running = device.empty((block, n) if self.weighted else (1, 1), SUM)
+        few = (self.plan.batch, n) if self.weighted else (1, 1)
+        ids, running = device.empty(few, np.uint32), device.empty(few, SUM)
         found = device.empty((block, found_words(self.max_bin)), np.uint32)
         value_dtype = np.uint32 if self.weighted else None
         sort = RadixSort(device, n, np.float32, value_dtype, columns=self.plan.batch)
-        summing = self._running_weight(ids, running)
+        numbering, summing = self._running_weight(ids, running)
         program, _ = self._program()
         counted = n if self.weight is None else int(np.count_nonzero(self.weight))
         parts = []
@@ -131,34 +132,45 @@ class Quantizer:
                 program.launch(
                     "columns", self._groups(rows), np.uint32(rows), np.uint32(self.n_features),
                     np.uint32(first), np.uint32(columns), np.uint32(start), np.uint32(n), piece,
-                    self.weights, keys, ids,
+                    self.weights, keys,
                 )  # fmt: skip
             for begin in range(0, columns, self.plan.batch):
                 batch = min(self.plan.batch, columns - begin)
-                run(sort.bind(keys, ids if self.weighted else None, first=begin, columns=batch))
+                run(numbering)
+                moved = ids if self.weighted else None
+                run(sort.bind(keys, moved, first=begin, columns=batch, once=True))
+                run(summing)
+                if self.weighted or begin + batch == columns:
+                    first_cut = begin if self.weighted else 0
+                    some = begin + batch - first_cut
+                    program.launch(
+                        "cuts", -(-some // program.wg_size), np.uint32(n), np.uint32(counted),
+                        np.uint32(some), np.uint32(self.max_bin), np.uint32(first_cut), keys,
+                        running, found,
+                    )  # fmt: skip
                 pace.round_enqueued()
-            run(summing)
-            program.launch(
-                "cuts", (columns + program.wg_size - 1) // program.wg_size, np.uint32(n),
-                np.uint32(counted), np.uint32(columns), np.uint32(self.max_bin), keys, running,
-                found,
-            )  # fmt: skip
             parts.append(found.get()[:columns])
         return self._read(np.concatenate(parts), counted)
 
-    def _running_weight(self, ids: DeviceArray, running: DeviceArray) -> list[Launch]:
-        """Sum whole weights in the order of sorted columns, all columns as one."""
+    def _running_weight(
+        self, ids: DeviceArray, running: DeviceArray
+    ) -> tuple[list[Launch], list[Launch]]:
+        """Return what numbers rows, and what sums whole weights in their order then.
+
+        Of a batch of columns, as if they were one.
+        """
         if self.weight is None:
-            return []
-        n, block = self.n_rows, self.plan.block
+            return [], []
+        n, batch = self.n_rows, self.plan.batch
         top = int(np.frexp(self.weight)[1].max())
         # exact for whole numbers, and their sum stays below 2^61
         power = np.int32(61 - top - n.bit_length())
-        gather = self._program()[0].bind(
-            "gather", (self._groups(n), block), np.uint32(n), power, ids, self.weights, running
-        )
-        scan = Scan(self.device, block * n, np.int64, inclusive=True)
-        return [gather, *scan.bind(running, running)]
+        groups, n_rows = (self._groups(n), batch), np.uint32(n)
+        program, _ = self._program()
+        number = program.bind("number", groups, n_rows, ids)
+        gather = program.bind("gather", groups, n_rows, power, ids, self.weights, running)
+        scan = Scan(self.device, batch * n, np.int64, inclusive=True)
+        return [number], [gather, *scan.bind(running, running)]
 
     def _read(self, found: U32, counted: int) -> Cuts:
         """Take apart what `cuts` found."""

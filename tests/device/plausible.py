@@ -18,6 +18,7 @@ LIBRARIES = frozenset({"candidates", "group", "counting", "partials", "tree"})
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
     "items": [1, 4],
+    "rows": [128, 0],
     "chunk": [4096],
     "row_chunk": [2048],
     "hist_chunk": [2048],

@@ -24,7 +24,8 @@ UPDATE = bool(os.environ.get("PYOPENCL_GBDT_UPDATE_GOLDEN"))
 SOURCES = {
     "leaf-by_rows": ("leaf", {"wg_size": 1, "walk": False, "chunk": 2048, "code": "u8"}),
     "leaf-walk": ("leaf", {"wg_size": 256, "walk": True, "chunk": 2048, "code": "u8"}),
-    "predict-portable": ("predict", {"wg_size": 256, "items": 1}),
+    "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128}),
+    "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0}),
     "scan-sequential": ("scan", {"wg_size": 1, "type": "i64", "op": "max"}),
     "scan-portable": ("scan", {"wg_size": 256, "type": "u32", "op": "sum"}),
     "compact-portable": ("compact", {"wg_size": 256, "items": 8, "type": "u32"}),

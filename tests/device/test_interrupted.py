@@ -60,7 +60,7 @@ def test_an_interrupt_at_any_launch_frees_the_memory(expected, opened, launches,
     assert text_of(fit(data)) == expected
 
 
-@pytest.mark.parametrize("method", ["_build", "_allocate", "write", "read", "copy", "finish"])
+@pytest.mark.parametrize("method", ["_build", "_allocate", "write", "read", "borrow", "finish"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_an_interrupt_anywhere_else_frees_it_too(opened, monkeypatch, method, weighted):
     kind = type(open_device(TEST_DEVICE))
@@ -194,7 +194,7 @@ def test_few_rounds_are_under_way_and_the_device_never_idles(monkeypatch, second
 def test_a_fit_waits_between_rounds_and_never_for_all(opened):
     fit(n_estimators=30)
     (device,) = opened
-    assert 3 <= device.n_pauses <= 30 + X.shape[1]  # rounds, and columns that were cut
+    assert 3 <= device.n_pauses <= 30 + X.shape[1]  # rounds, and columns that were sorted
 
 
 def test_frames_of_causes_are_cleared_too():

@@ -61,7 +61,8 @@ def test_kernels_and_copies_are_listed_with_their_bytes():
     out = opened.zeros(n, np.uint32)
     program = opened.build("copy", wg_size=4)
     program.label = lambda name: f"copy.{name}_u32"  # or a copy and the kernel had one name
-    launch = program.bind("copy", 10, values, np.uint32(n), np.uint32(n // 10), out)
+    blocks = n // 4  # of 16 bytes
+    launch = program.bind("copy", 10, values, np.uint32(blocks), np.uint32(blocks // 10), out)
     for _ in range(3):
         launch()
     opened.copy(values, out, 0)

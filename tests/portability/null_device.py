@@ -148,7 +148,7 @@ def _answer(name: str, args: tuple[Any, ...]) -> None:
     """What the host reads back before it can go on: cut points, ``max_bin`` of every feature."""
     if name != "cuts":
         return
-    n_rows, max_bin, found = int(args[0]), int(args[3]), args[-1]
+    n_rows, max_bin, found = int(args[0]), int(args[3]), args[-1]  # of all columns
     edges = np.arange(max_bin + 1, dtype=np.float32).view(np.uint32)
     one = np.concatenate([[max_bin, n_rows - 1, 0], edges[:-1], edges[1:]])  # one is missing
     found.set(np.broadcast_to(one.astype(np.uint32), found.shape))

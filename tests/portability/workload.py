@@ -53,6 +53,9 @@ def _radix_sort(device: NullDevice, row: Variant) -> None:
         keys = device.empty(N_ROWS, dtype)
         primitives.radix_sort(keys, variant=row)
         primitives.radix_sort(keys, device.empty(N_ROWS, np.uint32), variant=row)
+        units = device.caps.compute_units  # a column for each
+        sort = primitives.RadixSort(device, 10, dtype, columns=units, variant=row)
+        sort.bind(device.empty((units, 10), dtype))
 
 
 def _compact(device: NullDevice, row: Variant) -> None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.radix_sort import RadixSort, radix_sort
+from pyopencl_gbdt.primitives.radix_sort import RadixSort, radix_sort, scratch_bytes
 from pyopencl_gbdt.reference import radix_sort as twin
 from tests.compare import assert_same_bits
+from tests.conftest import TEST_DEVICE
 from tests.primitives.samples import any_bits, edge_sizes, floats
 
 KERNEL = "radix_sort"
@@ -111,6 +112,39 @@ def test_bound_once_sorts_again_without_waiting(device, rng):
         assert_same_bits(values.get(), expected[1])
 
 
+@pytest.mark.parametrize("value_dtype", [np.uint32, None])
+@pytest.mark.parametrize("columns", [1, 2, 3, 7])
+def test_columns_side_by_side(device, variant, rng, columns, value_dtype):
+    """Each as if alone, those before and behind untouched, by whole columns and in chunks."""
+    params = {**variant.params, "items": 3 if variant.params["wg_size"] > 1 else 50}
+    small = replace(variant, params={**params, "groups_per_unit": 5})
+    for n in (1, 2, 300) if device.caps.is_simulator else (1, 2, 300, 5001):
+        sort = RadixSort(device, n, np.float32, value_dtype, columns=columns, variant=small)
+        keys = floats(rng, 9 * n).reshape(9, n)
+        keys[3] = 2.0  # a column of equal keys takes no pass
+        keys[4] = np.abs(keys[4]) + np.float32(1)  # others some
+        values = np.tile(np.arange(n, dtype=np.uint32), (9, 1))
+        on_device, moved = device.upload(keys), device.upload(values[2:])
+        beside = None if value_dtype is None else moved
+        for some in sorted({columns, max(1, columns - 2)}):
+            for launch in sort.bind(on_device, beside, first=2, columns=some, once=n > 2):
+                launch()
+        for column in range(2, 2 + columns):
+            keys[column], order = twin.radix_sort(keys[column], values[column])
+            values[column] = values[column] if value_dtype is None else order
+        assert_same_bits(on_device.get(), keys, f"keys of {n}")
+        assert_same_bits(moved.get(), values[2:], f"values of {n}")
+
+
+@pytest.mark.parametrize("has_values", [False, True])
+@pytest.mark.parametrize("columns", [1, 2, 30])
+def test_scratch_is_what_was_said(columns, has_values):
+    for n in (0, 1, 5000, 100_000):
+        opened = open_device(TEST_DEVICE)
+        RadixSort(opened, n, np.float32, np.uint32 if has_values else None, columns=columns)
+        assert opened.peak_bytes == scratch_bytes(opened, n, columns, has_values=has_values)
+
+
 def test_errors_come_before_any_launch(device, other_device):
     keys = device.zeros(4, np.uint32)
     launched = device.n_launches
@@ -134,3 +168,10 @@ def test_errors_come_before_any_launch(device, other_device):
     with pytest.raises(ParameterError, match=r"radix_sort='fast'"):
         radix_sort(keys, variant="fast")
     assert device.n_launches == launched
+    prepared = RadixSort(device, 4, np.uint32, columns=2)
+    with pytest.raises(DataError, match=r"keys: 4 elements; expected 8"):
+        prepared.bind(keys)
+    with pytest.raises(DataError, match=r"keys: 4 elements; expected 12"):
+        prepared.bind(keys, first=1, columns=2)
+    with pytest.raises(ParameterError, match=r"columns=3: expected an integer 0..2"):
+        prepared.bind(keys, columns=3)

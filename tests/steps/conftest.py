@@ -36,7 +36,8 @@ def force(monkeypatch):
     def do(variant: Variant, **params: int) -> Variant:
         params = {**variant.params, **params}
         forced = replace(variant, params=params, chosen_on=frozenset({"gpu", "cpu", "accelerator"}))
-        others = [row for row in variants.TABLE if (row.kernel, row.name) != (variant.kernel, variant.name)]
+        own = (variant.kernel, variant.name)
+        others = [row for row in variants.TABLE if (row.kernel, row.name) != own]
         monkeypatch.setattr(variants, "TABLE", (forced, *others))
         return forced
 

@@ -1,0 +1,144 @@
+"""An ensemble's nodes in the arrays that kernels walk; kept as long as the ensemble."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dtypes import WALK
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+#: Levels that are laid out as a perfect tree: at least those that are walked at once, and not
+#: many more than a tree with so many leaves needs.
+_LEAST_LEVELS, _MOST_LEVELS = 2, 20
+
+
+@dataclass(frozen=True)
+class PackedTrees:
+    """All trees of an ensemble.
+
+    Attributes
+    ----------
+    nodes : array of ``dtypes.WALK``
+        Nodes of all trees, one tree after the other.
+    begin : uint32 array, shape (n_trees + 1,)
+        First node of every tree, and the number of nodes.
+    longest : int
+        Most steps from a root to a leaf, and one.
+    shapes : uint32 array, shape (n_trees, 3)
+        Where the places of a tree's perfect upper part begin, its levels, and the most steps
+        behind them.
+    n_places : int
+        Places of all trees.
+    columns : uint32 array, shape (n_columns,)
+        ``2 * feature + (missing goes left)``, ascending, of all that some node asks for.
+    column_of : uint32 array, shape (2 * n_features,)
+        The column of each of these numbers.
+    """
+
+    nodes: npt.NDArray[np.void]
+    begin: U32
+    longest: int
+    shapes: U32
+    n_places: int
+    columns: U32
+    column_of: U32
+
+    @property
+    def n_trees(self) -> int:
+        return int(self.begin.size) - 1
+
+    @property
+    def n_features(self) -> int:
+        return int(self.column_of.size) // 2
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a tree is deeper than its perfect upper part."""
+        return bool(self.shapes[:, 2].any())
+
+
+def pack(ensemble: Ensemble) -> PackedTrees:
+    """Return the arrays of an ensemble, made anew."""
+    trees = ensemble.trees
+    sizes = np.array([tree.n_nodes for tree in trees], np.int64)
+    begin = np.concatenate([[0], np.cumsum(sizes)])
+    nodes = np.zeros(int(begin[-1]), WALK)
+    columns: U32 = np.zeros(1, np.uint32)  # lone leaves are asked for a column too
+    deepest = np.zeros(len(trees), np.int64)
+    if trees:
+        left = np.concatenate([tree.left for tree in trees])
+        leaf = left == NO_NODE
+        value = np.concatenate([tree.value[:, 0] for tree in trees])
+        nodes["left"] = np.where(leaf, 0, left)
+        nodes["feature"] = np.concatenate([tree.feature for tree in trees])
+        nodes["default_left"] = np.concatenate([tree.default_left for tree in trees])
+        threshold = np.concatenate([tree.threshold for tree in trees])
+        nodes["number"] = np.where(leaf, value, threshold)
+        asked = 2 * nodes["feature"].astype(np.int64) + nodes["default_left"]
+        columns = np.unique(asked[~leaf]).astype(np.uint32) if not leaf.all() else columns
+        deepest = _deepest(left, begin[:-1])
+    column_of = np.zeros(2 * ensemble.n_features, np.uint32)
+    column_of[columns] = np.arange(columns.size)
+    needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)
+    levels = np.clip(np.minimum(deepest, needed + 1), _LEAST_LEVELS, _MOST_LEVELS)
+    places = np.concatenate([[0], np.cumsum(np.left_shift(1, levels))])
+    behind = np.maximum(deepest - levels, 0)
+    return PackedTrees(
+        nodes=nodes,
+        begin=begin.astype(np.uint32),
+        longest=int(deepest.max(initial=0)) + 1,
+        shapes=np.column_stack([places[:-1], levels, behind]).astype(np.uint32),
+        n_places=int(places[-1]),
+        columns=columns,
+        column_of=column_of,
+    )
+
+
+def _deepest(left: npt.NDArray[np.int32], begin: I64) -> I64:
+    """Return the steps to the deepest leaf of every tree: all trees descend a level at a time."""
+    deepest = np.zeros(begin.size, np.int64)
+    at, tree, depth = begin, np.arange(begin.size), 0
+    while True:
+        inner = left[at] != NO_NODE
+        at, tree = at[inner], tree[inner]
+        if not at.size:
+            return deepest
+        depth += 1
+        deepest[tree] = depth
+        child = begin[tree] + left[at]
+        at, tree = np.concatenate([child, child + 1]), np.concatenate([tree, tree])
+
+
+#: By the id of an ensemble: what is alive of it, its trees then, and what was made of them.
+_kept: dict[int, tuple[weakref.ref[Ensemble], list[Tree], int, PackedTrees]] = {}
+
+
+def packed(ensemble: Ensemble) -> PackedTrees:
+    """Return the arrays of an ensemble; made when they are first asked for, or it has changed.
+
+    They live as long as the ensemble, and are no part of what is pickled.
+    """
+    key = id(ensemble)
+    found = _kept.get(key)
+    if found is not None:
+        alive, trees, n_features, made = found
+        same = alive() is ensemble and n_features == ensemble.n_features
+        if same and _are(trees, ensemble.trees):
+            return made
+    made = pack(ensemble)
+    # no locks: a dict's own operations are whole, and two threads at once make the same twice
+    alive = weakref.ref(ensemble, lambda _: _kept.pop(key, None))
+    _kept[key] = (alive, list(ensemble.trees), ensemble.n_features, made)
+    return made
+
+
+def _are(some: list[Tree], others: list[Tree]) -> bool:
+    """Tell whether two lists hold the same objects; trees do not change."""
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
