@@ -85,6 +85,8 @@ class Histogram:
         cpu, ranged = row.name == "cpu", row.name == "bin_range_passes"
         self.partials = not row.int64_atomics
         capacity = ws.histogram_capacity
+        if cpu and page.by_block:
+            capacity = 1  # blocks have padding, which ranges of several would count as features
         where = (ws.layout, capacity, ws.places, page.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = len(ranges)
