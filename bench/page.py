@@ -14,8 +14,9 @@ from typing import Any
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _HEAD = (
-    "| system | set-up s | ms a round | of the floor | predict ms | quality | memory MB |\n"
-    "|---|---:|---:|---:|---:|---|---:|"
+    "| data | system | set-up s | ms a round | of the floor | predict ms | quality | memory MB "
+    "| ours is times as fast: set-up, a round, predict |\n"
+    "|---|---|---:|---:|---:|---:|---|---:|---|"
 )
 
 
@@ -23,14 +24,15 @@ def _number(value: float | None, scale: float, digits: int) -> str:
     return "-" if value is None else f"{value * scale:.{digits}f}"
 
 
-def _row(system: dict[str, Any]) -> str:
+def _row(shape: dict[str, Any], system: dict[str, Any]) -> str:
     version = system.get("version") or ""
     name = f"**{system['name']}**" if system["ours"] else f"{system['name']} {version}"
     if system["problem"]:
-        return f"| {name} | {system['problem']} | | | | | |"
+        return f"| {shape['name']} | {name} | {system['problem']} | | | | | | |"
     quality = ", ".join(f"{k} {v:.5f}" for k, v in system["quality"].items())
     memory = system["sampled_bytes"] or system["peak_bytes"]
     cells = [
+        shape["name"],
         name,
         _number(system["setup_seconds"], 1, 3),
         _number(system["round_seconds"], 1e3, 3),
@@ -38,17 +40,18 @@ def _row(system: dict[str, Any]) -> str:
         _number(system["predict_seconds"], 1e3, 1),
         quality,
         _number(memory, 1e-6, 0),
+        _ratio(shape["ratios"], system["name"]),
     ]
     return "| " + " | ".join(cells) + " |"
 
 
-def _ratio(ratio: dict[str, Any]) -> str:
-    times = ", ".join(
-        f"{what} {ratio[key]:.2f}x"
-        for key, what in (("setup", "set-up"), ("round", "a round"), ("predict", "prediction"))
-        if ratio.get(key)
-    )
-    return f"{ratio['ours']} against {ratio['peer']}: {times}."
+def _ratio(ratios: list[dict[str, Any]], peer: str) -> str:
+    """Return how many times as fast as a peer the first device of ours is."""
+    found = next((r for r in ratios if r["peer"] == peer), None)
+    if found is None:
+        return ""
+    values = (found.get(key) for key in ("setup", "round", "predict"))
+    return ", ".join("-" if v is None else f"{v:.2f}" for v in values)
 
 
 def tables(result: dict[str, Any]) -> list[str]:
@@ -65,20 +68,11 @@ def tables(result: dict[str, Any]) -> list[str]:
         f"{devices}. Host: {host['cpu']}, {host['n_cpus']} threads, Python {host['python']}; "
         f"{packages}.",
     ]
+    lines += ["", _HEAD]
     for shape in result["shapes"]:
-        size = f"{shape['n_rows']:,} x {shape['n_features']}, {shape['max_bin']} bins, depth "
-        models = f", {shape['n_models']} models" if shape["n_models"] > 1 else ""
-        lines += [
-            "",
-            f"**{shape['title']}** ({size}{shape['max_depth']}, "
-            f"{shape['n_rounds']} rounds{models})",
-            "",
-        ]
-        if shape["problem"]:
-            lines.append(shape["problem"])
-            continue
-        lines += [_HEAD, *map(_row, shape["systems"]), ""]
-        lines += map(_ratio, shape["ratios"])
+        lines += [_row(shape, system) for system in shape["systems"]]
+    left_out = [f"{s['name']}: {s['problem']}" for s in result["shapes"] if s["problem"]]
+    lines += ["", "Left out: " + "; ".join(left_out)] if left_out else []
     return lines
 
 

@@ -21,7 +21,7 @@ RESULT = {
     "host": {"cpu": "Some CPU", "n_cpus": 4, "python": "3.12"},
     "shapes": [
         {
-            "title": "small", "n_rows": 10_000, "n_features": 20, "max_bin": 256, "max_depth": 6,
+            "name": "small", "n_rows": 10_000, "n_features": 20, "max_bin": 256, "max_depth": 6,
             "n_rounds": 9, "n_models": 1, "problem": "", "systems": [OURS, PEER, BROKEN],
             "ratios": [{"ours": "ours", "peer": "peer", "setup": 1, "round": 3, "predict": None}],
         },
@@ -39,10 +39,10 @@ def test_tables_stand_between_the_marks(tmp_path):
         assert text.startswith(f"before\n{BEGIN}\n")
         assert text.endswith(f"{END}\nafter\n")
         assert "old" not in text
-        assert "| **ours** | 0.500 | 2.000 | 1.5 | - | auc 0.75000 | 3 |" in text
-        assert "| peer 9.9 | 0.500 | 6.000 |" in text
+        assert "| small | **ours** | 0.500 | 2.000 | 1.5 | - | auc 0.75000 | 3 |  |" in text
+        assert "| small | peer 9.9 | 0.500 | 6.000 |" in text
         assert "failed: no memory" in text
-        assert "ours against peer: set-up 1.00x, a round 3.00x." in text
+        assert "| 1.00, 3.00, - |" in text
         assert "Card A, driver 1.2, copies 500 GB/s" in text
 
 
