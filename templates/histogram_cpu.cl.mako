@@ -7,15 +7,16 @@
 ##
 ##   A range of codes is a run of whole blocks: all features, unless they are many.
 ##
-## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes
-<%page args="wg_size, chunk, block"/>
+## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes; batch, rows fetched
+##         at once (a GPU, which has no stack for many, takes one)
+<%page args="wg_size, chunk, block, batch"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%
     per_word = block // 4
     bits = 32 // per_word
     mask = 2**bits - 1
 %>
-#define BATCH 64
+#define BATCH ${batch}
 
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,

@@ -62,7 +62,7 @@ KERNEL(${wg_size}) gather(
     }
 }
 
-/* The first place in [place, high) whose key exceeds that at `place`: steps that double, until one
+/* The first place in [place, high) whose key exceeds that at `place`: twofold steps, until one
    goes too far. */
 FN u32 behind(GLOBAL const f32* keys, const u32 place, u32 high) {
     const u32 key = ordered(keys[place]);

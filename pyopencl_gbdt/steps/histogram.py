@@ -95,7 +95,10 @@ class Histogram:
         self.fullest = ws.device.upload(ws.in_row_order(ws.layout.fullest), ws.codes.dtype)
         chunk = row.params["chunk"]
         if cpu:
-            return ws.device.build("histogram_cpu", wg_size=1, chunk=chunk, block=page.block_codes)
+            batch = 64 if ws.device.caps.kind == "cpu" else 1
+            return ws.device.build(
+                "histogram_cpu", wg_size=1, chunk=chunk, block=page.block_codes, batch=batch
+            )
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if row.name == "private":
             return self._build_private(row, capacity, most)

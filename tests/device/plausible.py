@@ -23,6 +23,7 @@ VALUES: dict[str, list[Any]] = {
     "row_chunk": [2048],
     "hist_chunk": [2048],
     "leaf_chunk": [2048],
+    "batch": [1, 64],
     "cells": [1024],
     "codes": [256],
     "copies": [1, 4],

@@ -58,7 +58,6 @@ def _by_kernel(compiled: Sequence[Compiled]) -> dict[tuple[str, str, int], list[
         if variant == "histogram":
             p = one.built.params
             variant += " ranges" if p["ranged"] else " partials" if p["partials"] else ""
-            variant += " private" if p["cpu"] else ""
         for usage in one.usages:
             found.setdefault((variant, usage.kernel, one.built.wg_size), []).append(usage)
     return found
