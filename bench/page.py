@@ -26,13 +26,14 @@ def _number(value: float | None, scale: float, digits: int) -> str:
 
 def _row(shape: dict[str, Any], system: dict[str, Any]) -> str:
     version = system.get("version") or ""
+    data = f"{shape['name']}, {shape['n_rows']:,} x {shape['n_features']}"
     name = f"**{system['name']}**" if system["ours"] else f"{system['name']} {version}"
     if system["problem"]:
-        return f"| {shape['name']} | {name} | {system['problem']} | | | | | | |"
+        return f"| {data} | {name} | {system['problem']} | | | | | | |"
     quality = ", ".join(f"{k} {v:.5f}" for k, v in system["quality"].items())
     memory = system["sampled_bytes"] or system["peak_bytes"]
     cells = [
-        shape["name"],
+        data,
         name,
         _number(system["setup_seconds"], 1, 3),
         _number(system["round_seconds"], 1e3, 3),
