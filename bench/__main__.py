@@ -9,6 +9,7 @@ import sys
 COMMANDS = {
     "page": "bench.page",
     "primitives": "bench.primitives",
+    "quality": "bench.quality",
     "train": "bench.train",
 }
 

@@ -40,4 +40,5 @@ def _case(
         launches=launches,
         check=check,
         numpy=lambda: values[flags.view(np.bool_)],
+        cub=("compact", "uint32", 0) if share == 0.5 else None,
     )

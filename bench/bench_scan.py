@@ -1,4 +1,4 @@
-"""scan: prefix sums of 4- and 8-byte numbers."""
+"""scan: prefix sums of 4- and 8-byte numbers and of pairs, and prefix maxima."""
 
 from __future__ import annotations
 
@@ -11,20 +11,32 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.primitives.scan import Scan
 from pyopencl_gbdt.reference import scan as twin
 
+KINDS = (
+    (np.int32, "sum", False),
+    (np.int64, "sum", False),
+    (np.float32, "sum", False),
+    (np.float32, "max", False),
+    (np.int64, "sum", True),
+)
+
 
 def cases(device: Device, n: int, rng: np.random.Generator, variant: str) -> Iterator[Case]:
-    for dtype in (np.uint32, np.int64, np.float32):
-        values = sample(rng, n, dtype)
-        out = device.empty(n, dtype)
-        launches = Scan(device, n, dtype, inclusive=True, variant=variant).bind(
-            device.upload(values), out
-        )
+    for dtype, op, pairs in KINDS:
+        count = n // 2 if pairs else n
+        values = sample(rng, 2 * count if pairs else n, dtype)
+        values = values.reshape(count, 2) if pairs else values
+        out = device.empty(values.shape, dtype)
+        prepared = Scan(device, count, dtype, inclusive=True, op=op, pairs=pairs, variant=variant)
+        accumulate = np.maximum.accumulate if op == "max" else np.cumsum
         yield Case(
             kernel="scan",
-            detail=f"{np.dtype(dtype).name} sum",
-            n=n,
+            detail=f"{np.dtype(dtype).name} {op}{' of pairs' if pairs else ''}",
+            n=count,
             n_bytes=2 * values.nbytes,
-            launches=launches,
-            check=lambda out=out, values=values: same(out.get(), twin.scan(values, inclusive=True)),
-            numpy=lambda values=values: np.cumsum(values, dtype=values.dtype),
+            launches=prepared.bind(device.upload(values), out),
+            check=lambda out=out, values=values, op=op: same(
+                out.get(), twin.scan(values, inclusive=True, op=op)
+            ),
+            numpy=lambda values=values, f=accumulate: f(values, axis=0, dtype=values.dtype),
+            cub=None if op == "max" or pairs else ("scan", np.dtype(dtype).name, 0),
         )

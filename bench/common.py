@@ -1,19 +1,21 @@
-"""What the benches share: a case, its measurement beside a copy and NumPy, a table."""
+"""What the benches of primitives share: a case, its measurement beside a copy and a peer."""
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bench.cub import Cub
 from pyopencl_gbdt.device import Device, Launch, choose
-from pyopencl_gbdt.device.bandwidth import copy_bandwidth, median_seconds
+from pyopencl_gbdt.device.bandwidth import copy_bandwidth, device_seconds, median_seconds
+
+#: NumPy takes seconds beyond so many elements; a peer on the device is measured all the same.
+_NUMPY_ELEMENTS = 2**25
 
 
 @dataclass
@@ -34,6 +36,8 @@ class Case:
         NumPy's way to the same result.
     prepare : callable
         Brings the inputs back, untimed: for what works in place.
+    cub : (str, str, int), optional
+        What of ``cub.cu`` does the same: operation, type, even segments (0: none).
     """
 
     kernel: str
@@ -44,34 +48,47 @@ class Case:
     check: Callable[[], None]
     numpy: Callable[[], object]
     prepare: Callable[[], None] = lambda: None
+    cub: tuple[str, str, int] | None = None
 
 
 @dataclass
 class Result:
-    """One line of the table."""
+    """One line of the table; times are medians."""
 
     kernel: str
     variant: str
     detail: str
     n: int
     seconds: float
+    """By the device's clock, from the first launch to the end of the last; by the host's where the
+    driver takes no times."""
+    fastest: float
+    slowest: float
+    launches: int
     mega_per_second: float
     gigabytes_per_second: float
     share_of_copy: float
     """Least traffic's rate over the rate of a copy of the same size in the same run."""
-    times_numpy: float
-    """NumPy's seconds over the device's."""
+    peer: str
+    peer_seconds: float | None
+    times_peer: float | None
+    """The peer's seconds over ours."""
 
 
-def measure(device: Device, case: Case, repeats: int, variant: str) -> Result:
-    """Run a case, check it, time it, and time NumPy and a copy beside it."""
-    seconds = median_seconds(device, case.launches, repeats, case.prepare)
+def measure(device: Device, case: Case, repeats: int, variant: str, cub: Cub | None) -> Result:
+    """Run a case, check it, and time it, a copy of as many bytes, and a peer."""
+    every = device_seconds(device, case.launches, repeats, case.prepare)
+    seconds = statistics.median(every)
+    own_clock = seconds > 0
+    if not own_clock:
+        seconds = median_seconds(device, case.launches, repeats, case.prepare)
+        every = [seconds]
     case.check()
-    numpy_seconds = []
-    for _ in range(min(3, repeats)):
-        start = time.perf_counter()
-        case.numpy()
-        numpy_seconds.append(time.perf_counter() - start)
+    peer, peer_seconds = "", None
+    if cub is not None and case.cub is not None:
+        peer, peer_seconds = "CUB", cub.seconds(case.cub, case.n, repeats)
+    elif case.n <= _NUMPY_ELEMENTS:
+        peer, peer_seconds = "NumPy", _host_seconds(case.numpy, min(3, repeats))
     rate = case.n_bytes / seconds
     return Result(
         kernel=case.kernel,
@@ -79,44 +96,67 @@ def measure(device: Device, case: Case, repeats: int, variant: str) -> Result:
         detail=case.detail,
         n=case.n,
         seconds=seconds,
+        fastest=min(every),
+        slowest=max(every),
+        launches=len(case.launches),
         mega_per_second=case.n / seconds / 1e6,
         gigabytes_per_second=rate / 1e9,
-        share_of_copy=rate / copy_bandwidth(device, case.n_bytes, repeats),
-        times_numpy=statistics.median(numpy_seconds) / seconds,
+        share_of_copy=rate / copy_bandwidth(device, case.n_bytes, repeats, own_clock=own_clock),
+        peer=peer,
+        peer_seconds=peer_seconds,
+        times_peer=peer_seconds / seconds if peer_seconds else None,
     )
 
 
-def table(results: Sequence[Result]) -> str:
-    """Return results as text, one line each."""
-    head = (
-        f"{'kernel':<17}{'variant':<11}{'detail':<24}{'n':>10}{'ms':>10}{'M/s':>9}{'GB/s':>8}"
-        f"{'of copy':>9}{'x NumPy':>9}"
+def _host_seconds(work: Callable[[], object], repeats: int) -> float:
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+HEAD = (
+    f"{'primitive':<21}{'variant':<19}{'detail':<28}{'n':>11}{'ms':>10}{'spread':>8}{'M/s':>9}"
+    f"{'GB/s':>8}{'of copy':>9}{'x peer':>8}  peer"
+)
+
+
+def line(r: Result) -> str:
+    """Return a result as a line below ``HEAD``."""
+    return (
+        f"{r.kernel:<21}{r.variant:<19}{r.detail:<28}{r.n:>11}{r.seconds * 1e3:>10.3f}"
+        f"{(r.slowest - r.fastest) / r.seconds:>8.0%}{r.mega_per_second:>9.0f}"
+        f"{r.gigabytes_per_second:>8.1f}{r.share_of_copy:>9.2f}"
+        + (f"{r.times_peer:>8.2f}  {r.peer}" if r.times_peer else f"{'-':>8}  {r.peer}")
     )
-    lines = [
-        f"{r.kernel:<17}{r.variant:<11}{r.detail:<24}{r.n:>10}{r.seconds * 1e3:>10.3f}"
-        f"{r.mega_per_second:>9.1f}{r.gigabytes_per_second:>8.2f}{r.share_of_copy:>9.2f}"
-        f"{r.times_numpy:>9.1f}"
-        for r in results
-    ]
-    return "\n".join([head, *lines])
-
-
-def write_json(path: str, device: Device, results: Sequence[Result]) -> None:
-    """Write results with the device that they hold for."""
-    facts: dict[str, Any] = {
-        "device": device.caps.label,
-        "driver": device.caps.driver,
-        "compute_units": device.caps.compute_units,
-        "numpy": np.__version__,
-        "results": [asdict(result) for result in results],
-    }
-    Path(path).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
 
 def same(actual: Any, expected: Any) -> None:
     """Raise AssertionError unless two arrays have the same bits."""
     if actual.dtype != expected.dtype or actual.tobytes() != expected.tobytes():
         raise AssertionError("the device's result differs from the twin's")
+
+
+def same_sorted(device_arrays: Sequence[Any], keys: Any, rows: Any) -> None:
+    """Raise AssertionError unless keys came out ascending, all of them, and rows say from where.
+
+    What the twin takes minutes for, in seconds; numbers without NaN.
+    """
+    after = device_arrays[0].get()
+    equal = after[1:] == after[:-1]
+    if not (after[1:] > after[:-1])[~equal].all():
+        raise AssertionError("the device's keys are not in order")
+    if len(device_arrays) == 1:
+        bits = f"u{keys.itemsize}"
+        if after.view(bits).sum() != keys.view(bits).sum():
+            raise AssertionError("the device's keys are others than before")
+        return
+    moved = device_arrays[1].get()
+    same(keys[moved], after)
+    if not (moved[1:] > moved[:-1])[equal].all():
+        raise AssertionError("equal keys did not keep their order")
 
 
 def sample(rng: np.random.Generator, n: int, dtype: Any) -> Any:

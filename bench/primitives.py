@@ -1,43 +1,100 @@
-"""``python -m bench primitives``: every primitive against a copy and against NumPy."""
+"""``python -m bench primitives``: every primitive beside a copy and a peer, checked.
+
+Times are the device's own, from the start of a run's first launch to the end of its last, medians
+over fresh runs; ``spread`` is slowest minus fastest over the median. ``of copy`` compares the least
+traffic (each input read once, each output written once) with a copy of as many bytes in the same
+run. The peer is CUB on NVIDIA's cards (``cub.cu``, built once by nvcc), NumPy elsewhere.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from bench.common import measure, table, write_json
-from pyopencl_gbdt.device import open_device
+from bench.common import HEAD, Result, line, measure
+from bench.cub import Cub
+from bench.host import describe_host
+from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device.bandwidth import device_bandwidth
+from pyopencl_gbdt.errors import GBDTError
 
-PRIMITIVES = (
-    "scan",
-    "segmented_scan",
-    "segmented_reduce",
-    "radix_sort",
-    "compact",
-    "stable_partition",
+PRIMITIVES = tuple(
+    sorted(file.stem.removeprefix("bench_") for file in Path(__file__).parent.glob("bench_*.py"))
 )
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench primitives", description=__doc__)
-    parser.add_argument("--size", type=int, nargs="+", default=[1_000_000], help="elements")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench primitives",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--size", type=int, nargs="+", default=[2**20], help="elements")
+    parser.add_argument(
+        "--sweep", type=int, nargs=2, metavar=("A", "B"), help="sizes 2^A, 4 * 2^A, .. 2^B instead"
+    )
     parser.add_argument("--device", default="auto", help="as for open_device")
     parser.add_argument("--variant", default="auto", help="row of the variant table")
     parser.add_argument("--only", nargs="+", choices=PRIMITIVES, default=list(PRIMITIVES))
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument(
+        "--cub", choices=("auto", "none"), default="auto", help="CUB as the peer where it can be"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the results there as well")
+    parser.add_argument("--plot", metavar="FILE", help="draw time against size there")
     options = parser.parse_args(arguments)
-    device = open_device(options.device)
-    print(device.caps.label)
-    results = []
+    device = open_device(options.device, profile=True)
+    print(f"{device.caps.label}, driver {device.caps.driver}")
+    cub = Cub() if options.cub == "auto" and device.caps.vendor.startswith("NVIDIA") else None
+    sizes = options.size
+    if options.sweep:
+        first, last = options.sweep
+        sizes = [2**power for power in range(first, last + 1, 2)]
+    print(HEAD)
+    results: list[Result] = []
     for name in options.only:
-        cases = importlib.import_module(f"bench.bench_{name}").cases
-        for n in options.size:
-            for case in cases(device, n, np.random.default_rng(7), options.variant):
-                results.append(measure(device, case, options.repeats, options.variant))
-    print(table(results))
+        for n in sizes:
+            results += _measured(device, name, n, options, cub)
+    if cub:
+        cub.close()
     if options.json:
-        write_json(options.json, device, results)
+        Path(options.json).write_text(json.dumps(_report(device, results), indent=1) + "\n")
+    if options.plot:
+        from bench.primitive_plot import plot
+
+        print(plot([asdict(result) for result in results], options.plot, device.caps.name))
     return 0
+
+
+def _measured(
+    device: Device, name: str, n: int, options: argparse.Namespace, cub: Cub | None
+) -> list[Result]:
+    """Measure the cases of one primitive and size; say so where the device has no room for them."""
+    cases = importlib.import_module(f"bench.bench_{name}").cases
+    results = []
+    try:
+        for case in cases(device, n, np.random.default_rng(7), options.variant):
+            results.append(measure(device, case, options.repeats, options.variant, cub))
+            print(line(results[-1]), flush=True)
+    except GBDTError as error:
+        print(f"{name}, {n}: {error}")
+    return results
+
+
+def _report(device: Device, results: list[Result]) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()),
+        "host": describe_host(),
+        "device": device.caps.label,
+        "driver": device.caps.driver,
+        "copy_bytes_per_second": device_bandwidth(device),
+        "results": [asdict(result) for result in results],
+    }

@@ -31,6 +31,19 @@ typedef int2 i32x2;
 #define GLOBAL_ID ((u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define BARRIER() __syncthreads()
 
+#define PREFETCH(address) ((void)(address))
+
+/* What other work-groups write while this one runs: a word is seen whole, words in any order. */
+#define READ_SHARED_U64(address) (*(volatile const u64*)(address))
+#define WRITE_SHARED_U64(address, value) (*(volatile u64*)(address) = (value))
+
+/* What NVIDIA's work-items do 32 at a time, in step; all 32 must come by. WARP_BALLOT collects a bit of
+   each, WARP_MATCH tells each who brings the same u32, WARP_SYNC orders their local memory. */
+#define WARP_BALLOT(result, predicate) ((result) = __ballot_sync(0xffffffffu, (predicate)))
+#define WARP_MATCH(result, value) ((result) = __match_any_sync(0xffffffffu, (u32)(value)))
+#define WARP_SYNC() __syncwarp()
+#define POPCOUNT(x) ((u32)__popc((u32)(x)))
+
 #define as_f32(x) __uint_as_float((u32)(x))
 #define as_u32(x) __float_as_uint(x)
 

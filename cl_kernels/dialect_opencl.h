@@ -32,6 +32,24 @@ typedef int2 i32x2;
 #define GLOBAL_ID ((u64)get_group_id(0) * get_local_size(0) + get_local_id(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
+/* A hint that an address will be read soon. For CPUs: their compilers are Clang, which has a builtin,
+   while PoCL's own `prefetch` does nothing. */
+#define PREFETCH(address) __builtin_prefetch((const void*)(size_t)(address))
+
+/* What other work-groups write while this one runs: a word is seen whole, words in any order. */
+#define READ_SHARED_U64(address) (*(volatile __global const ulong*)(address))
+#define WRITE_SHARED_U64(address, value) (*(volatile __global ulong*)(address) = (value))
+
+/* What NVIDIA's work-items do 32 at a time, in step; all 32 must come by. WARP_BALLOT collects a bit of
+   each, WARP_MATCH tells each who brings the same u32, WARP_SYNC orders their local memory. */
+#define WARP_BALLOT(result, predicate) \
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }" \
+                 : "=r"(result) : "r"(predicate))
+#define WARP_MATCH(result, value) \
+    asm volatile("match.any.sync.b32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value))
+#define WARP_SYNC() asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
+#define POPCOUNT(x) ((u32)popcount((u32)(x)))
+
 #define as_f32(x) as_float(x)
 #define as_u32(x) as_uint(x)
 

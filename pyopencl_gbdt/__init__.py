@@ -16,7 +16,8 @@ _PUBLIC = {
     "DeviceArray": "pyopencl_gbdt.device",
     "GBDTClassifier": "pyopencl_gbdt.estimators",
     "GBDTRegressor": "pyopencl_gbdt.estimators",
-    "Model": "pyopencl_gbdt.training",
+    "Model": "pyopencl_gbdt.fitted_model",
+    "cv": "pyopencl_gbdt.cross_validation",
     "devices": "pyopencl_gbdt.device",
     "train": "pyopencl_gbdt.training",
 }

@@ -10,19 +10,18 @@ metric is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
-from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device import Device, Launch
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.steps import predict
+from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.steps.grow import Grow
@@ -32,20 +31,15 @@ from pyopencl_gbdt.steps.partition import Partition
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees
+from pyopencl_gbdt.watched import Start, WatchedRows
 from pyopencl_gbdt.weights import normalise
-from pyopencl_gbdt.workspace import Layout, QuantizedPage, Workspace, smallest_layout
+from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
-
-
-@dataclass(frozen=True)
-class EvaluationRows:
-    """An evaluation set on the device."""
-
-    values: DeviceArray
-    margins: DeviceArray
+#: Kernels that multiply leaves by the learning rate.
+_RATED = ("decide", "finish_tree")
 
 
 class Steps:
@@ -70,9 +64,25 @@ class Steps:
                 launches += [partition.move(depth), grow.place(depth)]
         return [*launches, self.finish.tree(), self.leaf.add(), self.finish.keep()]
 
+    def with_rate(self, learning_rate: float) -> Iterator[Launch]:
+        """Return, in order, those launches of a tree that know the learning rate, for another."""
+        for depth in range(self.ws.max_depth):
+            yield self.grow.decide(depth, learning_rate)
+        yield self.finish.tree(learning_rate)
+
 
 class Boosting:
-    """One fit: its own queue, kernels and memory."""
+    """One fit: its own queue, kernels and memory.
+
+    Parameters
+    ----------
+    device : Device
+    params : Parameters
+    objective : Objective
+    data : Dataset
+    base_margin : float or float32 array, shape (n_rows,)
+        Margins before the first tree.
+    """
 
     def __init__(
         self,
@@ -80,7 +90,7 @@ class Boosting:
         params: Parameters,
         objective: Objective,
         data: Dataset,
-        base_margin: float,
+        base_margin: Start,
     ) -> None:
         weight, bits, shift = normalise(data.weight)
 
@@ -102,47 +112,56 @@ class Boosting:
         if weight is not None:
             ws["weights"].set(weight)
         self.base_margin = base_margin
-        self.evaluation: list[EvaluationRows] = []
+        self.evaluation: list[WatchedRows] = []
+        self.rates: list[float] = []  # of every round so far
+        self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
 
     def _begin(self) -> None:
         """Bind the launches; no tree yet."""
-        every = [(self.ws["margins"], self.ws.n_rows)]
-        every += [(rows.margins, rows.margins.size) for rows in self.evaluation]
-        for margins, n_rows in every:
-            margins.set(np.full(n_rows, self.base_margin, np.float32))
+        every = [(self.ws["margins"], self.base_margin)]
+        every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
+        for margins, start in every:
+            margins.set(np.full(margins.size, start, np.float32))
         self.round_launches = self.steps.one_tree()
+        self._bound_rate = self.ws.params.learning_rate
         for rows in self.evaluation:
-            self._bind_evaluation(rows)
+            self.round_launches += rows.launches(self.ws)
         self.trees: list[Tree] = []
         self._first_waiting = self._waiting = 0
 
-    def watch(self, values: F32) -> None:
-        """Follow the margins of another set of rows, float32 (n_rows, n_features), C order."""
-        device = self.ws.device
-        rows = EvaluationRows(
-            device.upload(values),
-            device.upload(np.full(values.shape[0], self.base_margin, np.float32)),
-        )
-        self.evaluation.append(rows)
-        self._bind_evaluation(rows)
-        if self.tally is not None:
-            self.tally.evaluation_rows += values.shape[0]
+    def watch(self, values: F32, start: Start | None = None) -> None:
+        """Follow the margins of another set of rows.
 
-    def _bind_evaluation(self, rows: EvaluationRows) -> None:
-        ws = self.ws
-        self.round_launches.append(
-            predict.prepare(
-                ws.device,
-                rows.values,
-                ws["walk"],
-                ws["first_tree"],
-                rows.margins,
-                trees=(0, 1),
-                longest=ws.max_depth + 1,
-            )
-        )
+        Parameters
+        ----------
+        values : float32 array, shape (n_rows, n_features), C order
+        start : float or float32 array, shape (n_rows,), or None
+            Their margins before the first tree; None is that of all training rows.
+        """
+        device, n_rows = self.ws.device, values.shape[0]
+        start = self.base_margin if start is None else start
+        margins = device.upload(np.full(n_rows, start, np.float32))
+        rows = WatchedRows(device.upload(values), start, margins)
+        self.evaluation.append(rows)
+        self.round_launches += rows.launches(self.ws)
+        if self.tally is not None:
+            self.tally.evaluation_rows += n_rows
+
+    def watch_training_rows(self) -> None:
+        """Follow the margins of the training rows, which costs nothing."""
+        self.evaluation.append(WatchedRows(None, self.base_margin, self.ws["margins"]))
+
+    def _bind_rate(self, rate: float) -> None:
+        """Bind anew what has the learning rate among its arguments; nothing waits."""
+        if rate == self._bound_rate:
+            return
+        fresh = self.steps.with_rate(rate)
+        for i, launch in enumerate(self.round_launches):
+            if launch.name in _RATED:
+                self.round_launches[i] = next(fresh)
+        self._bound_rate = rate
 
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
         """Boost; return the trees.
@@ -153,18 +172,37 @@ class Boosting:
         watcher : callable or None
             Called after every round with its number and the margins of every watched set.
         """
-        ws = self.ws
-        pace = Pace(ws.device)
+        pace = Pace(self.ws.device)
         for number in range(n_rounds):
-            self._one_round(pace)
-            if watcher is not None or len(self.trees) + self._waiting == 1:
-                self._check_high_words()
+            self.step(pace)
             if watcher is not None:
-                watcher(number, [rows.margins.get() for rows in self.evaluation])
+                watcher(number, self.margins())
+        return self.finished_trees()
+
+    def step(self, pace: Pace) -> None:
+        """Enqueue a round, at ``learning_rate``.
+
+        The host waits for an earlier one if too many are under way, and for the first of all: it
+        says whether there has to be room for high words.
+        """
+        self.rates.append(self.learning_rate)
+        self._one_round(pace)
+        if len(self.trees) + self._waiting == 1:
+            self._check_high_words()
+
+    def margins(self) -> list[F32]:
+        """Return the margins of every set that is watched; waits for the round."""
+        if self.evaluation:
+            self._check_high_words()
+        return [rows.margins.get() for rows in self.evaluation]
+
+    def finished_trees(self) -> list[Tree]:
+        """Return all trees so far; waits for the last one."""
         self._collect()
         return self.trees
 
     def _one_round(self, pace: Pace) -> None:
+        self._bind_rate(self.rates[len(self.trees) + self._waiting])
         for launch in self.round_launches:
             launch()
         self._waiting += 1

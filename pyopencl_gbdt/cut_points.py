@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.workspace import Layout
+from pyopencl_gbdt.quantized import Layout
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]

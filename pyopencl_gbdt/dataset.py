@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix, check_target, check_weight
+from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.quantized import QuantizedData
 from pyopencl_gbdt.steps.quantize import Quantizer
-from pyopencl_gbdt.workspace import QuantizedData
 
 F32 = npt.NDArray[np.float32]
 
@@ -33,12 +35,15 @@ class Dataset:
         Weights >= 0, not all 0. A row of weight k trains as the row repeated k times.
     feature_names : list of str or None
         Names of the columns; a DataFrame brings its own.
+    base_margin : (n_rows,) array-like or None
+        Where the margin of each row starts, instead of ``base_score``: another model's margins,
+        say. ``predict`` has to be given those of its rows.
 
     Attributes
     ----------
     values : float32 array, shape (n_rows, n_features), C order
     label : float32 array, shape (n_rows,)
-    weight : float32 array, shape (n_rows,), or None
+    weight, base_margin : float32 array, shape (n_rows,), or None
 
     Raises
     ------
@@ -52,6 +57,7 @@ class Dataset:
         label: Any,
         weight: Any = None,
         feature_names: list[str] | None = None,
+        base_margin: Any = None,
     ) -> None:
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
@@ -63,6 +69,7 @@ class Dataset:
         self.feature_names = feature_names if feature_names is not None else names
         self.label = check_target(label, self.n_rows)
         self.weight: F32 | None = check_weight(weight, self.n_rows)
+        self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
         self._quantized: tuple[tuple[str, int], QuantizedData] | None = None
 
     @property
@@ -72,6 +79,31 @@ class Dataset:
     @property
     def n_features(self) -> int:
         return int(self.values.shape[1])
+
+    def slice(self, rows: npt.ArrayLike) -> Dataset:
+        """Return some of the rows, with what belongs to them.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Numbers of the rows, in the order of the result.
+        """
+        rows = np.asarray(rows, np.int64)
+        own = (self.weight, self.base_margin)
+        weight, base_margin = (None if column is None else column[rows] for column in own)
+        names = self.feature_names
+        return Dataset(self.values[rows], self.label[rows], weight, names, base_margin)
+
+    def digests(self) -> dict[str, str]:
+        """Return a digest of each part, by its name: equal data have equal ones."""
+        parts = {
+            "values": self.values,
+            "label": self.label,
+            "weight": self.weight,
+            "base_margin": self.base_margin,
+        }
+        found = {name: "" if part is None else _digest(part) for name, part in parts.items()}
+        return {**found, "shape": str(self.values.shape), "feature_names": str(self.feature_names)}
 
     def quantized(self, device: Device, max_bin: int) -> QuantizedData:
         """Return the matrix as codes on a device; kept until another device or ``max_bin`` asks.
@@ -101,3 +133,8 @@ class Dataset:
     def __getstate__(self) -> dict[str, Any]:
         """Leave device memory behind."""
         return {**self.__dict__, "_quantized": None}
+
+
+def _digest(values: F32) -> str:
+    little = np.ascontiguousarray(values, "<f4")
+    return hashlib.sha256(little.data.cast("B")).hexdigest()

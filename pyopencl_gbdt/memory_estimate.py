@@ -9,8 +9,9 @@ import numpy as np
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.set_up import page_bytes, plan_set_up
-from pyopencl_gbdt.workspace import Layout, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 
 @dataclass(frozen=True)

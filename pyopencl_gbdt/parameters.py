@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -17,92 +16,17 @@ import numpy as np
 
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model.xgboost_links import LINKS
+from pyopencl_gbdt.parameter_row import ParameterRow, same
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-"""Parameters reach the kernels as float32, so a larger number would turn into infinity."""
-
-
-@dataclass(frozen=True)
-class ParameterRow:
-    """One parameter: what is accepted, and what is used when it is left out.
-
-    Attributes
-    ----------
-    name, aliases : str, tuple of str
-        The attribute of `Parameters`, and XGBoost's other spellings of it.
-    kind : type
-        ``int``, ``float`` or ``str``.
-    default : int, float, str or None
-        Used for a parameter that is absent or None.
-    low, high : float or None
-        Bounds of a number; None is unbounded (a float still has to fit into float32).
-        `high` is allowed itself, and so is `low` unless `low_open`.
-    low_open : bool
-        The number has to be above `low`.
-    allowed : tuple of str
-        The strings to choose from; empty for any string but "".
-    power_of_two : bool
-        The number is 0 or a power of two.
-    doc : str
-        One sentence for the user.
-    """
-
-    name: str
-    kind: type[int] | type[float] | type[str]
-    default: int | float | str | None
-    doc: str
-    low: float | None = None
-    high: float | None = None
-    low_open: bool = False
-    allowed: tuple[str, ...] = ()
-    power_of_two: bool = False
-    aliases: tuple[str, ...] = ()
-
-    def convert(self, value: object, spelling: str | None = None) -> int | float | str | None:
-        """Return `value` as `kind`, or raise `ParameterError` in the user's own spelling."""
-        if value is None:
-            return self.default
-        name = spelling or self.name
-        if self.kind is str:
-            return self._string(value, name)
-        number = _number(value, name, self.expected, integral=self.kind is int)
-        below = self.low is not None and (
-            number < self.low or (self.low_open and number == self.low)
-        )
-        above = self.high is not None and number > self.high
-        if below or above:
-            move = "raise" if below else "lower"
-            raise ParameterError(f"{name}={show(number)}: expected {self.expected}; {move} {name}")
-        if self.power_of_two and int(number) & (int(number) - 1):
-            near = 1 << (int(number).bit_length() - 1)
-            raise ParameterError(f"{name}={number!r}: expected {self.expected}; try {near}")
-        return number
-
-    @property
-    def expected(self) -> str:
-        """What is allowed, in the words of an error message."""
-        noun = "an integer" if self.kind is int else "a finite number"
-        if self.kind is str:
-            choices = " or ".join(map(repr, self.allowed))
-            return choices or "a string that is not empty"
-        if self.power_of_two:
-            return f"0 (automatic) or a power of two up to {self.high}"
-        if self.low is None:
-            return noun
-        if self.high is None:
-            return f"{noun} {'>' if self.low_open else '>='} {self.low}"
-        return f"{self.low}..{self.high}"
-
-    def _string(self, value: object, name: str) -> str:
-        if isinstance(value, str) and value and (not self.allowed or value in self.allowed):
-            return str(value)
-        known = self.allowed or (str(self.default),)
-        near = difflib.get_close_matches(str(value), known, n=1)
-        move = f"did you mean {near[0]!r}?" if near else f"leave it out for {self.default!r}"
-        raise ParameterError(f"{name}={show(value)}: expected {self.expected}; {move}")
-
-
-OBJECTIVES = ("reg:squarederror", "binary:logistic")
+OBJECTIVES = (
+    "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
+    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge", "huber",
+    "fair", "mape", "cross_entropy",
+)  # fmt: skip
+"""XGBoost's names; the last four are LightGBM's losses."""
+POISSON_DELTA_STEP = 0.7
+"""XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
 TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("objective", str, OBJECTIVES[0], "The loss to minimise.", allowed=OBJECTIVES),
@@ -120,9 +44,21 @@ TABLE: tuple[ParameterRow, ...] = (
                  low=0, aliases=("min_split_loss",)),
     ParameterRow("min_child_weight", float, 1.0, "Least sum of Hessians in a child.", low=0),
     ParameterRow("max_delta_step", float, 0.0,
-                 "Largest size of a leaf value before learning_rate; 0 is no limit.", low=0),
+                 "Largest size of a leaf value before learning_rate; 0 is no limit. Left out, "
+                 f"it is {POISSON_DELTA_STEP} for count:poisson.", low=0),
     ParameterRow("base_score", float, None, "Prediction before the first tree (a probability "
                  "for binary:logistic); None takes it from the data."),
+    ParameterRow("scale_pos_weight", float, 1.0, "Weight of rows with label 1, for "
+                 "binary:logistic, binary:logitraw, reg:logistic and cross_entropy.", low=0),
+    ParameterRow("huber_slope", float, 1.0, "reg:pseudohubererror and mphe: the difference where "
+                 "the loss turns from squared to absolute.", low=1e-6, high=1e6),
+    ParameterRow("tweedie_variance_power", float, 1.5, "reg:tweedie: 1 is like count:poisson, "
+                 "towards 2 like reg:gamma.", low=1, high=2, high_open=True),
+    ParameterRow("huber_alpha", float, 0.9, "huber: the largest gradient (LightGBM's alpha, a word "
+                 "that is reg_alpha here).", low=0, low_open=True),
+    ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
+    ParameterRow("quantile_alpha", float, 0.5, "The quantile of the metric quantile.",
+                 low=0, high=1),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
@@ -132,6 +68,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("random_state", int, 0, "Seed of everything random.",
                  low=0, high=2**32 - 1, aliases=("seed",)),
 )  # fmt: skip
+
+_BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
 
 IGNORED = frozenset({"n_jobs", "nthread"})
 """Accepted and ignored, whatever their value: the device decides how parallel it is."""
@@ -157,19 +95,18 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "sample_type": ("uniform",),
     "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
-    "tweedie_variance_power": (1.5,),
     "aft_loss_distribution": ("normal",),
     "lambdarank_pair_method": ("topk",),
     **dict.fromkeys(
-        ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode", "huber_slope",
-         "num_parallel_tree", "scale_pos_weight", "num_target", "refresh_leaf",
+        ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+         "num_parallel_tree", "num_target", "refresh_leaf",
          "aft_loss_distribution_scale", "lambdarank_normalization", "lambdarank_bias_norm",
          "lambdarank_score_normalization", "ndcg_exp_gain"),
         (1,),
     ),
     **dict.fromkeys(
         ("max_leaves", "enable_categorical", "extmem_single_page", "disable_default_eval_metric",
-         "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k", "quantile_alpha",
+         "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k",
          "expectile_alpha", "lambdarank_unbiased"),
         (0,),
     ),
@@ -204,6 +141,12 @@ class Parameters:
     min_child_weight: float
     max_delta_step: float
     base_score: float | None
+    scale_pos_weight: float
+    huber_slope: float
+    tweedie_variance_power: float
+    huber_alpha: float
+    fair_c: float
+    quantile_alpha: float
     device: str
     histogram: str
     work_group_size: int
@@ -215,13 +158,31 @@ class Parameters:
         for field in fields(self):
             checked = _ROWS[field.name].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, checked)
-        logistic = self.objective == "binary:logistic"
-        # In float32, as the kernels see it: 1 - 1e-9 is 1 there, and its log-odds are infinite.
-        if logistic and self.base_score is not None and not 0 < np.float32(self.base_score) < 1:
+        self._check_base_score()
+        weighs = "scale_pos_weight" in LINKS[self.objective].parameters and (
+            LINKS[self.objective].xgboost_name in _BINARY
+        )
+        if self.scale_pos_weight != 1 and not weighs:
             raise ParameterError(
-                f"base_score={self.base_score!r}: expected 0 < base_score < 1 for "
-                "objective='binary:logistic'; give a probability, or None"
+                f"scale_pos_weight={self.scale_pos_weight!r}: expected 1 for "
+                f"objective={self.objective!r}; give row weights instead"
             )
+
+    def _check_base_score(self) -> None:
+        """Refuse a score whose margin is infinite.
+
+        In float32, as the kernels see it: 1 - 1e-9 is 1 there, and its log-odds are infinite.
+        """
+        link = LINKS[self.objective]
+        score = self.base_score
+        if score is None or link.lowest < np.float32(score) < link.highest:
+            return
+        unit = link.highest == 1
+        bounds = "0 < base_score < 1" if unit else "base_score > 0"
+        raise ParameterError(
+            f"base_score={score!r}: expected {bounds} for objective={self.objective!r}; "
+            f"give a {'probability' if unit else 'mean above 0'}, or None"
+        )
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, object]) -> Parameters:
@@ -260,6 +221,8 @@ class Parameters:
                     )
                 spelled[row.name] = name
                 values[row.name] = row.convert(value, name)
+        if values["objective"] == "count:poisson" and "max_delta_step" not in spelled:
+            values["max_delta_step"] = POISSON_DELTA_STEP
         return cls(**values)
 
 
@@ -268,7 +231,7 @@ def _check_foreign(name: object, value: object) -> None:
     if name in IGNORED:
         return
     if isinstance(name, str) and name in XGBOOST_ONLY:
-        if value is None or any(_same(value, neutral) for neutral in XGBOOST_ONLY[name]):
+        if value is None or any(same(value, neutral) for neutral in XGBOOST_ONLY[name]):
             return
         raise ParameterError(
             f"{name}={show(value)}: known from XGBoost, not supported yet; leave it out"
@@ -276,35 +239,3 @@ def _check_foreign(name: object, value: object) -> None:
     near = difflib.get_close_matches(str(name).lower(), [*_ROWS, *IGNORED, *XGBOOST_ONLY], n=1)
     move = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(r.name for r in TABLE)
     raise ParameterError(f"unknown parameter {show(name)}; {move}")
-
-
-def _same(value: object, neutral: object) -> bool:
-    """Compare a value with a neutral one: NaN equals NaN, and empty equals empty."""
-    if isinstance(neutral, tuple):
-        return isinstance(value, (list, tuple, dict, np.ndarray)) and len(value) == 0
-    if isinstance(neutral, str) or isinstance(value, str):
-        return isinstance(value, str) and value == neutral
-    if not isinstance(value, (numbers.Real, np.bool_)) or not isinstance(neutral, numbers.Real):
-        return False
-    return float(value) == float(neutral) or (math.isnan(value) and math.isnan(neutral))
-
-
-def _number(value: object, name: str, expected: str, *, integral: bool) -> int | float:
-    """Return a real number as int or float; bool, strings, NaN and infinity are refused."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a number")
-    if integral and isinstance(value, numbers.Integral):
-        return int(value)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not abs(number) <= FLOAT32_MAX:  # true for NaN as well
-        raise ParameterError(
-            f"{name}={show(value)}: expected {expected}; give a number that float32 can hold"
-        )
-    if not integral:
-        return number
-    if number != math.floor(number):
-        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a whole number")
-    return int(number)

@@ -28,7 +28,14 @@ _ALIGNED = 128
 _WORTH_ALIGNING = 4 * 1024 * 1024
 
 
-def predict_margins(ensemble: Ensemble, values: F32, device: str | Device = "auto") -> F32:
+def predict_margins(
+    ensemble: Ensemble,
+    values: F32,
+    device: str | Device = "auto",
+    *,
+    start: F32 | None = None,
+    trees: tuple[int, int] | None = None,
+) -> F32:
     """Return the margin of every row: the float32 sum of starting score and leaf values, in order.
 
     Parameters
@@ -37,38 +44,51 @@ def predict_margins(ensemble: Ensemble, values: F32, device: str | Device = "aut
     values : float32 array, shape (n_rows, n_features), C order
         NaN is missing.
     device : str or Device
+    start : float32 array, shape (n_rows,), or None
+        Where the sum of every row starts; None is the ensemble's ``base_margin``.
+    trees : (int, int) or None
+        First tree and tree behind the last; None is all of them.
 
     Returns
     -------
     float32 array, shape (n_rows,)
     """
+    work = partial(_open_and_predict, ensemble, values, device, start, trees)
     try:
-        return with_fallbacks(partial(_open_and_predict, ensemble, values, device))
+        return with_fallbacks(work)
     except BaseException as error:
         clear_frames(error)
         raise
 
 
-def _open_and_predict(ensemble: Ensemble, values: F32, device: str | Device) -> F32:
+def _open_and_predict(
+    ensemble: Ensemble,
+    values: F32,
+    device: str | Device,
+    start: F32 | None,
+    trees: tuple[int, int] | None,
+) -> F32:
     opened = open_device(device)
+    out = np.full(values.shape[0], ensemble.base_margin if start is None else start, np.float32)
     with settled(opened):
-        return _predict(opened, ensemble, values)
+        _add_trees(opened, ensemble, values, out, trees or (0, len(ensemble.trees)))
+    return out
 
 
-def _predict(opened: Device, ensemble: Ensemble, values: F32) -> F32:
+def _add_trees(
+    opened: Device, ensemble: Ensemble, values: F32, out: F32, trees: tuple[int, int]
+) -> None:
     values = np.ascontiguousarray(values, np.float32)  # itself, where the contract is kept
-    n_rows, n_trees = values.shape[0], len(ensemble.trees)
-    out = np.full(n_rows, ensemble.base_margin, np.float32)
+    n_rows = values.shape[0]
     limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
     walk = predict.plan_walk(opened, packed(ensemble), n_rows, limit)
     for piece in _pieces(values, walk.piece_rows, opened.borrows):
         walk.take(values[piece])
         margins = opened.upload(out[piece])
         n_together = max(1, _WALKS_A_LAUNCH // margins.size)
-        for tree in range(0, n_trees, n_together):
-            walk.add(margins, (tree, min(tree + n_together, n_trees)))
+        for tree in range(*trees, n_together):
+            walk.add(margins, (tree, min(tree + n_together, trees[1])))
         out[piece] = margins.get()
-    return out
 
 
 def _pieces(values: F32, most: int, borrows: bool) -> Iterator[slice]:

@@ -22,8 +22,9 @@ import numpy as np
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.primitives.radix_sort import scratch_bytes
-from pyopencl_gbdt.workspace import MOST_Y, empty_page
+from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
+from pyopencl_gbdt.quantized import empty_page
+from pyopencl_gbdt.workspace import MOST_Y
 
 #: What training holds for each row beside its codes.
 ROW_BYTES = 24

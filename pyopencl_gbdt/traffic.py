@@ -32,11 +32,6 @@ def _row_ids(level_rows: I64) -> int:
     return int(level_rows[1:].sum()) * _ROW_ID
 
 
-def _clears(ws: Workspace) -> bool:
-    """Tell whether histograms are cleared before atomics add to them."""
-    return ws.variant("histogram").int64_atomics
-
-
 def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
     """Return ``partial_histograms`` of every level."""
     chunk, groups = ws.variant("histogram").params["chunk"], ws.histogram_groups
@@ -48,7 +43,7 @@ def _gradients(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
-    root = _histograms(ws, 1) if _clears(ws) else 0
+    root = ws.cells_to_clear * SUM.itemsize
     return ws.n_rows * (2 + ws.weighted) * _FLOAT + ws["quanta"].nbytes + root
 
 
@@ -104,7 +99,10 @@ def _move(ws: Workspace, tree: TreeCounts) -> int:
     moved = tree.split_rows[:-2]
     codes = ws.codes.dtype.itemsize
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(moved)
-    return rows + (_histograms(ws, int(tree.built[1:].sum())) if _clears(ws) else 0)
+    # smaller children that fit one work-group are cleared by it
+    chunk = ws.variant("histogram").params["chunk"]
+    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[:-2])
+    return rows + cleared * ws.cells_to_clear * SUM.itemsize
 
 
 def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
@@ -157,6 +155,10 @@ def _radix_count(ws: Workspace, weighted: bool) -> int:
     return _passes(ws) * ws.n_rows * ws.layout.n_features * _FLOAT
 
 
+def _radix_histogram(ws: Workspace, weighted: bool) -> int:
+    return _radix_count(ws, weighted) // _passes(ws)  # all digits in one reading
+
+
 def _radix_scatter(ws: Workspace, weighted: bool) -> int:
     return 2 * _radix_count(ws, weighted) * (2 if weighted else 1)  # row ids move along
 
@@ -183,6 +185,8 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
     "radix_sort.radix_columns": _radix_columns,
     "radix_sort.radix_count": _radix_count,
     "radix_sort.radix_scatter": _radix_scatter,
+    "radix_sort.radix_histogram": _radix_histogram,
+    "radix_sort.radix_sweep": _radix_scatter,
     "quantize.cuts": _cuts,
     "quantize.encode": _encode,
 }
@@ -193,7 +197,10 @@ WHOLE_ARRAYS = frozenset(
         "quantize.gather",
         "quantize.number",
         "quantize.transpose",
+        "radix_sort.radix_bases",
+        "radix_sort.radix_clear",
         "radix_sort.radix_offsets",
+        "scan.scan_clear",
         "scan.scan_totals",
         "scan.scan_tiles",
     }

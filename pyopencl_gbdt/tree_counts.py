@@ -25,8 +25,8 @@ class TreeCounts:
     built, built_rows : array
         Nodes whose histogram was built from rows, and their rows; the larger one of two siblings
         gets its histogram by subtraction. The last level has none.
-    built_sizes : list of array
-        The rows of each such node, a level after the other.
+    built_sizes, split_sizes : list of array
+        The rows of each such node, and of each that splits, a level after the other.
     """
 
     nodes: I64
@@ -35,6 +35,7 @@ class TreeCounts:
     built: I64
     built_rows: I64
     built_sizes: list[I64]
+    split_sizes: list[I64]
 
 
 def count_tree(nodes: npt.NDArray[np.void], levels: npt.NDArray[np.void]) -> TreeCounts:
@@ -47,7 +48,7 @@ def count_tree(nodes: npt.NDArray[np.void], levels: npt.NDArray[np.void]) -> Tre
     levels : array of ``dtypes.LEVEL``, shape (max_depth + 1,)
     """
     per_level = np.zeros((5, levels.size), np.int64)
-    sizes = []
+    built_sizes, split_sizes = [], []
     for depth, level in enumerate(levels):
         first = int(level["first"])
         here = nodes[first : first + int(level["count"])]
@@ -55,11 +56,12 @@ def count_tree(nodes: npt.NDArray[np.void], levels: npt.NDArray[np.void]) -> Tre
         searched = depth < levels.size - 1
         splits = (here["left"] != NO_NODE) & searched
         from_rows = (here["sibling_slot"] < 0) & searched
-        sizes.append(rows[from_rows])
+        built_sizes.append(rows[from_rows])
+        split_sizes.append(rows[splits])
         per_level[:3, depth] = here.size, splits.sum(), rows[splits].sum()
         per_level[3:, depth] = from_rows.sum(), rows[from_rows].sum()
     n_nodes, n_splits, split_rows, built, built_rows = per_level
-    return TreeCounts(n_nodes, n_splits, split_rows, built, built_rows, sizes)
+    return TreeCounts(n_nodes, n_splits, split_rows, built, built_rows, built_sizes, split_sizes)
 
 
 def partial_histograms(sizes: I64, chunk: int, groups: int) -> I64:

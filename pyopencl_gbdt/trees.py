@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.workspace import Layout
+from pyopencl_gbdt.quantized import Layout
 
 
 def decode_trees(

@@ -1,8 +1,23 @@
-## candidates: how the work-items of a group compare splits; `split` imports it
+## candidates: how splits are compared; `split` and `split_cpu` import it
 ##
 ##   item      0      1      2      3         score (in two floats) and key of each one's best
 ##   runs    |  the best of a run  |  ..      each run by a work-item, then the runs by one
 ##   all                                      the group's best, the lower key if scores are equal
+
+<%def name="consider()">
+#define NO_KEY 0xFFFFFFFFu
+#define MORE 1.000030517578125f /* 1 + 2^-15: rough scores further apart are in order */
+/* Compare a split, by its exact score, with the best so far. */
+#define CONSIDER(g, h, at) { \
+    const df s = df_add(score(g, h, rule), score(node_g - (g), node_h - (h), rule)); \
+    if (ahead(s, at, best, best_at)) { \
+        best = s; \
+        best_at = at; \
+        best_g = g; \
+        best_h = h; \
+    } \
+}
+</%def>
 
 <%def name="group_best(wg_size)">
 <%

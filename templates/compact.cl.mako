@@ -10,10 +10,16 @@
 <%page args="wg_size, items, type"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="counting" file="counting.cl.mako"/>
+<%namespace name="positions" file="positions.cl.mako"/>
 ${group.sum("sum_u32", "u32", wg_size)}
 ${group.exclusive_scan("scan_u32", "u32", wg_size)}
-${counting.flag_counts("compact_counts", wg_size)}
+${positions.flag_words()}
+${positions.flag_counts("compact_counts", wg_size, items)}
 ${counting.offsets("compact_offsets", wg_size)}
+% if wg_size > 1:
+${positions.flag_mask("flag_mask", items)}
+${positions.stage("stage", items)}
+% endif
 
 KERNEL(${wg_size}) compact_move(
     GLOBAL const ${type}* RESTRICT values, GLOBAL const u8* RESTRICT flags, const u32 n,
@@ -28,6 +34,10 @@ KERNEL(${wg_size}) compact_move(
     for (u32 first = 0; first < count; first += 64) {
         const u32 left = count - first < 64 ? count - first : 64;
         u32 n_kept = 0;
+        GLOBAL const u8* mine = flags + begin + first;
+        for (u32 i = 0; i < left; ++i) n_kept += mine[i] != 0;
+        if (n_kept == 0) continue; /* of few flags, most blocks have none */
+        n_kept = 0;
         for (u32 i = 0; i < left; ++i) {
             kept[n_kept] = values[begin + first + i];
             n_kept += flags[begin + first + i] != 0;
@@ -37,16 +47,15 @@ KERNEL(${wg_size}) compact_move(
     }
 % else:
 <% tile = wg_size * items %>
+    LOCAL_ARRAY(u16, kept, ${tile});
     LOCAL_ARRAY(u32, shared, ${wg_size});
     for (u32 first = 0; first < count; first += ${tile}) {
-        const u32 mine = first + LOCAL_ID * ${items};
-        u32 n_kept = 0, total;
-        for (u32 i = mine; i < mine + ${items}; ++i)
-            if (i < count) n_kept += flags[begin + i] != 0;
-        u32 to = place + scan_u32(n_kept, shared, &total);
-        for (u32 i = mine; i < mine + ${items}; ++i)
-            if (i < count && flags[begin + i] != 0) out[to++] = values[begin + i];
-        place += total;
+        const u32 mask = flag_mask(flags + begin, first + LOCAL_ID * ${items}, count);
+        const u32 n_kept = stage(mask, kept, shared);
+        for (u32 i = LOCAL_ID; i < n_kept; i += ${wg_size})
+            out[place + i] = values[begin + first + kept[i]];
+        place += n_kept;
+        BARRIER();
     }
 % endif
 }

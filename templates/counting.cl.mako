@@ -5,7 +5,7 @@
 ##   counts    0       | 3       | 4        offsets: exclusive scan; total 6
 ##
 ## A flag is set when it is not zero. Both need group.sum as sum_u32 and group.exclusive_scan as
-## scan_u32.
+## scan_u32; offsets of another type, scan_u64.
 
 <%def name="flag_counts(name, wg_size)">
 KERNEL(${wg_size}) ${name}(
@@ -20,18 +20,18 @@ KERNEL(${wg_size}) ${name}(
 }
 </%def>
 
-<%def name="offsets(name, wg_size)">
+<%def name="offsets(name, wg_size, type='u32')">
 /* counts becomes its own exclusive scan; one work-group, a share of counts per work-item. */
-KERNEL(${wg_size}) ${name}(GLOBAL u32* counts, const u32 n_counts, GLOBAL u32* total) {
-    LOCAL_ARRAY(u32, shared, ${wg_size});
+KERNEL(${wg_size}) ${name}(GLOBAL ${type}* counts, const u32 n_counts, GLOBAL ${type}* total) {
+    LOCAL_ARRAY(${type}, shared, ${wg_size});
     const u32 share = (n_counts + ${wg_size - 1}) / ${wg_size};
     const u32 begin = LOCAL_ID * share < n_counts ? LOCAL_ID * share : n_counts;
     const u32 end = n_counts - begin < share ? n_counts : begin + share;
-    u32 sum = 0, all;
+    ${type} sum = 0, all;
     for (u32 i = begin; i < end; ++i) sum += counts[i];
-    u32 before = scan_u32(sum, shared, &all);
+    ${type} before = scan_${type}(sum, shared, &all);
     for (u32 i = begin; i < end; ++i) {
-        const u32 count = counts[i];
+        const ${type} count = counts[i];
         counts[i] = before;
         before += count;
     }

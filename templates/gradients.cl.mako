@@ -1,5 +1,5 @@
 ## gradients: margins and labels -> gradients and Hessians in fixed point, one scale a tree
-## uses: portable_math structs
+## uses: portable_math portable_log structs
 ##
 ##   margin, label --gradients--> how many rows have which exponent
 ##   exponent counts --quantize_gradients--> 2^scale.g, 2^scale.h, then quanta

@@ -1,23 +1,17 @@
 ## histogram_cpu: as `histogram`, with one work-item a group and 64-bit sums in the caches
 ## uses: structs tasks
 ##
-##   rows     |64|64|64|..     a batch: rows, quanta and codes are fetched first, so that many
-##                             fetches are under way at once, then added
 ##   groups   |--g0--|--g1--|  runs of tasks; nodes that straddle groups have partial histograms
 ##
 ##   A range of codes is a run of whole blocks: all features, unless they are many.
 ##
-## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes; batch, rows fetched
-##         at once (a GPU, which has no stack for many, takes one)
-<%page args="wg_size, chunk, block, batch"/>
+##   Rows of deep nodes lie far apart: each is asked for some rows ahead.
+##
+## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
+##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU)
+<%page args="wg_size, chunk, block, places, prefetch"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
-<%
-    per_word = block // 4
-    bits = 32 // per_word
-    mask = 2**bits - 1
-%>
-#define BATCH ${batch}
-
+<% code = "u8" if block == 16 else "u16" %>
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
@@ -30,15 +24,15 @@ KERNEL(${wg_size}) histogram(
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
     if (my_first == my_last) return;
-    const u32 first_block = ranges[4 * GROUP_ID] / ${block}, place_end = ranges[4 * GROUP_ID + 1];
+    const u32 first_block = ranges[4 * GROUP_ID] / ${block};
+    const u32 n_places = ranges[4 * GROUP_ID + 1] - first_block * ${block};
+    GLOBAL const u32* offset = place_offset + first_block * ${block};
+    GLOBAL const ${code}* mine = (GLOBAL const ${code}*)(codes + (u64)first_block * block_stride);
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 wide = scale->wide;
     (void)fullest; /* here it costs less to add than to leave out */
 
-    u32 row_of[BATCH];
-    i64x2 pair_of[BATCH];
-    u32x4 packed_of[BATCH];
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -54,42 +48,35 @@ KERNEL(${wg_size}) histogram(
         if (node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
         else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
-        for (u32 at = begin; at < end; at += BATCH) {
-            const u32 n = end - at < BATCH ? end - at : BATCH;
-            for (u32 i = 0; i < n; i++) row_of[i] = depth == 0 ? at + i : rows[at + i];
-            for (u32 i = 0; i < n; i++) {
-                const i32x2 low = quanta[row_of[i]];
-                pair_of[i] = MAKE_I64X2(low.x, low.y);
+        for (u32 at = begin; at < end; at++) {
+            const u32 row = depth == 0 ? at : rows[at];
+% if prefetch:
+            if (depth && at + ${prefetch} < end) {
+                const u32 later = rows[at + ${prefetch}];
+                PREFETCH(mine + (u64)later * row_stride * ${block});
+                PREFETCH(mine + (u64)later * row_stride * ${block} + n_places - 1);
+                PREFETCH(quanta + later);
             }
+% endif
+            const i32x2 low = quanta[row];
+            i64x2 pair = MAKE_I64X2(low.x, low.y);
             if (wide) {
-                for (u32 i = 0; i < n; i++) {
-                    const i32x2 high = high_words[row_of[i]];
-                    pair_of[i] = ADD_I64X2(pair_of[i], MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
-                }
+                const i32x2 high = high_words[row];
+                pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
-            for (u32 block = first_block; block * ${block} < place_end; block++) {
-                for (u32 i = 0; i < n; i++)
-                    packed_of[i] = codes[(u64)row_of[i] * row_stride + (u64)block * block_stride];
-                const u32 n_places = place_end - block * ${block};
-                GLOBAL const u32* offset = place_offset + block * ${block};
-% for full in (True, False):
-                ${"if" if full else "else"} ${f"(n_places >= {block}) " if full else ""}{
-                    for (u32 i = 0; i < n; i++) {
-                        const u32x4 packed = packed_of[i];
-                        const i64x2 pair = pair_of[i];
-% for place in range(block):
-<%
-    word, shift = "xyzw"[place // per_word], bits * (place % per_word)
-    guard = "" if full else f"if (n_places > {place}) "
-%>
-                        ${guard}{
-                            const u32 c = offset[${place}] + ((packed.${word} >> ${shift}) & ${mask});
-                            target[c] = ADD_I64X2(target[c], pair);
-                        }
-% endfor
-                    }
+            GLOBAL const ${code}* code = mine + (u64)row * row_stride * ${block};
+            u32 place = 0;
+            for (; place + ${places} <= n_places; place += ${places}) {
+% for k in range(places):
+                {
+                    const u32 c = offset[place + ${k}] + code[place + ${k}];
+                    target[c] = ADD_I64X2(target[c], pair);
                 }
 % endfor
+            }
+            for (; place < n_places; place++) {
+                const u32 c = offset[place] + code[place];
+                target[c] = ADD_I64X2(target[c], pair);
             }
         }
         task = task_end;

@@ -1,8 +1,9 @@
 ## math_probe: what a driver makes of portable_math and structs, element by element
-## uses: portable_math structs
+## uses: portable_math portable_log structs
 ##
 ##   floats     (a, b) and (c, d), each a number in two floats, and k  ->  N_RESULTS floats an element
 ##   integers   a float x, a weight w, an integer q and k  ->  what works on bits
+##   logs       x  ->  its logarithm, that of 1 + x, and 1 / sqrt(x)
 ##   fields     records  ->  where each field lies, its size, and its value as a float
 ##
 ##   With contraction, `product_sum` (a * c + d) rounds once instead of twice, and two_prod breaks.
@@ -53,6 +54,16 @@ KERNEL(${wg_size}) integers(
     two_floats[2 * i + 1] = v.lo;
     keys[i] = ordered(xs[i]);
     missing[i] = (u32)is_missing(xs[i]);
+}
+
+KERNEL(${wg_size}) logs(
+        const u32 n, GLOBAL const f32* RESTRICT xs, GLOBAL f32* RESTRICT results) {
+    const u32 i = (u32)GLOBAL_ID;
+    if (i >= n) return;
+    const f32 x = xs[i];
+    results[3 * i] = portable_log(x);
+    results[3 * i + 1] = portable_log1p(x);
+    results[3 * i + 2] = portable_rsqrt(x);
 }
 
 % for struct in filter(None, fields.split(";")):

@@ -173,7 +173,7 @@ KERNEL(1) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
         const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values,
         GLOBAL const u32* RESTRICT tables, const u32 first_row, GLOBAL ${code}* RESTRICT codes,
-        const u32 twice, const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
+        const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
     const u32 begin = GROUP_ID * ${items};
     const u32 count = n_rows - begin < ${items} ? n_rows - begin : ${items};
     const u64 first = first_row + begin;
@@ -204,9 +204,8 @@ KERNEL(1) encode(
             }
         for (u32 i = 0; i < ${items}; i++) bin[i] = is_missing(value[i]) ? bins : bin[i];
         for (u32 i = 0; i < count; i++) out[i * row_stride] = (${code})bin[i];
-        if (twice)
-            for (u32 i = 0; i < count; i++)
-                by_feature[(u64)feature * all_rows + first + i] = (${code})bin[i];
+        for (u32 i = 0; i < count; i++)
+            by_feature[(u64)feature * all_rows + first + i] = (${code})bin[i];
     }
 }
 % else:

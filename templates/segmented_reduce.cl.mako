@@ -1,70 +1,176 @@
-## segmented_reduce: out[s] = values[offsets[s]] op ... op values[offsets[s + 1] - 1]
+## segmented_reduce: out[s] = values[offsets[s]] op ... op values[offsets[s + 1] - 1], a level of it
 ##
 ##   segment    0           1     2                   3           (2 is empty)
-##   chunks     4096 4096 7 | 12  |                   | 4096 1    of at most 4096 elements
-##   slot       0    1    2   3     4 (empty, skipped)  5    6    one partial result each
+##   chunks     1024 1024 7 | 12  |                   | 1024 1    of at most 1024 inputs
+##   slot       0    1    2   3     4                   5    6    one result each
 ##
-## Chunk k of segment s has slot offsets[s] / 4096 + s + k. That leaves room enough for every
-## segment: ceil(length / 4096) <= offsets[s + 1] / 4096 + 1 - offsets[s] / 4096. So nobody needs to
-## count chunks, and a slot's segment is found by bisection.
+## A segment of one chunk is done: its result goes to `out`. Of the others every chunk leaves a partial
+## result, the next level's input, which stands for 1024 times as many elements (2 to the power of `shift`).
+## Chunk k of segment s has slot offsets[s] / span + s + k, if a chunk spans so many elements. That
+## leaves room enough for every segment: ceil(length / span) <= offsets[s + 1] / span + 1 - offsets[s] /
+## span. So nobody needs to count chunks: a group searches the segment of its first slot, and the
+## others follow.
 ##
-## params: wg_size, items (slots or segments a group takes), type, op (see tree.cl.mako),
-##         offset (u32, i64)
+##   chunk      lane 0 1 2 ... 31        each lane is combined from top to bottom,
+##              lane 0 1 2 ... 31        then lanes l and l + 16, l and l + 8, ... 0 and 1
+##
+## The order depends on the place within the segment alone. 32 work-items read a chunk, so that their
+## accesses are coalesced, and wait for nobody until a group's chunks are read.
+##
+## params: wg_size, items (slots a group takes), type, op (see tree.cl.mako), offset (u32, i64)
 <%page args="wg_size, items, type, op, offset"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}
-${tree.tile_total("tile_total", wg_size, type, op)}
+#define SKIPPED 0
+#define PARTIAL 1
+#define RESULT 2
 
-FN u64 first_slot(GLOBAL const ${offset}* offsets, const u32 segment) {
-    return (u64)offsets[segment] / 4096 + segment;
+/* A chunk: where its inputs lie, and where its result goes. */
+typedef struct {
+    u64 from, to;
+    u32 count, kind;
+} chunk_t;
+
+FN u64 first_slot(GLOBAL const ${offset}* offsets, const u32 segment, const u32 shift) {
+    return ((u64)offsets[segment] >> (shift + 10)) + segment;
 }
 
-KERNEL(${wg_size}) segment_partials(
-    GLOBAL const stored_t* RESTRICT values, GLOBAL const ${offset}* RESTRICT offsets,
-    const u32 n_segments, const u64 n_slots, GLOBAL stored_t* RESTRICT partials) {
-    LOCAL_ARRAY(value_t, runs, 256);
-    LOCAL_ARRAY(value_t, rows, 16);
+FN chunk_t chunk_of(
+    const u64 start, const u64 end, const u32 segment, const u64 slot, const u32 shift) {
+    const u64 inputs = (end - start + ((u64)1 << shift) - 1) >> shift;
+    const u64 k = slot - ((start >> (shift + 10)) + segment); /* huge before the first segment */
+    const u64 left = inputs - k * 1024;
+    chunk_t chunk;
+    chunk.from = (shift == 0 ? start : (start >> shift) + segment) + k * 1024;
+    chunk.count = left < 1024 ? (u32)left : 1024;
+    chunk.kind = SKIPPED;
+    chunk.to = slot;
+    if (inputs > 1024) {
+        if (k < (inputs + 1023) >> 10) chunk.kind = PARTIAL;
+    } else if (k == 0 && (shift == 0 || inputs > 1)) { /* a single partial result is one already */
+        chunk.kind = RESULT;
+        chunk.to = segment;
+    }
+    return chunk;
+}
+
+KERNEL(${wg_size}) segment_level(
+    GLOBAL const stored_t* RESTRICT inputs, GLOBAL const ${offset}* RESTRICT offsets,
+    const u32 n_segments, const u64 n_slots, const u32 shift, GLOBAL stored_t* RESTRICT partials,
+    GLOBAL stored_t* RESTRICT out) {
     const u64 begin = (u64)GROUP_ID * ${items};
     const u64 end = n_slots - begin < ${items} ? n_slots : begin + ${items};
-    /* The last segment whose first slot is not beyond `begin`. */
-    u32 segment = 0;
-    for (u32 beyond = n_segments; beyond - segment > 1;) {
+    u32 segment = 0, beyond = n_segments; /* the last one whose first slot is not beyond `begin` */
+% if wg_size == 1:
+    while (beyond - segment > 1) {
         const u32 middle = segment + (beyond - segment) / 2;
-        if (first_slot(offsets, middle) <= begin) segment = middle;
+        if (first_slot(offsets, middle, shift) <= begin) segment = middle;
         else beyond = middle;
     }
+    u64 from_here = (u64)offsets[segment], to_here = (u64)offsets[segment + 1];
     for (u64 slot = begin; slot < end; ++slot) {
-        if (segment + 1 < n_segments && first_slot(offsets, segment + 1) <= slot) ++segment;
-        const u64 chunk = slot - first_slot(offsets, segment); /* huge before the first segment */
-        const u64 from = offsets[segment] + chunk * 4096;
-        const u64 to = offsets[segment + 1];
-        if (chunk <= n_slots && from < to) { /* the same for the whole group */
-            const u32 count = to - from < 4096 ? (u32)(to - from) : 4096;
-            const value_t total = tile_total(values + from, count, runs, rows);
-            if (LOCAL_ID == 0) partials[slot] = store(total);
+        if (segment + 1 < n_segments && (to_here >> (shift + 10)) + segment + 1 <= slot) {
+            ++segment;
+            from_here = to_here;
+            to_here = (u64)offsets[segment + 1];
         }
+        if (shift > 0 && to_here - from_here <= (u64)1 << shift) continue; /* done, as most are */
+        const chunk_t chunk = chunk_of(from_here, to_here, segment, slot, shift);
+        if (chunk.kind == SKIPPED) continue;
+        GLOBAL const stored_t* from = inputs + chunk.from;
+        const u32 count = chunk.count;
+% if type == "f32" and op == "sum":
+        value_t lanes[32];
+        for (u32 lane = 0; lane < 32; ++lane) lanes[lane] = IDENTITY;
+        u32 row = 0;
+        for (; row + 32 <= count; row += 32)
+            for (u32 lane = 0; lane < 32; ++lane)
+                lanes[lane] = combine(lanes[lane], load(from[row + lane]));
+        for (u32 lane = 0; lane < count - row; ++lane)
+            lanes[lane] = combine(lanes[lane], load(from[row + lane]));
+        for (u32 half_size = 16; half_size > 0; half_size /= 2)
+            for (u32 lane = 0; lane < half_size; ++lane)
+                lanes[lane] = combine(lanes[lane], lanes[lane + half_size]);
+        const value_t total = lanes[0];
+% else:
+        value_t total = IDENTITY; /* no order matters */
+        for (u32 i = 0; i < count; ++i) total = combine(total, load(from[i]));
+% endif
+        if (chunk.kind == RESULT) out[chunk.to] = store(total);
+        else partials[chunk.to] = store(total);
+    }
+% else:
+    LOCAL_ARRAY(chunk_t, chunks, ${items});
+    LOCAL_ARRAY(u64, firsts, ${items});
+    LOCAL_ARRAY(value_t, lanes, ${items * 36}); /* 4 more than 32: other banks for other chunks */
+    LOCAL_ARRAY(value_t, quarters, ${items * 4});
+    LOCAL_ARRAY(u32, is_before, ${wg_size});
+    LOCAL_ARRAY(u32, last, 1);
+    while (beyond - segment > 1) { /* all work-items look at once */
+        const u32 step = (beyond - segment + ${wg_size - 1}) / ${wg_size};
+        const u32 probe = segment + LOCAL_ID * step;
+        const u32 before = LOCAL_ID == 0
+            || (probe < beyond && first_slot(offsets, probe, shift) <= begin);
+        is_before[LOCAL_ID] = before;
         BARRIER();
+        if (before && (LOCAL_ID == ${wg_size - 1} || !is_before[LOCAL_ID + 1])) last[0] = LOCAL_ID;
+        BARRIER();
+        segment += last[0] * step;
+        beyond = beyond - segment < step ? beyond : segment + step;
     }
-}
-
-KERNEL(${wg_size}) segment_totals(
-    GLOBAL const stored_t* RESTRICT partials, GLOBAL const ${offset}* RESTRICT offsets,
-    const u32 n_segments, GLOBAL stored_t* RESTRICT out) {
-    LOCAL_ARRAY(value_t, runs, 256);
-    LOCAL_ARRAY(value_t, rows, 16);
-    for (u32 k = 0; k < ${items}; ++k) {
-        const u64 segment = (u64)GROUP_ID * ${items} + k;
-        if (segment >= n_segments) break; /* the same for the whole group */
-        const u64 chunks = ((u64)(offsets[segment + 1] - offsets[segment]) + 4095) / 4096;
-        GLOBAL const stored_t* mine = partials + first_slot(offsets, (u32)segment);
-        value_t total = IDENTITY;
-        ${tree.in_order(type, op)}
-        for (u64 first = 0; first < chunks; first += 4096) {
-            const u64 left = chunks - first;
-            total = combine(
-                total, tile_total(mine + first, left < 4096 ? (u32)left : 4096, runs, rows));
-            BARRIER();
+    for (u32 k = LOCAL_ID; k < ${items}; k += ${wg_size})
+        firsts[k] = n_segments - segment > k ? first_slot(offsets, segment + k, shift)
+                                             : n_slots;
+    BARRIER();
+    for (u32 k = LOCAL_ID; k < ${items}; k += ${wg_size}) {
+        const u64 slot = begin + k;
+        u32 own = 0; /* every slot belongs to the segment before, or to the next one */
+        for (u32 after = k + 1; after - own > 1;) {
+            const u32 middle = own + (after - own) / 2;
+            if (firsts[middle] <= slot) own = middle;
+            else after = middle;
         }
-        if (LOCAL_ID == 0) out[segment] = store(total);
+        chunk_t chunk;
+        chunk.kind = SKIPPED;
+        if (slot < end)
+            chunk = chunk_of(
+                (u64)offsets[segment + own], (u64)offsets[segment + own + 1], segment + own, slot,
+                shift);
+        if (chunk.kind == SKIPPED) chunk.count = 0;
+        chunks[k] = chunk;
     }
+    BARRIER();
+    for (u32 v = LOCAL_ID; v < ${items * 32}; v += ${wg_size}) {
+        const u32 k = v / 32, lane = v % 32, count = chunks[k].count;
+        GLOBAL const stored_t* from = inputs + chunks[k].from;
+        value_t total = IDENTITY;
+        u32 i = lane;
+        for (; i + 224 < count; i += 256) {
+% for row in range(8):
+            const stored_t x${row} = from[i + ${32 * row}];
+% endfor
+% for row in range(8):
+            total = combine(total, load(x${row}));
+% endfor
+        }
+        ${tree.in_order(type, op)}
+        for (; i < count; i += 32) total = combine(total, load(from[i]));
+        lanes[k * 36 + lane] = total;
+    }
+    BARRIER();
+    for (u32 v = LOCAL_ID; v < ${items * 4}; v += ${wg_size}) {
+        const u32 first = v / 4 * 36 + v % 4; /* lanes 0, 4, 8, ... of a quarter */
+% for k in range(4):
+        const value_t x${k} = combine(lanes[first + ${4 * k}], lanes[first + ${4 * k + 16}]);
+% endfor
+        quarters[v] = combine(combine(x0, x2), combine(x1, x3));
+    }
+    BARRIER();
+    for (u32 k = LOCAL_ID; k < ${items}; k += ${wg_size}) {
+        const value_t even = combine(quarters[4 * k], quarters[4 * k + 2]);
+        const value_t total = combine(even, combine(quarters[4 * k + 1], quarters[4 * k + 3]));
+        if (chunks[k].kind == RESULT) out[chunks[k].to] = store(total);
+        if (chunks[k].kind == PARTIAL) partials[chunks[k].to] = store(total);
+    }
+% endif
 }

@@ -92,7 +92,17 @@ KERNEL(${wg_size}) segmented_totals(
     const u32 count = n - first < 4096 ? (u32)(n - first) : 4096;
     GLOBAL const stored_t* from = values + first;
     GLOBAL const u8* from_heads = heads + first;
-% if wg_size == 1:
+% if wg_size == 1 and (type != "f32" or op != "sum"):
+    value_t rows = IDENTITY; /* no order matters */
+    u32 rows_head = 0;
+    for (u32 i = 0; i < count; ++i) {
+        const u32 head = from_heads[i] != 0;
+        rows = follow(rows, load(from[i]), head);
+        rows_head |= head;
+    }
+    totals[GROUP_ID] = store(rows);
+    total_heads[GROUP_ID] = (u8)rows_head;
+% elif wg_size == 1:
 ${walk("")}
     totals[GROUP_ID] = store(rows);
     total_heads[GROUP_ID] = (u8)rows_head;
@@ -126,7 +136,15 @@ KERNEL(${wg_size}) segmented_tiles(
     GLOBAL const stored_t* from = values + first;
     GLOBAL const u8* from_heads = heads + first;
     GLOBAL stored_t* to = out + first;
-% if wg_size == 1:
+% if wg_size == 1 and (type != "f32" or op != "sum"):
+    value_t run = base; /* no order matters */
+    for (u32 i = 0; i < count; ++i) {
+        const u32 head = from_heads[i] != 0;
+        const value_t next = follow(run, load(from[i]), head);
+        to[i] = store(result(run, next, head, mode));
+        run = next;
+    }
+% elif wg_size == 1:
 <% emit = """
                 const value_t before_row = follow(base, rows, rows_head);
                 const value_t before_run = follow(before_row, runs, runs_head);

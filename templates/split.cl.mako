@@ -13,7 +13,7 @@
 ##   A node whose sibling was built from rows gets  histogram = parent - sibling  first, in place.
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right.
 ##
-## params: wg_size
+## params: wg_size (at least 2; `split_cpu` is for one)
 <%page args="wg_size"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -21,31 +21,14 @@ ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 
 ${candidates.group_best(wg_size)}
-
-#define NO_KEY 0xFFFFFFFFu
-#define MORE 1.000030517578125f /* 1 + 2^-15: rough scores further apart are in order */
-#define CONSIDER(g, h, at) { \
-    const df s = df_add(score(g, h, rule), score(node_g - (g), node_h - (h), rule)); \
-    if (ahead(s, at, best, best_at)) { \
-        best = s; \
-        best_at = at; \
-        best_g = g; \
-        best_h = h; \
-    } \
-}
-/* The sums of a bin, as sum_g and sum_h: in one access of 16 bytes, but for a CPU, which would have
-   to take them apart again. */
-% if wg_size == 1:
-#define FETCH(cells, bin) const i64 sum_g = (cells)[2 * (bin)], sum_h = (cells)[2 * (bin) + 1];
-#define KEEP(cells, bin, g, h) { (cells)[2 * (bin)] = g; (cells)[2 * (bin) + 1] = h; }
-% else:
+${candidates.consider()}
+/* The sums of a bin, as sum_g and sum_h, in one access of 16 bytes. */
 #define FETCH(cells, bin) \
     const i64x2 sum = ((GLOBAL const i64x2*)(cells))[bin]; \
     const i64 sum_g = sum.x, sum_h = sum.y;
 #define KEEP(cells, bin, g, h) ((GLOBAL i64x2*)(cells))[bin] = MAKE_I64X2(g, h);
-% endif
 /* Bins whose sums are fetched together: one after the other, each would wait for memory. */
-#define AT_ONCE ${1 if wg_size == 1 else 4}
+#define AT_ONCE 4
 
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
@@ -58,11 +41,9 @@ KERNEL(${wg_size}) find(
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);
-% if wg_size > 1:
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
-% endif
     const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
@@ -137,15 +118,6 @@ KERNEL(${wg_size}) find(
         df best = df_make(-1.0f, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
-        f32 least_score = -1.0f; /* below it no score can be the best */
-        u32 near_end = run_end;
-% if wg_size == 1:
-        /* The best by its rough score waits for its exact one until nothing is clearly ahead. */
-        f32 waiting = -1.0f;
-        i64 waiting_g = 0, waiting_h = 0;
-        u32 waiting_at = NO_KEY;
-% endif
-% if wg_size > 1:
         /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */
         i64 before_g = left_g, before_h = left_h;
         f32 most = -1.0f;
@@ -165,9 +137,9 @@ KERNEL(${wg_size}) find(
             }
         }
         const f32 least_rough = group_max(most, best_hi) * 0.999969482421875f; /* 1 - 2^-15 */
-        least_score = exact_only ? -1.0f : least_rough;
-        near_end = most < least_score ? run_begin : run_end;
-% endif
+        /* below it no score can be the best */
+        const f32 least_score = exact_only ? -1.0f : least_rough;
+        const u32 near_end = most < least_score ? run_begin : run_end;
         for (u32 bin = run_begin; bin < near_end; bin++) {
             FETCH(cells, bin)
             const i64 bin_h = bin == full ? full_h : sum_h;
@@ -182,29 +154,12 @@ KERNEL(${wg_size}) find(
                 if (!exact_only) {
                     const f32 rough = rough_score(g, h, rule) + rough_score(node_g - g, node_h - h, rule);
                     if (rough < least_score || rough * MORE < best.hi) continue;
-% if wg_size == 1:
-                    if (rough * MORE < waiting) continue;
-                    if (rough > waiting * MORE) { /* the one that waits cannot be the best */
-                        waiting = rough;
-                        waiting_g = g;
-                        waiting_h = h;
-                        waiting_at = at;
-                        continue;
-                    }
-% endif
                 }
                 CONSIDER(g, h, at)
             }
         }
-% if wg_size == 1:
-        if (waiting >= 0.0f) {
-            CONSIDER(waiting_g, waiting_h, waiting_at)
-        }
-% endif
         const u32 mine = best_at;
-% if wg_size > 1:
         group_best(&best, &best_at, best_hi, best_lo, best_key);
-% endif
         if (best_at == NO_KEY ? LOCAL_ID == 0 : mine == best_at) {
             GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
             out->left_g = best_g;

@@ -7,7 +7,7 @@
 ## The order depends on positions alone, so float sums have the same bits for every work-group size.
 ## Work-items own whole runs; `runs` (256) and `rows` (16) are LOCAL.
 ##
-## op is sum, max or min; type is u32, u64 (sums of integers wrap), i32, i64 or f32.
+## op is sum, max or min; type is u32, u64 (sums of integers wrap), i32, i64 or f32; or i64x2, two sums.
 ## f32 sum: starts from +0.0 and every NaN that is stored is 0x7fc00000.
 ## f32 max, min: of bit patterns in total order (-0.0 < +0.0), NaN wins; no float operation at all.
 
@@ -20,17 +20,21 @@
               "i64": ("(-9223372036854775807 - 1)", "9223372036854775807"),
               "f32": ("(-2139095041)", "2139095040")}  # f32: keys of -inf and +inf
     nan_key = limits["i32"][1] if op == "max" else limits["i32"][0]
-    if op == "sum":
-        identity = "0.0f" if type == "f32" else "0"
+    if type == "i64x2":
+        identity = "MAKE_I64X2(0, 0)"
+    elif op == "sum":
+        identity = "((value_t)0.0f)" if type == "f32" else "((value_t)0)"
     else:
-        identity = limits[type][0 if op == "max" else 1]
+        identity = f"((value_t){limits[type][0 if op == 'max' else 1]})"
 %>
 typedef ${stored} stored_t; /* in buffers */
 typedef ${inner} value_t;   /* in registers and local memory */
-#define IDENTITY ((value_t)${identity})
+#define IDENTITY ${identity}
 
 FN value_t combine(const value_t a, const value_t b) {
-% if op == "sum":
+% if type == "i64x2":
+    return ADD_I64X2(a, b);
+% elif op == "sum":
     return a + b;
 % else:
     return a ${">" if op == "max" else "<"} b ? a : b;
@@ -61,6 +65,28 @@ FN stored_t store(const value_t x) {
 }
 </%def>
 
+## What 16 bytes hold: vector_t is loaded and stored at once, PART0(v), PART1(v), ... are its stored_t,
+## PACK makes a vector of as many.
+<%def name="vectors(type, op)">
+% if type in ("u64", "i64"):
+typedef i64x2 vector_t;
+#define PART0(v) ((stored_t)(v).x)
+#define PART1(v) ((stored_t)(v).y)
+#define PACK(a, b) MAKE_I64X2((i64)(a), (i64)(b))
+% elif type == "i64x2":
+typedef i64x2 vector_t;
+#define PART0(v) (v)
+#define PACK(a) (a)
+% else:
+typedef u32x4 vector_t;
+<% to, back = ("as_f32", "as_u32") if type == "f32" and op == "sum" else ("(stored_t)", "(u32)") %>
+% for k, part in enumerate("xyzw"):
+#define PART${k}(v) ${to}((v).${part})
+% endfor
+#define PACK(a, b, c, d) MAKE_U32X4(${back}(a), ${back}(b), ${back}(c), ${back}(d))
+% endif
+</%def>
+
 ## Stands before every loop that adds floats: Intel's CPU runtime (driver 2026.22) vectorises such a
 ## loop by adding in another order, though nobody allowed it, if work-groups have fewer than 16
 ## work-items. Compilers that do not know the pragma ignore it.
@@ -78,6 +104,9 @@ FN value_t ${name}(
 % if wg_size == 1:
     (void)runs; (void)rows;
     value_t tile = IDENTITY;
+% if type != "f32" or op != "sum":
+    for (u32 i = 0; i < count; ++i) tile = combine(tile, load(values[i])); /* no order matters */
+% else:
     ${in_order(type, op)}
     for (u32 i = 0; i < count;) {
         value_t row = IDENTITY;
@@ -92,6 +121,7 @@ FN value_t ${name}(
         }
         tile = combine(tile, row);
     }
+% endif
     return tile;
 % else:
     const u32 n_runs = (count + 15) / 16, n_rows = (n_runs + 15) / 16;

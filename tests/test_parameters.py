@@ -90,7 +90,10 @@ EDGES += [(row, row.high, +1) for row in TABLE if row.high is not None]
 def test_bounds(row, bound, outwards):
     outside = bound + outwards if row.kind is int else math.nextafter(bound, outwards * math.inf)
     inside = math.nextafter(bound, math.inf) if row.low_open and outwards < 0 else bound
-    assert getattr(Parameters.from_dict({row.name: inside}), row.name) == inside
+    if row.high_open and outwards > 0:
+        inside = float(np.nextafter(np.float32(bound), np.float32(0)))
+    given = {"objective": "binary:logistic", row.name: inside}  # takes every parameter
+    assert getattr(Parameters.from_dict(given), row.name) == inside
     word = "raise" if outwards < 0 else "lower"
     with pytest.raises(ParameterError, match=f"^{row.name}=.*expected .*; {word} {row.name}$"):
         Parameters.from_dict({row.name: outside})
@@ -113,7 +116,20 @@ def test_open_bound():
         ({"work_group_size": 48}, "expected 0 .* or a power of two up to 1024; try 32"),
         ({"work_group_size": 2048}, "lower work_group_size"),
         ({"objective": "reg:squarederorr"}, "did you mean 'reg:squarederror'"),
-        ({"objective": "rank:ndcg"}, "expected 'reg:squarederror' or 'binary:logistic'"),
+        ({"objective": "rank:ndcg"}, "expected 'reg:squarederror' or 'reg:squaredlogerror' or"),
+        (
+            {"tweedie_variance_power": 2},
+            "=2.0: expected a number, 1 <= number < 2; lower tweedie_variance_power",
+        ),
+        ({"tweedie_variance_power": 2 - 1e-9}, "expected a number, 1 <= number < 2"),
+        ({"huber_slope": 0}, "huber_slope=0.0: expected 1e-06..1000000.0; raise huber_slope"),
+        ({"fair_c": -1}, "fair_c=-1.0: expected 1e-06..1000000.0; raise fair_c"),
+        ({"huber_alpha": 0}, "huber_alpha=0.0: expected a finite number > 0; raise huber_alpha"),
+        ({"quantile_alpha": 1.5}, "quantile_alpha=1.5: expected 0..1; lower quantile_alpha"),
+        (
+            {"scale_pos_weight": 2.0},
+            "expected 1 for objective='reg:squarederror'; give row weights",
+        ),
         ({"objective": 1}, "objective=1: expected"),
         ({"device": ""}, "device='': expected a string that is not empty"),
         ({"max_dept": 3}, "unknown parameter 'max_dept'; did you mean 'max_depth'"),
@@ -144,6 +160,29 @@ def test_base_score_of_logistic_is_a_probability_in_float32(score):
 def test_logistic_base_score():
     given = {"base_score": 0.25, "objective": "binary:logistic"}
     assert Parameters.from_dict(given).base_score == 0.25
+
+
+@pytest.mark.parametrize("objective", ["count:poisson", "reg:gamma", "reg:tweedie"])
+@pytest.mark.parametrize("score", [0, -1.0, 1e-50])
+def test_base_score_of_a_mean_is_above_0_in_float32(objective, score):
+    with pytest.raises(ParameterError, match=r"expected base_score > 0 for .* give a mean above 0"):
+        Parameters.from_dict({"base_score": score, "objective": objective})
+    assert Parameters.from_dict({"base_score": 2.5, "objective": objective}).base_score == 2.5
+
+
+def test_max_delta_step_of_poisson():
+    for given, wanted in (({}, 0.7), ({"max_delta_step": None}, 0.7), ({"max_delta_step": 0}, 0)):
+        p = Parameters.from_dict({"objective": "count:poisson", **given})
+        assert p.max_delta_step == wanted
+    assert Parameters.from_dict({"objective": "reg:gamma"}).max_delta_step == 0
+
+
+@pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw", "reg:logistic"])
+def test_weight_of_positives(objective):
+    p = Parameters.from_dict({"objective": objective, "scale_pos_weight": 2})
+    assert p.scale_pos_weight == 2.0
+    with pytest.raises(ParameterError, match="for objective='binary:hinge'; give row weights"):
+        replace(p, objective="binary:hinge")
 
 
 @pytest.mark.parametrize("name", XGBOOST_ONLY)

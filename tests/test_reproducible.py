@@ -11,6 +11,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import devices, open_device, runnable
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import OBJECTIVES
 
 from .conftest import TEST_DEVICE
 
@@ -21,6 +22,47 @@ EXPECTED = {
     "squared": "9035f2db881ca2aa7dd9f6adecbc3fa51d586312c00e658a713d4a941a7b5cb2",
     "heavy": "850020732bf212ca8eaad0074c36110923bf5bf6ac43fc6f8a8e709d24f774ed",
 }
+#: Of every loss of ``objectives``; the same on PoCL and Intel's CPU runtime so far. ``OWN`` has
+#: parameters of its own.
+LOSSES = {
+    "reg:squarederror": "34110f5eacfe0ba8c801acbdaa27a432f6849d1f30c1aebff0295791a772d562",
+    "reg:squaredlogerror": "da4e86009d7038eba0ec8672339631b1d2f26c09ee55d1b62a815833f475e624",
+    "reg:pseudohubererror": "89b933013815f162cdef4be48f99d863ae133a86622ff0187ae96aab75a9d393",
+    "reg:gamma": "23d1d45ad7f6d4bc82cee0490dea38c777710793cfc657b9ca29a16c154716f7",
+    "reg:tweedie": "743c7d409243a7c9cedec3a0c3b5166347c89c0c3c072cac00f39346c84a64a7",
+    "reg:logistic": "58f5cad76b1ba27f886f9ad1c2e5ac15bb190607974e77e9cc9679eedfec94f3",
+    "count:poisson": "c931b86719d39ff7b029f665c6f26a14c08f39920fc855e0fa976e5ffe2f78e8",
+    "binary:logistic": "d5555c17c251e5ee82efc250a5a89c7be76fb7720492d7ecfcc0a7d2dd230eb0",
+    "binary:logitraw": "bb7ef59378535782c137686fa46268d91e0c55a0e98eac837e6eddae826cf726",
+    "binary:hinge": "6326b7aa1a226534a212dfe8006e4b25cecfef34bf4dabeaca3bfbd80a8a8b80",
+    "huber": "f21ed9f711cc034c832e5628f8af6fbb501244359774fa79d9d0bd01eb9c2b12",
+    "fair": "677fa6e141794acd04acfb27c405296df33b75feeee810663c981f7d2239a479",
+    "mape": "74c41926cd445a5c88e478d126f2e38a96e57643ad868638629b61ae40e7905a",
+    "cross_entropy": "376365d3b55c8b800af9a193322c6fcb3d642d63029fc4348cd6a19ca60a0fcd",
+}
+OWN = {
+    "reg:pseudohubererror": {"huber_slope": 2.5},
+    "reg:tweedie": {"tweedie_variance_power": 1.3},
+    "binary:logitraw": {"scale_pos_weight": 1.7},
+    "huber": {"huber_alpha": 0.6},
+    "fair": {"fair_c": 1.5},
+}
+
+
+def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Labels that a loss takes, by sums, products and comparisons alone."""
+    signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 3]) * np.float32(0.5) + y
+    if name.startswith("binary:"):
+        return y
+    if name in ("reg:logistic", "cross_entropy"):
+        return np.clip(signal * np.float32(0.25), 0, 1)
+    if name == "count:poisson":
+        return np.floor(np.abs(signal) * 2)
+    if name == "reg:tweedie":
+        return np.maximum(signal, 0)
+    if name in ("reg:gamma", "reg:squaredlogerror"):
+        return np.abs(signal) + np.float32(0.25)
+    return signal
 
 
 def problem(name: str):
@@ -30,6 +72,9 @@ def problem(name: str):
     X[rng.random(X.shape) < 0.1] = np.nan
     weight = rng.integers(0, 4, X.shape[0]).astype(np.float32)
     params = {"n_estimators": 5, "learning_rate": 0.1}
+    if name in LOSSES:
+        own = {"objective": name, **OWN.get(name, {})}
+        return {**params, **own}, Dataset(X, loss_labels(name, X, y[:3000]), weight)
     if name == "logistic":
         return {**params, "objective": "binary:logistic"}, Dataset(X, y[:3000], weight)
     target = np.nan_to_num(X[:, 0]) * 3 + y[:3000]
@@ -52,6 +97,16 @@ HISTOGRAMS = [v.name for v in runnable("histogram", open_device(TEST_DEVICE).cap
 @pytest.mark.parametrize("name", EXPECTED)
 def test_known_bytes(name):
     assert digest(name, device=TEST_DEVICE) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_known_bytes_of_every_loss(name):
+    assert digest(name, device=TEST_DEVICE) == LOSSES[name]
+    assert digest(name, device=TEST_DEVICE, work_group_size=64) == LOSSES[name]
+
+
+def test_every_loss_has_a_digest():
+    assert LOSSES.keys() == OBJECTIVES.keys()
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -77,8 +132,18 @@ def test_intel_runtime(name):
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
         pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
     assert digest(name, device="intel(r) opencl") == EXPECTED[name]
-    more = {"device": "intel(r) opencl", "work_group_size": 64, "histogram": "local_atomic"}
+    names = [v.name for v in runnable("histogram", open_device("intel(r) opencl").caps)]
+    histogram = "local_atomic" if "local_atomic" in names else "local_atomic_partials"
+    more = {"device": "intel(r) opencl", "work_group_size": 64, "histogram": histogram}
     assert digest(name, **more) == EXPECTED[name]
+
+
+@pytest.mark.intel
+@pytest.mark.parametrize("name", LOSSES)
+def test_intel_runtime_of_every_loss(name):
+    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
+        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+    assert digest(name, device="intel(r) opencl") == LOSSES[name]
 
 
 def test_training_margins_are_predictions():

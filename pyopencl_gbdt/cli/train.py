@@ -49,7 +49,8 @@ def add(commands: Any) -> None:
         "--eval-metric",
         action="append",
         metavar="NAME",
-        help=f"{', '.join(METRICS)}; can be repeated; default: the objective's own",
+        help=f"{', '.join(METRICS)}; error and tweedie-nloglik take a number, as in error@0.7; can "
+        "be repeated; default: the objective's own",
     )
     parser.add_argument(
         "--verbose-every",

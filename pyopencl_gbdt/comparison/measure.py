@@ -80,7 +80,7 @@ def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -
 def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
     device = open_device(device_id)
     p = Parameters.from_dict({**parameters(shape, device_id), "n_estimators": n_rounds})
-    objective = get_objective(p.objective)
+    objective = get_objective(p.objective, p)
     setup = rounds = 0.0
     trees = []
     start = time.perf_counter()

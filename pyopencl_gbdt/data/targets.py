@@ -17,6 +17,7 @@ from pyopencl_gbdt.data.containers import (
     missing_types,
     series_to_numeric,
 )
+from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.data.narrow import to_float32
 from pyopencl_gbdt.data.places import Source, plural, show
 from pyopencl_gbdt.errors import DataError
@@ -33,7 +34,7 @@ def check_target(
     Parameters
     ----------
     y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
-        Finite numbers; 0 and 1 alone for ``binary:logistic``.
+        Finite numbers, of which the objective may take some alone, see ``labels.LABELS``.
     n_rows : int
         The number of rows of the matrix.
     objective : str
@@ -49,20 +50,12 @@ def check_target(
     DataError
         The shape, the length, the dtype or a value cannot be used.
     """
-    target = _vector(y, n_rows, "y")
-    return check_binary_labels(target) if objective == "binary:logistic" else target
+    return check_labels(_vector(y, n_rows, "y"), objective)
 
 
 def check_binary_labels(y: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return `y`, a (n_rows,) float32 array, if it holds only 0 and 1; one class alone may do."""
-    wrong = (y != 0) & (y != 1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"y holds {show(y[row])} at {Source('y', is_vector=True).place(row, 0)}: expected 0 or "
-            f"1 for objective='binary:logistic'; encode the labels so, or use GBDTClassifier"
-        )
-    return y
+    return check_labels(y, "binary:logistic")
 
 
 def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
@@ -154,6 +147,11 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
             "weight is zero in every row: expected at least one above 0; leave it out for 1 each"
         )
     return weight
+
+
+def check_base_margin(margin: Any, n_rows: int) -> NDArray[np.float32] | None:
+    """Check the margins that rows start from: one finite number a row, or None."""
+    return None if margin is None else _vector(margin, n_rows, "base_margin")
 
 
 def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from pyopencl_gbdt.device.base import Device, DeviceArray, Launch, Program
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.discovery import DeviceInfo, devices, find, open_device
-from pyopencl_gbdt.device.fallback import build_variant
+from pyopencl_gbdt.device.fallback import build_row, build_variant
 from pyopencl_gbdt.device.render import render
 from pyopencl_gbdt.device.variants import TABLE, Variant, choose, runnable
 
@@ -16,6 +16,7 @@ __all__ = [
     "Launch",
     "Program",
     "Variant",
+    "build_row",
     "build_variant",
     "choose",
     "devices",

@@ -51,7 +51,32 @@ def median_seconds(
     return statistics.median(seconds[1:])
 
 
-def copy_bandwidth(device: Device, n_bytes: int, repeats: int, copies: int = 1) -> float:
+def device_seconds(
+    device: Device,
+    launches: Sequence[Launch],
+    repeats: int,
+    prepare: Callable[[], None] = lambda: None,
+) -> list[float]:
+    """Return the device's own time of ``repeats`` runs, each from its first launch to its last.
+
+    Parameters are those of ``median_seconds``; the device was opened with ``profile=True``.
+    """
+    assert device.profiler is not None
+    seconds = []
+    for _ in range(repeats + 1):
+        prepare()
+        device.finish()
+        device.profiler.collect()
+        for launch in launches:
+            launch()
+        device.finish()
+        seconds.append(device.profiler.span())
+    return seconds[1:]
+
+
+def copy_bandwidth(
+    device: Device, n_bytes: int, repeats: int, copies: int = 1, *, own_clock: bool = False
+) -> float:
     """Return the bytes per second, read and written, of a copy that moves ``n_bytes`` in all.
 
     Parameters
@@ -64,6 +89,8 @@ def copy_bandwidth(device: Device, n_bytes: int, repeats: int, copies: int = 1) 
     copies : int, default 1
         Copies in a run, one after the other. With 1 the launch and the wait count too, as they do
         for a kernel that is timed alone.
+    own_clock : bool, default False
+        Whether times are the device's own, as for ``device_seconds``.
     """
     n = max(1, n_bytes // 2 // BLOCK_BYTES)
     cpu = device.caps.kind == "cpu"
@@ -74,7 +101,11 @@ def copy_bandwidth(device: Device, n_bytes: int, repeats: int, copies: int = 1) 
     values, out = device.zeros(shape, np.uint32), device.empty(shape, np.uint32)
     arguments = (values, np.uint32(n), np.uint32(chunk), out)
     launch = program.bind("copy", -(-n // chunk), *arguments)
-    return copies * 2 * BLOCK_BYTES * n / median_seconds(device, [launch] * copies, repeats)
+    if own_clock:
+        seconds = statistics.median(device_seconds(device, [launch] * copies, repeats))
+    else:
+        seconds = median_seconds(device, [launch] * copies, repeats)
+    return copies * 2 * BLOCK_BYTES * n / seconds
 
 
 def device_bandwidth(device: Device) -> float:

@@ -41,6 +41,11 @@ class Capabilities:
     """32-bit integer atomics on local and global memory."""
     int64_atomics: bool
     """64-bit integer atomics on global memory."""
+    lookback: bool
+    """Work-groups see each other's volatile writes while they run: decoupled look-back was run with
+    this driver."""
+    warp_words: bool
+    """NVIDIA's votes and matches of 32 work-items: inline PTX (OpenCL) / built in (CUDA)."""
     fp64: bool
     """Double precision; no kernel needs it."""
     unified_memory: bool

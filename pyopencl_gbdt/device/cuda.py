@@ -44,6 +44,7 @@ def list_capabilities() -> list[Capabilities]:
     found = []
     for index in range(runtime.getDeviceCount()):
         facts = runtime.getDeviceProperties(index)
+        volta = facts.get("major", 0) >= 7  # since then work-items make progress one by one
         found.append(
             Capabilities(
                 api="cuda",
@@ -61,6 +62,8 @@ def list_capabilities() -> list[Capabilities]:
                 max_alloc_bytes=facts["totalGlobalMem"],
                 int32_atomics=True,
                 int64_atomics=True,
+                lookback=volta,
+                warp_words=volta,
                 fp64=True,
                 unified_memory=bool(facts["integrated"]),
             )
@@ -241,9 +244,9 @@ class CudaDevice(Device):
         return CudaProgram(self, module, source, wg_size)
 
 
-def _seconds(stamp: Any) -> float | None:
-    """Return how long the work between two events took, or None while it has not finished."""
-    start, end = stamp
+def _seconds(first: Any, last: Any) -> float | None:
+    """Return the time from one pair of events to the end of another, None while it goes on."""
+    start, end = first[0], last[1]
     return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 if end.done else None
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from pyopencl_gbdt.device.base import Device, Program
 from pyopencl_gbdt.device.cache import cache_key, store_log
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.render import Param, declared
 from pyopencl_gbdt.device.variants import REFUSED, Variant, choose, refusal
 from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning, KernelLaunchError
 
@@ -76,6 +77,27 @@ def build_variant(
                 KernelFallbackWarning,
                 stacklevel=3,
             )
+
+
+def build_row(
+    device: Device, kernel: str, variant: str | Variant | Callable[[], Variant], **params: Param
+) -> tuple[Variant, Program]:
+    """Build a kernel's variant from its row's template, with what the template declares of the row.
+
+    Parameters
+    ----------
+    device, kernel, variant
+        As for ``build_variant``, which also says what is raised.
+    **params
+        The template's other parameters.
+    """
+
+    def build(row: Variant) -> Program:
+        template = row.template or kernel
+        own = {name: n for name, n in row.params.items() if name in declared(template)}
+        return device.build(template, wg_size=own.pop("wg_size"), **own, **params)
+
+    return build_variant(device, kernel, variant, build)
 
 
 def _named(built: T, kernel: str) -> T:

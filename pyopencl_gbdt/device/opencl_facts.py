@@ -40,9 +40,25 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         max_alloc_bytes=device.max_mem_alloc_size,
         int32_atomics=True,
         int64_atomics="cl_khr_int64_base_atomics" in extensions,
+        lookback=_lookback(device, kind),
+        warp_words=kind == "gpu" and _since_volta(device),
         fp64="cl_khr_fp64" in extensions,
         unified_memory=kind == "cpu" or bool(device.host_unified_memory),
     )
+
+
+def _lookback(device: Any, kind: Kind) -> bool:
+    """Return whether tests of decoupled look-back were run with a driver."""
+    if kind == "cpu":
+        return bool(device.platform.name.startswith(("Portable Computing Language", "Intel(R)")))
+    return _since_volta(device)
+
+
+def _since_volta(device: Any) -> bool:
+    """Tell whether work-items make progress one by one, on NVIDIA's cards since 2017."""
+    if not device.platform.name.startswith("NVIDIA"):
+        return False
+    return int(getattr(device, "compute_capability_major_nv", 0)) >= 7
 
 
 def why_unusable(device: Any) -> str:

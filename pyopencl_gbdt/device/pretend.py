@@ -32,6 +32,8 @@ def baseline(caps: Capabilities) -> Capabilities:
         local_bytes=min(caps.local_bytes, _BASELINE_LOCAL_BYTES),
         max_work_group=min(caps.max_work_group, _BASELINE_WORK_GROUP),
         int64_atomics=False,
+        lookback=False,
+        warp_words=False,
         fp64=False,
     )
 

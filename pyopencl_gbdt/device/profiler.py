@@ -31,7 +31,8 @@ class Profiler:
     Parameters
     ----------
     read : callable
-        Returns the seconds between a stamp's start and end, or None while they are not known.
+        Returns the seconds from the start of a stamp's work to the end of another's, which may be
+        the same, or None while they are not known.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Profiler:
         By phase and kernel, for the stamps that were collected.
     """
 
-    def __init__(self, read: Callable[[Any], float | None]) -> None:
+    def __init__(self, read: Callable[[Any, Any], float | None]) -> None:
         self.phase = ""
         self.totals: dict[tuple[str, str], Total] = {}
         self._read = read
@@ -60,12 +61,28 @@ class Profiler:
         """
         self._waiting.append(((self.phase, kernel), stamp, n_bytes))
 
+    def span(self) -> float:
+        """Return the seconds from the first stamp that waits to the last one; collect them.
+
+        Raises
+        ------
+        ValueError
+            If none waits, or the device has not finished.
+        """
+        if not self._waiting:
+            raise ValueError("no launch: expected one since the last collect()")
+        seconds = self._read(self._waiting[0][1], self._waiting[-1][1])
+        if seconds is None:
+            raise ValueError("the device has not finished; call finish() first")
+        self.collect()
+        return seconds
+
     def collect(self) -> None:
         """Add up what has finished; never waits. Frees the stamps."""
         waiting = self._waiting
         while waiting:
             key, stamp, n_bytes = waiting[0]
-            seconds = self._read(stamp)
+            seconds = self._read(stamp, stamp)
             if seconds is None:
                 return
             waiting.popleft()

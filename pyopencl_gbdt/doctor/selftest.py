@@ -14,10 +14,12 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, Variant, choose, runnable
 from pyopencl_gbdt.device.variants import kernels
 from pyopencl_gbdt.doctor import arithmetic
+from pyopencl_gbdt.doctor.primitive_cases import RESULTS
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.primitives.compact import compact
 from pyopencl_gbdt.primitives.radix_sort import radix_sort
+from pyopencl_gbdt.primitives.reduce import reduce
 from pyopencl_gbdt.primitives.scan import scan
 from pyopencl_gbdt.primitives.segmented_reduce import segmented_reduce
 from pyopencl_gbdt.primitives.segmented_scan import segmented_scan
@@ -25,6 +27,7 @@ from pyopencl_gbdt.primitives.stable_partition import stable_partition
 from pyopencl_gbdt.reference import compact as compact_twin
 from pyopencl_gbdt.reference import predict as predict_twin
 from pyopencl_gbdt.reference import radix_sort as radix_sort_twin
+from pyopencl_gbdt.reference import reduce as reduce_twin
 from pyopencl_gbdt.reference import scan as scan_twin
 from pyopencl_gbdt.reference import segmented_reduce as segmented_reduce_twin
 from pyopencl_gbdt.reference import segmented_scan as segmented_scan_twin
@@ -82,9 +85,21 @@ class Primitives:
         inner = np.sort(rng.integers(0, n + 1, 20))
         self.offsets = np.concatenate([[0], inner, [n]]).astype(np.int64)
 
+    def other(self, kernel: str, variant: Variant) -> str:
+        """Run one of ``primitive_cases``."""
+        for what, got, want in RESULTS[kernel](self.device, self.integers, self.offsets, variant):
+            problem = first_difference(what, got, want)
+            if problem:
+                return problem
+        return ""
+
     def scan(self, variant: Variant) -> str:
         got = scan(self.device.upload(self.floats), variant=variant).get()
         return first_difference("sums", got, scan_twin.scan(self.floats))
+
+    def reduce(self, variant: Variant) -> str:
+        got = reduce(self.device.upload(self.floats), variant=variant).get()
+        return first_difference("sum", got, reduce_twin.reduce(self.floats))
 
     def segmented_scan(self, variant: Variant) -> str:
         values, heads = self.device.upload(self.floats), self.device.upload(self.flags)
@@ -168,9 +183,12 @@ def cases(device: Device) -> list[Case]:
     found = [Case("arithmetic", "", True, lambda: arithmetic.probe(device, n))]
     for kernel in kernels():
         test = getattr(primitives, kernel, None)
+        row = choose(kernel, device.caps)
         if test is not None:
-            row = choose(kernel, device.caps)
             found.append(Case(kernel, row.name, True, _call(test, row)))
+        elif kernel in RESULTS:
+            run = _call(primitives.other, kernel, row)
+            found.append(Case(kernel, row.name, True, run))
     chosen = choose("histogram", device.caps).name
     for row in runnable("histogram", device.caps):
         for objective in OBJECTIVES if row.name == chosen else OBJECTIVES[:1]:

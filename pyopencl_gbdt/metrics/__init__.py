@@ -1,58 +1,137 @@
-"""Metrics by XGBoost's names: functions of (label, prediction, weight) in float64."""
+"""Metrics by XGBoost's names: functions of (label, prediction, weight), summed in float64.
+
+Predictions have the same bits on every device, and so has what is made of them here.
+"""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.metrics.classification import error, logloss
+from pyopencl_gbdt.metrics.curves import auc, aucpr
+from pyopencl_gbdt.metrics.likelihood import (
+    gamma_deviance,
+    gamma_nloglik,
+    poisson_nloglik,
+    tweedie_nloglik,
+)
+from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
 Metric = Callable[[F32, F32, "F32 | None"], float]
 
 
-def rmse(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Root of the (weighted) mean squared difference."""
-    difference = prediction.astype(np.float64) - label
-    return float(np.sqrt(np.average(difference * difference, weights=weight)))
+@dataclass(frozen=True)
+class Row:
+    """One metric.
 
-
-def logloss(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Return the (weighted) mean cross-entropy; probabilities are kept 1e-16 from 0 and 1."""
-    p = np.clip(prediction.astype(np.float64), 1e-16, 1.0 - 1e-16)
-    loss = -(label * np.log(p) + (1.0 - label) * np.log1p(-p))
-    return float(np.average(loss, weights=weight))
-
-
-def auc(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Area under the ROC curve; ties count one half; NaN where a class is absent.
-
-    Fawcett 2006, "An introduction to ROC analysis", algorithm 3.
+    Attributes
+    ----------
+    function : callable
+        Of label, prediction, weight, and perhaps a number.
+    parameter : str
+        The attribute of ``Parameters`` that is this number where there is no ``@``.
+    default : float or None
+        The number without ``Parameters`` and ``@``; None asks for ``@``.
+    after_at : tuple of float, or None
+        Bounds of the number that may follow ``@``, the upper one excluded; None allows no ``@``.
     """
-    order = np.argsort(prediction, kind="stable")
-    w = np.ones(label.size) if weight is None else weight.astype(np.float64)
-    positive, negative = (w * label)[order], (w * (1.0 - label))[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(prediction[order]) != 0])
-    positive, negative = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
-    below = np.cumsum(negative) - negative
-    total: Any = positive.sum() * negative.sum()
-    return float((positive * (below + negative / 2)).sum() / total) if total else float("nan")
+
+    function: Callable[..., float]
+    parameter: str = ""
+    default: float | None = 0.0
+    after_at: tuple[float, float] | None = None
 
 
-METRICS: dict[str, Metric] = {"rmse": rmse, "logloss": logloss, "auc": auc}
+#: Every metric by XGBoost's name.
+METRICS: dict[str, Row] = {
+    "rmse": Row(rmse),
+    "rmsle": Row(rmsle),
+    "mae": Row(mae),
+    "mape": Row(mape),
+    "mphe": Row(mphe, "huber_slope", 1.0),
+    "quantile": Row(quantile, "quantile_alpha", 0.5),
+    "logloss": Row(logloss),
+    "error": Row(error, default=0.5, after_at=(-np.inf, np.inf)),
+    "auc": Row(auc),
+    "aucpr": Row(aucpr),
+    "poisson-nloglik": Row(poisson_nloglik),
+    "gamma-nloglik": Row(gamma_nloglik),
+    "gamma-deviance": Row(gamma_deviance),
+    "tweedie-nloglik": Row(tweedie_nloglik, default=None, after_at=(1.0, 2.0)),
+}
 
 
-def get_metric(name: str) -> Metric:
+def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     """Return a metric by name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``METRICS``, some of them with a number, such as ``"error@0.7"`` or
+        ``"tweedie-nloglik@1.5"``.
+    parameters : Parameters or None
+        What ``mphe`` and ``quantile`` take their number from; None has the defaults.
+
+    Returns
+    -------
+    callable
+        Of label, prediction and weight: float32 arrays of shape (n_rows,), the weight or None.
 
     Raises
     ------
     ParameterError
-        If there is no such metric.
+        If there is no such metric, or its number is missing, superfluous or out of range.
     """
-    if name not in METRICS:
-        raise ParameterError(f"eval_metric={name!r}: expected one of {sorted(METRICS)}")
-    return METRICS[name]
+    family, at, text = name.partition("@") if isinstance(name, str) else (str(name), "", "")
+    row = METRICS.get(family)
+    if row is None:
+        near = difflib.get_close_matches(family, METRICS, n=1)
+        move = f"did you mean {near[0]!r}?" if near else "choose one of these"
+        raise ParameterError(f"eval_metric={name!r}: expected one of {sorted(METRICS)}; {move}")
+    if at:
+        return partial(row.function, number=_number(name, text, row))
+    if row.default is None:
+        raise ParameterError(
+            f"eval_metric={name!r}: expected a number after @; write {name}@1.5, say"
+        )
+    if row.parameter:
+        given = row.default if parameters is None else getattr(parameters, row.parameter)
+        return partial(row.function, number=float(np.float32(given)))
+    return partial(row.function, number=row.default) if row.after_at else row.function
+
+
+def _number(name: str, text: str, row: Row) -> float:
+    family = name.partition("@")[0]
+    if row.after_at is None:
+        raise ParameterError(f"eval_metric={name!r}: expected no number; write {family!r}")
+    low, high = row.after_at
+    try:
+        number = float(np.float32(float(text)))  # XGBoost's thresholds are float32
+    except (ValueError, OverflowError):
+        number = float("nan")
+    if low <= number < high:
+        return number
+    example = 1.5 if low == 1 else 0.5
+    allowed = "a finite number" if high == np.inf else f"a number, {low:g} <= number < {high:g},"
+    raise ParameterError(
+        f"eval_metric={name!r}: expected {allowed} after @; write {family}@{example}"
+    )
+
+
+__all__ = [
+    "METRICS", "Metric", "auc", "aucpr", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
+    "logloss", "mae", "mape", "mphe", "poisson_nloglik", "quantile", "rmse", "rmsle",
+    "tweedie_nloglik",
+]  # fmt: skip

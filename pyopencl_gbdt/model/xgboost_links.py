@@ -7,14 +7,15 @@ it travels beside XGBoost's, exactly, in an attribute.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
 
 _ONE = np.float32(1.0)
 _CLAMP = np.float32(1e-6)
+_TINY = np.float32(2.0**-126)
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,16 @@ class Link:
     score : callable
         Margin to score, in float64.
     lowest, highest : float
-        Scores that XGBoost accepts.
+        Scores that XGBoost accepts in a file. A user's lie between them, and are not equal to them.
     tolerance : float
-        Largest difference between a ``base_score`` and the score of the margin beside it: far
-        above float32's rounding and XGBoost's clamp, far below an edit by hand.
+        Largest difference between a ``base_score`` and the score of the margin beside it, relative
+        above 1: far above float32's rounding and XGBoost's clamp, far below an edit by hand.
+    group : str
+        Where XGBoost keeps the parameters of the objective; empty if it has none.
+    parameters : mapping of str to float
+        XGBoost's parameters of the objective, with XGBoost's defaults.
+    ours : mapping of str to float
+        Parameters that XGBoost lacks, with their defaults; they go into an attribute.
     """
 
     xgboost_name: str
@@ -42,6 +49,9 @@ class Link:
     lowest: float
     highest: float
     tolerance: float
+    group: str = ""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    ours: Mapping[str, float] = field(default_factory=dict)
 
 
 def _logit(score: np.float32) -> np.float32:
@@ -58,23 +68,53 @@ def _sigmoid(margin: float) -> float:
     return 1.0 / (1.0 + small) if margin >= 0.0 else small / (1.0 + small)
 
 
+def _log(score: np.float32) -> np.float32:
+    """XGBoost's logarithm; it has minus infinity for 0, which here is the logarithm of 2^-126."""
+    margin: np.float32 = np.float32(float(Decimal(float(max(score, _TINY))).ln()))
+    return margin
+
+
+def _exp(margin: float) -> float:
+    return math.exp(min(margin, 700.0))
+
+
+def _identity(name: str, group: str = "", **more: Mapping[str, float]) -> Link:
+    return Link(name, lambda score: score, lambda margin: margin, -math.inf, math.inf, 0.0,
+                group, **more)  # fmt: skip
+
+
+def _probability(name: str) -> Link:
+    return Link(name, _logit, _sigmoid, 0.0, 1.0, 1e-5, _LOSS, _POSITIVE)
+
+
+def _logarithm(name: str, group: str, parameters: Mapping[str, float]) -> Link:
+    return Link(name, _log, _exp, 0.0, math.inf, 1e-5, group, parameters)
+
+
+_LOSS, _POSITIVE = "reg_loss_param", {"scale_pos_weight": 1.0}
+_SQUARED = "reg:squarederror"
+
 LINKS: dict[str, Link] = {
-    "reg:squarederror": Link(
-        xgboost_name="reg:squarederror",
-        margin=lambda score: score,
-        score=lambda margin: margin,
-        lowest=-math.inf,
-        highest=math.inf,
-        tolerance=0.0,
+    _SQUARED: _identity(_SQUARED, _LOSS, parameters=_POSITIVE),
+    "reg:squaredlogerror": _identity("reg:squaredlogerror"),
+    "reg:pseudohubererror": _identity(
+        "reg:pseudohubererror", "pseudo_huber_param", parameters={"huber_slope": 1.0}
     ),
-    "binary:logistic": Link(
-        xgboost_name="binary:logistic",
-        margin=_logit,
-        score=_sigmoid,
-        lowest=0.0,
-        highest=1.0,
-        tolerance=1e-5,
+    "reg:gamma": _logarithm("reg:gamma", _LOSS, _POSITIVE),
+    "reg:tweedie": _logarithm(
+        "reg:tweedie", "tweedie_regression_param", {"tweedie_variance_power": 1.5}
     ),
+    "reg:logistic": _probability("reg:logistic"),
+    "count:poisson": _logarithm(
+        "count:poisson", "poisson_regression_param", {"max_delta_step": 0.7}
+    ),
+    "binary:logistic": _probability("binary:logistic"),
+    "binary:logitraw": _identity("binary:logitraw", _LOSS, parameters=_POSITIVE),
+    "binary:hinge": _identity("binary:hinge"),
+    "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
+    "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
+    "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),
+    "cross_entropy": _probability("reg:logistic"),
 }
 
 SUPPORTED_OBJECTIVES = ", ".join(sorted(LINKS))
@@ -83,7 +123,7 @@ SUPPORTED_OBJECTIVES = ", ".join(sorted(LINKS))
 def scores_agree(objective: str, base_margin: float, base_score: float) -> bool:
     """Tell whether a margin and a score are the same starting point, up to rounding."""
     link = LINKS[objective]
-    return abs(link.score(base_margin) - base_score) <= link.tolerance
+    return abs(link.score(base_margin) - base_score) <= link.tolerance * max(1.0, abs(base_score))
 
 
 def margin_from_base_score(objective: str, base_score: float) -> float:

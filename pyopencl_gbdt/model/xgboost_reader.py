@@ -22,6 +22,7 @@ from pyopencl_gbdt.model.xgboost_links import (
     margin_from_base_score,
     scores_agree,
 )
+from pyopencl_gbdt.model.xgboost_parameters import read_objective_parameters
 from pyopencl_gbdt.model.xgboost_trees import XGBOOST_NONE, read_tree
 
 #: Keys of our own in XGBoost's ``attributes``; they are written and read here, and are not part
@@ -30,8 +31,11 @@ PREFIX = "pyopencl_gbdt."
 FORMAT_VERSION_KEY = PREFIX + "format_version"
 BASE_MARGIN_KEY = PREFIX + "base_margin"
 OBJECTIVE_KEY = PREFIX + "objective"
+PARAMETERS_KEY = PREFIX + "objective_parameters"
 PLACEHOLDER_KEY = PREFIX + "placeholder_tree"
-RESERVED_KEYS = (FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PLACEHOLDER_KEY)
+RESERVED_KEYS = (
+    FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PARAMETERS_KEY, PLACEHOLDER_KEY,
+)  # fmt: skip
 FORMAT_VERSION = "1"
 
 _NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?")
@@ -69,6 +73,7 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     attributes = _read_attributes(learner)
     objective = _read_objective(learner, attributes)
     base_score, base_margin = _read_base(learner, objective, attributes)
+    parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
     trees = _read_trees(learner, n_features)
     if PLACEHOLDER_KEY in attributes and trees and _is_empty_tree(trees[0]):
         del trees[0]
@@ -82,6 +87,7 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         base_score=base_score,
         feature_names=_read_feature_names(learner, n_features),
         attributes=attributes,
+        objective_parameters=parameters,
     )
 
 

@@ -22,6 +22,7 @@ from pyopencl_gbdt.model.xgboost_reader import (
     FORMAT_VERSION,
     FORMAT_VERSION_KEY,
     OBJECTIVE_KEY,
+    PARAMETERS_KEY,
     PLACEHOLDER_KEY,
     RESERVED_KEYS,
 )
@@ -81,10 +82,7 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
             "num_feature": n_features,
             "num_target": "1",
         },
-        "objective": {
-            "name": LINKS[ensemble.objective].xgboost_name,
-            "reg_loss_param": {"scale_pos_weight": "1"},
-        },
+        "objective": _objective(ensemble),
     }
     return _render({"learner": learner, "version": XGBOOST_VERSION})
 
@@ -109,6 +107,13 @@ def _check(ensemble: Ensemble) -> None:
             f"base_score={score!r}: expected {link.score(ensemble.base_margin)!r}, the score of "
             f"base_margin={ensemble.base_margin!r} under {objective}; set both"
         )
+    for name, value in ensemble.objective_parameters.items():
+        known = [*link.parameters, *link.ours]
+        if name not in known or not abs(value) < np.inf or float(np.float32(value)) != value:
+            raise ModelFormatError(
+                f"objective_parameters[{name!r}]={value!r}: expected a finite float32 for one of "
+                f"{known} of {objective}; leave it out for its default"
+            )
     for index, tree in enumerate(ensemble.trees):
         if np.any(tree.split_kind != NUMERIC_SPLIT):
             raise ModelFormatError(
@@ -124,11 +129,25 @@ def _check(ensemble: Ensemble) -> None:
             )
 
 
+def _objective(ensemble: Ensemble) -> dict[str, Any]:
+    link = LINKS[ensemble.objective]
+    written: dict[str, Any] = {"name": link.xgboost_name}
+    if link.group:
+        given = {**link.parameters, **ensemble.objective_parameters}
+        # in the digits that XGBoost takes
+        written[link.group] = {k: f"{np.float32(given[k]):.9g}" for k in link.parameters}
+    return written
+
+
 def _attributes(ensemble: Ensemble) -> dict[str, str]:
     attributes = {k: v for k, v in ensemble.attributes.items() if k not in RESERVED_KEYS}
     attributes[FORMAT_VERSION_KEY] = FORMAT_VERSION
     attributes[BASE_MARGIN_KEY] = float(ensemble.base_margin).hex()
     attributes[OBJECTIVE_KEY] = ensemble.objective
+    given, ours = ensemble.objective_parameters, LINKS[ensemble.objective].ours
+    if any(k in given for k in ours):
+        exact = {k: float(given[k]).hex() for k in ours if k in given}
+        attributes[PARAMETERS_KEY] = json.dumps(exact, sort_keys=True)
     if not ensemble.trees:
         attributes[PLACEHOLDER_KEY] = "1"
     return attributes

@@ -1,17 +1,45 @@
-"""Losses by XGBoost's names."""
+"""Losses by XGBoost's names, and by LightGBM's where XGBoost has none."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.objectives.base import Objective
-from pyopencl_gbdt.objectives.logistic import Logistic
+from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
+from pyopencl_gbdt.objectives.hinge import Hinge
+from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
+from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
+from pyopencl_gbdt.objectives.robust import Fair, Huber, Mape
 from pyopencl_gbdt.objectives.squared_error import SquaredError
+from pyopencl_gbdt.objectives.squared_log_error import SquaredLogError
 
-OBJECTIVES: dict[str, Objective] = {o.name: o for o in (SquaredError(), Logistic())}
+if TYPE_CHECKING:
+    from pyopencl_gbdt.parameters import Parameters
+
+#: Every loss, with the defaults of its own parameters.
+OBJECTIVES: dict[str, Objective] = {
+    objective.name: objective
+    for objective in (
+        SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
+        Poisson(), Logistic(), LogitRaw(), Hinge(), Huber(), Fair(), Mape(), CrossEntropy(),
+    )
+}  # fmt: skip
 
 
-def get_objective(name: str) -> Objective:
+def get_objective(
+    name: str, parameters: Parameters | Mapping[str, float] | None = None
+) -> Objective:
     """Return a loss by name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``OBJECTIVES``.
+    parameters : Parameters, mapping of str to float, or None
+        Where the loss's own parameters are looked up; one that a mapping lacks has its default.
 
     Raises
     ------
@@ -20,7 +48,14 @@ def get_objective(name: str) -> Objective:
     """
     if name not in OBJECTIVES:
         raise ParameterError(f"objective={name!r}: expected one of {sorted(OBJECTIVES)}")
-    return OBJECTIVES[name]
+    objective = OBJECTIVES[name]
+    if parameters is None:
+        return objective
+    if isinstance(parameters, Mapping):
+        own = {f.name: parameters[f.name] for f in fields(objective) if f.name in parameters}
+    else:
+        own = {f.name: getattr(parameters, f.name) for f in fields(objective)}
+    return type(objective)(**own)
 
 
 __all__ = ["OBJECTIVES", "Objective", "get_objective"]

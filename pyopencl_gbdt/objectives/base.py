@@ -3,81 +3,149 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from fractions import Fraction
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.model import margin_from_base_score
+from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
+from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
+
 F32 = npt.NDArray[np.float32]
 
+#: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
+_EDGE = 1e-6
+#: Starting means of a logarithmic link are at least this: the logarithm of 0 is infinite.
+_LEAST_MEAN = 1e-30
 
+
+@dataclass(frozen=True)
 class Objective(ABC):
-    """A loss of one row.
+    """A loss of one row, whose prediction is the margin itself.
+
+    The fields of a subclass are the loss's own parameters, called as in ``Parameters``; their
+    defaults are those of the losses' authors.
 
     Attributes
     ----------
     name : str
-        XGBoost's name.
+        XGBoost's name, or LightGBM's where XGBoost has none.
     metric : str
         Metric reported when none is asked for.
     kernel : str
         Statements in the kernels' vocabulary that set ``g`` and ``h`` (float32) from ``margin``
-        and ``label``; only +, -, * and what ``portable_math.h`` offers. One operation a statement
-        where an order matters.
+        and ``label``; only +, -, * and what ``portable_math.h`` and ``portable_log.h`` offer. One
+        operation a statement where an order matters. Numbers come in by ``literal``. Finite for
+        finite margins and labels.
     """
 
-    name: str
-    metric: str
-    kernel: str
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def metric(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def kernel(self) -> str: ...
 
     @abstractmethod
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        """Host twin of ``kernel``: the same bits."""
+        """Host twin of ``kernel``: the same bits.
 
-    @abstractmethod
+        Parameters
+        ----------
+        margin, label : float32 array, shape (n_rows,)
+
+        Returns
+        -------
+        g, h : float32 array, shape (n_rows,)
+            Gradient and Hessian by the margin, without weights.
+        """
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The loss's own parameters that are not their defaults, as float32 holds them."""
+        given = {f.name: float(np.float32(getattr(self, f.name))) for f in fields(self)}
+        usual = type(self)()
+        return {k: v for k, v in given.items() if v != float(np.float32(getattr(usual, k)))}
+
     def to_prediction(self, margin: F32) -> F32:
         """Map margins to what ``predict`` returns."""
+        return margin
 
-    @abstractmethod
+    def to_probability(self, margin: F32) -> F32:
+        """Map margins to what metrics take: the prediction, or the probability of label 1."""
+        return self.to_prediction(margin)
+
     def to_margin(self, score: float) -> float:
         """Map a starting score from the space of predictions to margins, rounded to float32."""
+        return margin_from_base_score(self.name, score)
 
-    @abstractmethod
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return the score before the first tree, in the space of predictions, as a float32."""
+        """Return the score before the first tree, in the space of predictions, as a float32.
+
+        Parameters
+        ----------
+        label : float32 array, shape (n_rows,)
+        weight : float32 array, shape (n_rows,), or None
+            Weights >= 0, not all 0.
+
+        Notes
+        -----
+        This default is XGBoost's "fitted stump" (``init_estimation.cc``): a Newton step from the
+        margin 0. Sums are exact, so the score has the same bits on every machine.
+        """
+        return float(self.to_prediction(self._stump(label, weight))[0])
+
+    def _stump(self, label: F32, weight: F32 | None) -> F32:
+        with np.errstate(under="ignore"):
+            g, h = self.gradient(np.zeros_like(label), label)
+        step = -exact_sum(g, weight) / max(exact_sum(h, weight), exact_sum(_HESSIAN_EDGE, None))
+        return np.array([float(step)]).astype(np.float32)
 
 
-def exact_mean(values: F32, weight: F32 | None) -> Fraction:
-    """Return the (weighted) mean without any rounding, hence in any order and on any machine.
-
-    Parameters
-    ----------
-    values, weight : float32 array, shape (n_rows,)
-        Finite values and weights >= 0, not all 0.
-    """
-    total = _exact_sum(values, weight)
-    count = Fraction(values.size) if weight is None else _exact_sum(weight, None)
-    return total / count
+_HESSIAN_EDGE = np.array([1e-6], np.float32)
 
 
-def _exact_sum(values: F32, weight: F32 | None) -> Fraction:
-    mantissa, exponent = _decompose(values)
-    if weight is not None:
-        other, shift = _decompose(weight)
-        mantissa, exponent = mantissa * other, exponent + shift  # at most 48 bits
-    low = int(exponent.min())
-    place = (exponent - low).astype(np.int64)
-    # halves of 24 bits: float64 sums of up to 2^29 of them are exact
-    high_sum = np.bincount(place, weights=(mantissa >> 24).astype(np.float64))
-    low_sum = np.bincount(place, weights=(mantissa & 0xFFFFFF).astype(np.float64))
-    total = sum(
-        ((int(h) << 24) + int(lo)) << i
-        for i, (h, lo) in enumerate(zip(high_sum, low_sum, strict=True))
-    )
-    return Fraction(total) * Fraction(2) ** low
+@dataclass(frozen=True)
+class MeanStart(Objective):
+    """A loss whose starting score is the mean label."""
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        return float(np.float32(float(exact_mean(label, weight))))
 
 
-def _decompose(values: F32) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    fraction, exponent = np.frexp(values)
-    return (fraction * np.float32(2.0**24)).astype(np.int64), exponent - 24
+@dataclass(frozen=True)
+class LogLink(Objective):
+    """A loss whose prediction is e^margin; starts at the mean label."""
+
+    def to_prediction(self, margin: F32) -> F32:
+        return portable_exp(margin)
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        return float(np.float32(max(float(exact_mean(label, weight)), _LEAST_MEAN)))
+
+
+@dataclass(frozen=True)
+class LogitLink(Objective):
+    """A loss whose prediction is the sigmoid of the margin; starts at the mean label."""
+
+    def to_prediction(self, margin: F32) -> F32:
+        return portable_sigmoid(margin)
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        return clamp_probability(float(exact_mean(label, weight)))
+
+
+def clamp_probability(score: float) -> float:
+    """Keep a starting probability where its margin is finite, as a float32."""
+    return float(np.float32(min(max(score, _EDGE), 1.0 - _EDGE)))
+
+
+def literal(number: float | np.float32) -> str:
+    """Render a number as the float32 nearest to it, exactly, in the kernels' vocabulary."""
+    return f"as_f32(0x{np.float32(number).view(np.uint32):08X}u)"

@@ -1,37 +1,102 @@
-"""``binary:logistic``: cross-entropy of labels 0 and 1."""
+"""Cross-entropy of labels 0..1, by four names: they differ in labels, link and metric."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from pyopencl_gbdt.model import margin_from_base_score
-from pyopencl_gbdt.objectives.base import F32, Objective, exact_mean
+from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective, literal
+from pyopencl_gbdt.objectives.base import clamp_probability as clamp
+from pyopencl_gbdt.objectives.exact_sums import exact_mean
 from pyopencl_gbdt.reference.portable_math import portable_sigmoid
 
-#: Starting scores stay this far from 0 and 1, where the margin would be infinite.
-_EDGE = 1e-6
+_f = np.float32
+_LEAST = _f(1e-16)
 
 
-class Logistic(Objective):
-    """Gradient ``p - label``, Hessian ``p (1 - p)``; starts at the mean label."""
+@dataclass(frozen=True)
+class _CrossEntropy(Objective):
+    """Gradient ``p - label``, Hessian ``p (1 - p)``, where p is the sigmoid of the margin.
 
-    name = "binary:logistic"
-    metric = "logloss"
-    kernel = (
-        "const f32 p = portable_sigmoid(margin); const f32 q = 1.0f - p; "
-        "g = p - label; h = p * q; if (h < 1e-16f) h = 1e-16f;"
-    )
+    XGBoost 3.2, ``src/objective/regression_loss.h``.
+
+    Attributes
+    ----------
+    scale_pos_weight : float
+        Gradient and Hessian of rows with label 1 are multiplied by it.
+    """
+
+    scale_pos_weight: float = 1.0
+
+    @property
+    def kernel(self) -> str:
+        text = (
+            "const f32 p = portable_sigmoid(margin); const f32 q = 1.0f - p; "
+            "g = p - label; h = p * q; if (h < 1e-16f) h = 1e-16f;"
+        )
+        if self.scale_pos_weight == 1:
+            return text
+        factor = literal(self.scale_pos_weight)
+        return f"{text} if (label == 1.0f) {{ g = g * {factor}; h = h * {factor}; }}"
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         p = portable_sigmoid(margin)
-        return p - label, np.maximum(p * (np.float32(1.0) - p), np.float32(1e-16))
+        g, h = p - label, np.maximum(p * (_f(1.0) - p), _LEAST)
+        if self.scale_pos_weight == 1:
+            return g, h
+        factor = np.where(label == 1, _f(self.scale_pos_weight), _f(1.0))
+        return g * factor, h * factor
 
-    def to_prediction(self, margin: F32) -> F32:
-        return portable_sigmoid(margin)
 
-    def to_margin(self, score: float) -> float:
-        return margin_from_base_score(self.name, score)
+@dataclass(frozen=True)
+class _Probability(LogitLink, _CrossEntropy):
+    """Starts at the mean label, or as XGBoost with the stump where label 1 has a weight."""
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        mean = float(exact_mean(label, weight))
-        return float(np.float32(min(max(mean, _EDGE), 1.0 - _EDGE)))
+        if self.scale_pos_weight == 1:
+            return LogitLink.starting_score(self, label, weight)
+        return clamp(Objective.starting_score(self, label, weight))
+
+
+@dataclass(frozen=True)
+class Logistic(_Probability):
+    """``binary:logistic``: labels 0 and 1, probabilities as predictions."""
+
+    name = "binary:logistic"
+    metric = "logloss"
+
+
+@dataclass(frozen=True)
+class LogisticRegression(_Probability):
+    """``reg:logistic``: labels 0..1, probabilities as predictions."""
+
+    name = "reg:logistic"
+    metric = "rmse"
+
+
+@dataclass(frozen=True)
+class CrossEntropy(LogitLink, _CrossEntropy):
+    """LightGBM's ``cross_entropy`` (``src/objective/xentropy_objective.hpp``): labels 0..1."""
+
+    name = "cross_entropy"
+    metric = "logloss"
+
+
+@dataclass(frozen=True)
+class LogitRaw(_CrossEntropy):
+    """``binary:logitraw``: labels 0 and 1, margins as predictions.
+
+    XGBoost starts the margin at the mean label itself, without the logit, and so do we.
+    """
+
+    name = "binary:logitraw"
+    metric = "logloss"
+
+    def to_probability(self, margin: F32) -> F32:
+        return portable_sigmoid(margin)
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        if self.scale_pos_weight == 1:
+            return float(np.float32(float(exact_mean(label, weight))))
+        return Objective.starting_score(self, label, weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
 from pyopencl_gbdt.primitives.checks import (
     FLAG_DTYPES,
     MOVED_DTYPES,
@@ -48,16 +48,8 @@ class Compact:
         self.device = device
         self.n = check_length("n", n, _MAX_VALUES)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
-        row, self._program = build_variant(
-            device,
-            "compact",
-            variant,
-            lambda row: device.build(
-                "compact",
-                wg_size=row.params["wg_size"],
-                items=row.params["items"],
-                type=f"u{8 * self.dtype.itemsize}",
-            ),
+        row, self._program = build_row(
+            device, "compact", variant, type=f"u{8 * self.dtype.itemsize}"
         )
         self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
         self._counts = device.empty(self._groups, np.uint32)

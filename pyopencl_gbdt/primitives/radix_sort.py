@@ -1,8 +1,6 @@
-"""Stable LSD radix sort of 4-byte keys, with or without 4-byte values."""
+"""Stable LSD radix sort of 4- and 8-byte keys, with or without 4- or 8-byte values."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,48 +9,63 @@ from pyopencl_gbdt.device import (
     Device,
     DeviceArray,
     Launch,
+    Program,
     Variant,
     build_variant,
-    choose,
 )
+from pyopencl_gbdt.device.render import Param, declared
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
-    ceil_div,
+    check_apart,
     check_array,
     check_dtype,
     check_length,
-    chunking,
     own_device,
     run,
 )
+from pyopencl_gbdt.primitives.radix_passes import Passes
+from pyopencl_gbdt.primitives.radix_plan import Plan, cut_bits, place_of, take
 
-DTYPES = (np.uint32, np.int32, np.float32)
-_MAX_KEYS = 2**32 - 1  # places are uint32
+#: Of keys, and of values, which are only moved.
+DTYPES = (np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64)
+MAX_KEYS = 2**40 - 1  # a state word of a tile holds 40 bits of a place
+_KEY_NAMES = {**C_NAMES, np.dtype(np.float64): "f64"}
 
 
 class RadixSort:
-    """A stable ascending sort of columns of ``n`` keys in place, prepared once, bound to arrays.
+    """A stable sort of columns of ``n`` keys in place, prepared once, bound to arrays.
 
-    Every pass moves the keys by one digit, from the least significant: count the digits of each
-    work-group's chunk, scan the counts, scatter (Satish, Harris & Garland, "Designing efficient
-    sorting algorithms for manycore GPUs", IPDPS 2009; here each work-group walks a chunk of many
-    tiles, so the table of counts stays small). Passes are even in number, so the result ends
-    where it began. Columns are sorted side by side in the same launches. Where work-groups have
-    one work-item, and every compute unit gets a column, a work-group sorts whole columns.
+    Every pass moves the keys by one digit, from the least significant. On GPUs where work-groups
+    see each other's writes, the digits of all passes are counted at once, and a pass is one launch
+    that looks back for what lies before its tiles (Adinets & Merrill, "Onesweep: a faster least
+    significant digit radix sort for GPUs", 2022). Elsewhere a pass counts the digits of each
+    work-group's chunk, scans the counts and scatters (Satish, Harris & Garland, "Designing
+    efficient sorting algorithms for manycore GPUs", IPDPS 2009; here each work-group walks a chunk
+    of many tiles, so the table of counts stays small). Passes are even in number, so the result
+    ends where it began. Columns are sorted side by side in the same launches. Where work-groups
+    have one work-item, and every compute unit gets a column, a work-group sorts whole columns.
 
     Parameters
     ----------
     device : Device
     n : int
-        Keys of a column, 0..2**32 - 1.
+        Keys of a column, 0..2**40 - 1.
     key_dtype : dtype
-        uint32, int32 or float32. Of float32 keys, -0.0 and +0.0 are equal and every NaN, of any
-        sign and payload, comes last; equal keys keep their order and their bits.
+        uint32, int32, float32, uint64, int64 or float64. Of float keys, -0.0 and +0.0 are equal
+        and every NaN, of any sign and payload, comes last, in descending order too; equal keys
+        keep their order and their bits. No arithmetic is done in double precision.
     value_dtype : dtype, optional
-        uint32, int32 or float32; None sorts keys alone.
+        One of the same; None sorts keys alone.
     columns : int, default 1
-        Most columns that are sorted at a time; 2**32 - 1 keys together.
+        Most columns that are sorted at a time; 2**40 - 1 keys together.
+    descending : bool, default False
+        Whether the largest key comes first; equal keys keep their order.
+    begin_bit, end_bit : int, optional
+        Sort by the bits ``begin_bit..end_bit - 1`` alone, 0 is the lowest, of the key's place in
+        the order: the key itself for unsigned integers; for signed ones the sign bit is flipped;
+        for floats it is set, or all bits are flipped where it was set, both zeros have +0.0's and
+        NaNs all bits; descending takes the complement, but for NaN. By default all bits.
     variant : str or Variant, default "auto"
         Row of the variant table; all of them give equal bits.
 
@@ -61,12 +74,18 @@ class RadixSort:
     DataError
         If a dtype is none of the above.
     ParameterError
-        If ``n`` is out of range.
+        If ``n``, ``columns`` or a bit is out of range.
 
     Notes
     -----
-    Scratch: a copy of keys and values, and one counter per digit and work-group; where a
-    work-group sorts whole columns, a column for each. See ``scratch_bytes``.
+    Scratch: a copy of keys and values; one counter per digit and work-group, or a word per digit
+    and tile; where a work-group sorts whole columns, a column for each. See ``scratch_bytes``.
+
+    Examples
+    --------
+    >>> keys, rows = device.upload(x), device.upload(np.arange(x.size, dtype=np.uint32))
+    >>> sort = RadixSort(device, x.size, x.dtype, rows.dtype, descending=True)
+    >>> sort.sort(keys, rows)  # rows.get() is an argsort
     """
 
     def __init__(
@@ -77,35 +96,41 @@ class RadixSort:
         value_dtype: npt.DTypeLike | None = None,
         *,
         columns: int = 1,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
         variant: str | Variant = "auto",
     ) -> None:
         self.device = device
-        self.n = check_length("n", n, _MAX_KEYS)
-        self.columns = check_length("columns", columns, _MAX_KEYS // max(1, self.n))
+        self.n = check_length("n", n, MAX_KEYS)
+        self.columns = check_length("columns", columns, MAX_KEYS // max(1, self.n))
         self.key_dtype = check_dtype("key_dtype", key_dtype, DTYPES)
         self.value_dtype = (
             None if value_dtype is None else check_dtype("value_dtype", value_dtype, DTYPES)
         )
-        row, self._program = build_variant(
-            device,
-            "radix_sort",
-            variant,
-            lambda row: device.build(
-                "radix_sort",
-                wg_size=row.params["wg_size"],
-                items=row.params["items"],
-                radix_bits=row.params["radix_bits"],
-                key=C_NAMES[self.key_dtype],
-                has_values=self.value_dtype is not None,
-            ),
-        )
-        self._row, self._bits = row, row.params["radix_bits"]
-        counters, self._scratch_columns = _scratch(device, row, self._program.wg_size, n, columns)
-        self._counts = device.empty(counters, np.uint32)
-        self._total = device.empty(1, np.uint32)
-        shape = (self._scratch_columns, self.n)
-        self._keys = device.empty(shape, self.key_dtype)
-        self._values = None if self.value_dtype is None else device.empty(shape, self.value_dtype)
+        cut_bits(begin_bit, end_bit, self.key_dtype, 1)  # raises before anything is built
+
+        def build(row: Variant) -> Program:
+            template = row.template or "radix_sort"
+            params: dict[str, Param] = {
+                **row.params,
+                "take": take(row, self.key_dtype, self.value_dtype),
+                "key": _KEY_NAMES[self.key_dtype],
+                "value_bytes": 0 if self.value_dtype is None else self.value_dtype.itemsize,
+                "place": C_NAMES[np.dtype(place_of(self.n * self.columns))],
+                "descending": bool(descending),
+            }
+            own = {name: params[name] for name in declared(template) - {"wg_size"}}
+            return device.build(template, wg_size=row.params["wg_size"], **own)
+
+        row, self._program = build_variant(device, "radix_sort", variant, build)
+        self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, row.params["radix_bits"])
+        self._plan = Plan(
+            row, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
+            self.value_dtype,
+        )  # fmt: skip
+        scratch = self._plan.scratch()
+        self._scratch = {name: device.empty(*array) for name, array in scratch.items()}
 
     def bind(
         self,
@@ -141,7 +166,7 @@ class RadixSort:
         Raises
         ------
         DataError
-            If an array is missing, too many, of another device, dtype or size.
+            If an array is missing, too many, of another device, dtype or size, or both are one.
         ParameterError
             If there are more columns than the sort was made for.
         """
@@ -159,95 +184,67 @@ class RadixSort:
             )
         if values is not None and self.value_dtype is not None:
             check_array("values", values, self.device, [self.value_dtype], beside)
-        if self.n < 2 or columns < 1:
+            check_apart("values", values, "keys", keys)
+        if self.n < 2 or columns < 1 or not self._bits.passes:
             return []
         bind = self._program.prepare if once else self._program.bind
-        if _by_columns(self.device, self._program.wg_size, columns):
-            groups = min(columns, self._scratch_columns)
-            moved = () if values is None else (values, self._values)
-            arguments = (np.uint64(first * self.n), np.uint32(self.n), np.uint32(columns))
-            return [bind("radix_columns", groups, keys, *arguments, self._keys, *moved)]
-        return self._passes(bind, keys, values, first * self.n, columns)
-
-    def _passes(
-        self,
-        bind: Callable[..., Launch],
-        keys: DeviceArray,
-        values: DeviceArray | None,
-        start: int,
-        columns: int,
-    ) -> list[Launch]:
-        n = np.uint32(self.n)
-        chunk, groups = chunking(
-            self._row, self._program.wg_size, self.n, self.device, columns=columns
-        )
-        counts, counters = self._counts, np.uint32(columns * groups << self._bits)
-        ends = [(keys, values, np.uint64(start)), (self._keys, self._values, np.uint64(0))]
-        launches = []
-        for digit in range(32 // self._bits):
-            shift = np.uint32(digit * self._bits)
-            (source, moved, begin), (target, moved_to, to) = ends
-            beside = () if values is None else (moved, moved_to)
-            sizes = (begin, n, np.uint32(chunk), shift)
-            launches += [
-                bind("radix_count", (groups, columns), source, *sizes, counts),
-                bind("radix_offsets", 1, counts, counters, self._total),
-                bind(
-                    "radix_scatter",
-                    (groups, columns),
-                    *(source, *sizes, counts, target, to),
-                    *beside,
-                ),
-            ]
-            ends.reverse()
-        return launches
+        passes = Passes(self._plan, self._bits, self._scratch, bind, columns)
+        return passes.launches(keys, values, first)
 
     def sort(self, keys: DeviceArray, values: DeviceArray | None = None) -> None:
         """Sort in place, without waiting; arguments and errors as in ``bind``."""
         run(self.bind(keys, values))
 
-
-def _by_columns(device: Device, wg_size: int, columns: int) -> bool:
-    """Tell whether work-groups sort whole columns: every core gets one, nothing is scanned."""
-    return wg_size == 1 and columns >= device.caps.compute_units
-
-
-def _scratch(device: Device, row: Variant, wg_size: int, n: int, columns: int) -> tuple[int, int]:
-    """Return the counters, and the columns of scratch, that sorting up to ``columns`` takes."""
-    units = device.caps.compute_units
-    tiles = columns * ceil_div(n, wg_size * row.params["items"])
-    groups = min(tiles, max(columns, row.params["groups_per_unit"] * units))
-    scratch = min(columns, units) if _by_columns(device, wg_size, columns) else columns
-    return groups << row.params["radix_bits"], scratch
-
-
-def scratch_bytes(device: Device, n: int, columns: int, *, has_values: bool) -> int:
-    """Return the bytes of scratch of a sort, of the row that the device gets."""
-    row = choose("radix_sort", device.caps)
-    wg_size = min(row.params["wg_size"], device.caps.max_work_group)
-    counters, scratch = _scratch(device, row, wg_size, n, columns)
-    return 4 * (counters + 1 + scratch * n * (2 if has_values else 1))
+    def number(self, rows: DeviceArray) -> None:
+        """Write 0, 1, 2, ... to a uint32 array, without waiting."""
+        check_array("rows", rows, self.device, [np.uint32])
+        units = self.device.caps.compute_units
+        self._program.launch("radix_number", units, rows, np.uint64(rows.size))
 
 
 def radix_sort(
-    keys: DeviceArray, values: DeviceArray | None = None, *, variant: str | Variant = "auto"
+    keys: DeviceArray,
+    values: DeviceArray | None = None,
+    *,
+    descending: bool = False,
+    begin_bit: int = 0,
+    end_bit: int | None = None,
+    variant: str | Variant = "auto",
 ) -> None:
-    """Sort keys in place in ascending order, stable, and move values along.
+    """Sort keys in place, stable, and move values along.
 
     Parameters
     ----------
-    keys : DeviceArray of uint32, int32 or float32, written
-        For float32, -0.0 equals +0.0 and every NaN comes last.
-    values : DeviceArray of uint32, int32 or float32, as many as keys, written, optional
-    variant : str or Variant, default "auto"
+    keys : DeviceArray of uint32, int32, float32, uint64, int64 or float64, written
+        For floats, -0.0 equals +0.0 and every NaN comes last.
+    values : DeviceArray of one of the same dtypes, as many as keys, written, optional
+    descending, begin_bit, end_bit, variant
+        As for ``RadixSort``.
 
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or size.
+        If an array is no device array, of another device, dtype or size, or both are one.
+    ParameterError
+        If a bit or ``variant`` is out of range.
+
+    Examples
+    --------
+    >>> keys = device.upload(np.array([3, 1, 2], np.int64))
+    >>> radix_sort(keys, descending=True)
+    >>> keys.get()
+    array([3, 2, 1])
     """
     device = own_device("keys", keys)
     if values is not None:
         check_array("values", values, device, DTYPES, keys.size)
-    value_dtype = None if values is None else values.dtype
-    RadixSort(device, keys.size, keys.dtype, value_dtype, variant=variant).sort(keys, values)
+    RadixSort(
+        device,
+        keys.size,
+        keys.dtype,
+        None if values is None else values.dtype,
+        descending=descending,
+        begin_bit=begin_bit,
+        end_bit=end_bit,
+        variant=variant,
+    ).sort(keys, values)

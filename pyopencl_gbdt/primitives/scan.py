@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
-from pyopencl_gbdt.primitives.checks import (
-    SCAN_DTYPES,
-    TILE,
-    ceil_div,
-    check_array,
-    check_dtype,
-    check_length,
-    check_op,
-    kernel_type,
-    own_device,
-    run,
-)
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.primitives.checks import TILE, ceil_div, check_length, own_device, run
+from pyopencl_gbdt.primitives.elements import check_elements, of_array, row_for
+from pyopencl_gbdt.primitives.lookback import Chain
 
 MAX_ELEMENTS = TILE * (2**31 - 1)  # work-groups are numbered by int32
 
@@ -25,8 +16,10 @@ MAX_ELEMENTS = TILE * (2**31 - 1)  # work-groups are numbered by int32
 class Scan:
     """A scan of ``n`` elements, prepared once and bound to arrays.
 
-    Reduce, then scan: totals of tiles, the scan of the totals, the scan of each tile (Merrill &
-    Grimshaw, "Parallel scan for stream architectures", UVA CS2009-14).
+    One pass where a driver was run with decoupled look-back (Merrill & Garland, "Single-pass
+    parallel prefix scan with decoupled look-back", NVR-2016-002). Elsewhere, and for sums of
+    float32, reduce, then scan: totals of tiles, the scan of the totals, the scan of each tile
+    (Merrill & Grimshaw, "Parallel scan for stream architectures", UVA CS2009-14).
 
     Parameters
     ----------
@@ -39,8 +32,11 @@ class Scan:
         Whether ``out[i]`` counts ``values[i]``; the first exclusive element is the identity: 0, or
         the dtype's lowest (max) or highest (min) value, infinities for float32.
     op : {"sum", "max", "min"}, default "sum"
+    pairs : bool, default False
+        Whether the elements are pairs of int64, which are summed component by component.
     variant : str or Variant, default "auto"
-        Row of the variant table; all of them give equal bits.
+        Row of the variant table; all of them give equal bits. Sums of float32, whose order is
+        fixed, take the next row instead of one that looks back.
 
     Raises
     ------
@@ -65,25 +61,22 @@ class Scan:
         *,
         inclusive: bool = False,
         op: str = "sum",
+        pairs: bool = False,
         variant: str | Variant = "auto",
     ) -> None:
         self.device = device
         self.n = check_length("n", n, MAX_ELEMENTS)
-        self.dtype = check_dtype("dtype", dtype, SCAN_DTYPES)
+        self.elements = check_elements(dtype, op, pairs=pairs)
         self.inclusive = bool(inclusive)
-        self.op = check_op(op)
-        _, self._program = build_variant(
-            device,
-            "scan",
-            variant,
-            lambda row: device.build(
-                "scan", wg_size=row.params["wg_size"], type=kernel_type(self.dtype, op), op=op
-            ),
+        chosen = row_for(device, "scan", variant, self.elements)
+        row, self._program = build_row(
+            device, "scan", chosen, type=self.elements.type, op=self.elements.op
         )
+        self._chain = Chain(device, self._program, row, self.n, self.elements)
         self._totals: list[DeviceArray] = []
         tiles = ceil_div(self.n, TILE)
-        while tiles > 1:
-            self._totals.append(device.empty(tiles, self.dtype))
+        while tiles > 1 and not row.lookback:
+            self._totals.append(self.elements.empty(device, tiles))
             tiles = ceil_div(tiles, TILE)
 
     def bind(self, values: DeviceArray, out: DeviceArray) -> list[Launch]:
@@ -91,8 +84,8 @@ class Scan:
 
         Parameters
         ----------
-        values : DeviceArray of ``dtype``, n elements
-        out : DeviceArray of ``dtype``, n elements, written
+        values : DeviceArray of ``dtype``, n elements (or n pairs)
+        out : DeviceArray of ``dtype``, n elements (or n pairs), written
             May be ``values``.
 
         Returns
@@ -105,13 +98,16 @@ class Scan:
         DataError
             If an array is of another device, dtype or size.
         """
-        check_array("values", values, self.device, [self.dtype], self.n)
-        check_array("out", out, self.device, [self.dtype], self.n)
+        self.elements.check("values", values, self.device, self.n)
+        self.elements.check("out", out, self.device, self.n)
+        if self._chain.looks_back:
+            return self._chain.bind("scan", [values], out, inclusive=self.inclusive)
         bind = self._program.bind
         levels = [values, *self._totals]
+        sizes = [self.n, *(totals.shape[0] for totals in self._totals)]
         upward, downward = [], []
         for level, array in enumerate(levels):
-            n, tiles = np.uint64(array.size), ceil_div(array.size, TILE)
+            n, tiles = np.uint64(sizes[level]), ceil_div(sizes[level], TILE)
             top = level == len(levels) - 1
             before = array if top else levels[level + 1]
             if not top:
@@ -136,6 +132,8 @@ def scan(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
+        Rows of an int64 array of shape (n, 2) are pairs, summed component by component; arrays of
+        other shapes are taken flat.
     out : DeviceArray like ``values``, written, optional
         Default: a new array. May be ``values``.
     inclusive, op, variant
@@ -151,10 +149,17 @@ def scan(
     DataError
         If an array is no device array, of another device, dtype or size.
     ParameterError
-        If ``op`` or ``variant`` is unknown.
+        If ``op`` or ``variant`` is unknown, or pairs are not summed.
     """
     device = own_device("values", values)
-    prepared = Scan(device, values.size, values.dtype, inclusive=inclusive, op=op, variant=variant)
+    elements, n = of_array(values, op)
+    prepared = Scan(
+        *(device, n, elements.dtype),
+        inclusive=inclusive,
+        op=elements.op,
+        pairs=elements.pairs,
+        variant=variant,
+    )
     if out is None:
         out = device.empty(values.shape, values.dtype)
     run(prepared.bind(values, out))

@@ -5,32 +5,32 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
-    SCAN_DTYPES,
-    TILE,
     ceil_div,
     check_array,
     check_dtype,
     check_length,
-    check_op,
-    kernel_type,
     offsets_on_device,
     own_device,
     run,
 )
+from pyopencl_gbdt.primitives.elements import check_elements, of_array
 from pyopencl_gbdt.primitives.scan import MAX_ELEMENTS
 
+#: Elements of a segment that become one: part of the order of float sums, no tuning knob.
+SEGMENT_CHUNK = 1024
+_CHUNK_BITS = 10
 _MAX_SEGMENTS = 2**31 - 1
 
 
 class SegmentedReduce:
     """A reduction of ``n_segments`` segments of ``n`` elements, prepared once, bound to arrays.
 
-    Segments are cut into chunks of 4096, so one long segment keeps the device as busy as many short
-    ones; a second kernel combines a segment's chunks.
+    Segments are cut into chunks of 1024, so one long segment keeps the device as busy as many short
+    ones; the results of a segment's chunks are reduced in turn. Every element is read once.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ class SegmentedReduce:
     dtype : dtype
         int32, uint32, int64 or float32.
     op : {"sum", "max", "min"}, default "sum"
+    pairs : bool, default False
+        Whether the elements are pairs of int64, which are summed component by component.
     offset_dtype : dtype, default int64
         uint32 or int64.
     variant : str or Variant, default "auto"
@@ -54,10 +56,12 @@ class SegmentedReduce:
     Notes
     -----
     Integer sums wrap. A float32 sum is taken in an order that depends on the segment's length
-    alone, not on where it lies: chunks of 4096 in the tree order of ``Scan``, then the chunks'
-    sums 4096 at a time in tree order, then those from left to right; with ``17 * levels * 2**-24``
-    times the sum of the magnitudes as error bound to first order, where 16 levels serve any segment
-    below 2**32. NaN, signed zeros and subnormals are as for ``Scan``.
+    alone, not on where it lies, and is the same on every device: the elements of a chunk of 1024
+    lie in rows of 32 lanes; each lane is summed from top to bottom, starting from +0.0, then the
+    lanes are halved, first half plus second half; the chunks' sums are summed in the same way. The
+    error is at most ``36 * ceil(log1024(length)) * 2**-24`` times the sum of the magnitudes, to
+    first order (Higham 1993, "The accuracy of floating point summation", section 4). NaN, signed
+    zeros and subnormals are as for ``Scan``.
     """
 
     def __init__(
@@ -68,41 +72,49 @@ class SegmentedReduce:
         dtype: npt.DTypeLike,
         *,
         op: str = "sum",
+        pairs: bool = False,
         offset_dtype: npt.DTypeLike = np.int64,
         variant: str | Variant = "auto",
     ) -> None:
         self.device = device
         self.n = check_length("n", n, MAX_ELEMENTS)
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
-        self.dtype = check_dtype("dtype", dtype, SCAN_DTYPES)
+        self.elements = check_elements(dtype, op, pairs=pairs)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        self.op = check_op(op)
-        row, self._program = build_variant(
+        row, self._program = build_row(
             device,
             "segmented_reduce",
             variant,
-            lambda row: device.build(
-                "segmented_reduce",
-                wg_size=row.params["wg_size"],
-                items=row.params["items"],
-                type=kernel_type(self.dtype, op),
-                op=op,
-                offset=C_NAMES[self.offset_dtype],
-            ),
+            type=self.elements.type,
+            op=self.elements.op,
+            offset=C_NAMES[self.offset_dtype],
         )
         self._items = row.params["items"]
-        self._partials = device.empty(self.n // TILE + self.n_segments, self.dtype)
+        # a level's partial results; those of the level before are read while they are written
+        slots = [self._slots(level) for level in range(1, self._n_levels())]
+        self._partials = [self.elements.empty(device, count) for count in slots[:2]]
+
+    def _n_levels(self) -> int:
+        """Return how often chunks are reduced until the longest segment is one number."""
+        levels, span = 1, SEGMENT_CHUNK
+        while span < self.n:
+            levels, span = levels + 1, span * SEGMENT_CHUNK
+        return levels
+
+    def _slots(self, level: int) -> int:
+        """Return how many results ``level`` levels leave at most."""
+        return (self.n >> _CHUNK_BITS * level) + self.n_segments
 
     def bind(self, values: DeviceArray, offsets: DeviceArray, out: DeviceArray) -> list[Launch]:
         """Bind the kernels to arrays.
 
         Parameters
         ----------
-        values : DeviceArray of ``dtype``, n elements
+        values : DeviceArray of ``dtype``, n elements (or n pairs)
         offsets : DeviceArray of ``offset_dtype``, n_segments + 1 elements
             Segment s is ``offsets[s]..offsets[s + 1] - 1``. Must ascend within ``0..n``; the
             result is undefined otherwise.
-        out : DeviceArray of ``dtype``, n_segments elements, written
+        out : DeviceArray of ``dtype``, n_segments elements (or pairs), written
             An empty segment gives the identity: 0, or the dtype's lowest (max) or highest (min)
             value, infinities for float32.
 
@@ -116,26 +128,24 @@ class SegmentedReduce:
         DataError
             If an array is of another device, dtype or size.
         """
-        check_array("values", values, self.device, [self.dtype], self.n)
+        self.elements.check("values", values, self.device, self.n)
         check_array("offsets", offsets, self.device, [self.offset_dtype], self.n_segments + 1)
-        check_array("out", out, self.device, [self.dtype], self.n_segments)
+        self.elements.check("out", out, self.device, self.n_segments)
         if self.n_segments == 0:
             return []
-        partials, n_segments = self._partials, np.uint32(self.n_segments)
-        n_slots = np.uint64(partials.size)
-        bind = self._program.bind
-        return [
-            bind(
-                "segment_partials",
-                ceil_div(partials.size, self._items),
-                *(values, offsets, n_segments, n_slots, partials),
-            ),
-            bind(
-                "segment_totals",
-                ceil_div(self.n_segments, self._items),
-                *(partials, offsets, n_segments, out),
-            ),
-        ]
+        launches, inputs = [], values
+        for level in range(self._n_levels()):
+            slots = self._slots(level + 1)
+            last = level + 1 == self._n_levels()
+            partials = out if last else self._partials[level % 2]  # the last one leaves none
+            arguments = (
+                *(inputs, offsets, np.uint32(self.n_segments), np.uint64(slots)),
+                *(np.uint32(_CHUNK_BITS * level), partials, out),
+            )
+            groups = ceil_div(slots, self._items)
+            launches.append(self._program.bind("segment_level", groups, *arguments))
+            inputs = partials
+        return launches
 
 
 def segmented_reduce(
@@ -151,6 +161,7 @@ def segmented_reduce(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
+        Rows of an int64 array of shape (n, 2) are pairs, summed component by component.
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
         Segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are checked; those of a device
         array must ascend within ``0..values.size``.
@@ -172,17 +183,17 @@ def segmented_reduce(
         If ``op`` or ``variant`` is unknown.
     """
     device = own_device("values", values)
-    check_dtype("values", values.dtype, SCAN_DTYPES)
-    check_op(op)
-    ends = offsets_on_device(offsets, device, values.size)
+    elements, n = of_array(values, op)
+    ends = offsets_on_device(offsets, device, n)
     n_segments = ends.size - 1
     prepared = SegmentedReduce(
-        *(device, values.size, n_segments, values.dtype),
-        op=op,
+        *(device, n, n_segments, elements.dtype),
+        op=elements.op,
+        pairs=elements.pairs,
         offset_dtype=ends.dtype,
         variant=variant,
     )
     if out is None:
-        out = device.empty(n_segments, values.dtype)
+        out = elements.empty(device, n_segments)
     run(prepared.bind(values, ends, out))
     return out

@@ -5,23 +5,27 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.primitives.checks import (
+    C_NAMES,
     FLAG_DTYPES,
-    SCAN_DTYPES,
+    OFFSET_DTYPES,
     TILE,
     ceil_div,
     check_array,
-    check_dtype,
     check_length,
-    check_op,
-    kernel_type,
+    offsets_on_device,
     own_device,
     run,
 )
+from pyopencl_gbdt.primitives.elements import check_elements, of_array, row_for
+from pyopencl_gbdt.primitives.lookback import Chain
 from pyopencl_gbdt.primitives.scan import MAX_ELEMENTS
 
 _EXCLUSIVE, _INCLUSIVE, _CARRY = 0, 1, 2
+#: Bytes of head flags that a work-group clears, and offsets that it marks.
+_HEADS_CHUNK = 4096
 
 
 class SegmentedScan:
@@ -42,7 +46,10 @@ class SegmentedScan:
         Whether ``out[i]`` counts ``values[i]``; a segment's first exclusive element is the
         identity.
     op : {"sum", "max", "min"}, default "sum"
+    pairs : bool, default False
+        Whether the elements are pairs of int64, which are summed component by component.
     variant : str or Variant, default "auto"
+        As for ``Scan``.
 
     Raises
     ------
@@ -63,28 +70,23 @@ class SegmentedScan:
         *,
         inclusive: bool = False,
         op: str = "sum",
+        pairs: bool = False,
         variant: str | Variant = "auto",
     ) -> None:
         self.device = device
         self.n = check_length("n", n, MAX_ELEMENTS)
-        self.dtype = check_dtype("dtype", dtype, SCAN_DTYPES)
+        self.elements = check_elements(dtype, op, pairs=pairs)
         self.inclusive = bool(inclusive)
-        self.op = check_op(op)
-        _, self._program = build_variant(
-            device,
-            "segmented_scan",
-            variant,
-            lambda row: device.build(
-                "segmented_scan",
-                wg_size=row.params["wg_size"],
-                type=kernel_type(self.dtype, op),
-                op=op,
-            ),
+        chosen = row_for(device, "segmented_scan", variant, self.elements)
+        row, self._program = build_row(
+            device, "segmented_scan", chosen, type=self.elements.type, op=self.elements.op
         )
+        self._chain = Chain(device, self._program, row, self.n, self.elements)
         self._totals: list[tuple[DeviceArray, DeviceArray]] = []
         tiles = ceil_div(self.n, TILE)
-        while tiles > 1:
-            self._totals.append((device.empty(tiles, self.dtype), device.empty(tiles, np.uint8)))
+        while tiles > 1 and not row.lookback:
+            totals = self.elements.empty(device, tiles), device.empty(tiles, np.uint8)
+            self._totals.append(totals)
             tiles = ceil_div(tiles, TILE)
 
     def bind(self, values: DeviceArray, head_flags: DeviceArray, out: DeviceArray) -> list[Launch]:
@@ -92,10 +94,10 @@ class SegmentedScan:
 
         Parameters
         ----------
-        values : DeviceArray of ``dtype``, n elements
+        values : DeviceArray of ``dtype``, n elements (or n pairs)
         head_flags : DeviceArray of uint8 or bool, n elements
             Not zero where a segment begins.
-        out : DeviceArray of ``dtype``, n elements, written
+        out : DeviceArray of ``dtype``, n elements (or n pairs), written
             May be ``values``.
 
         Returns
@@ -108,14 +110,17 @@ class SegmentedScan:
         DataError
             If an array is of another device, dtype or size.
         """
-        check_array("values", values, self.device, [self.dtype], self.n)
+        self.elements.check("values", values, self.device, self.n)
         check_array("head_flags", head_flags, self.device, FLAG_DTYPES, self.n)
-        check_array("out", out, self.device, [self.dtype], self.n)
+        self.elements.check("out", out, self.device, self.n)
+        if self._chain.looks_back:
+            inputs = [values, head_flags]
+            return self._chain.bind("segmented", inputs, out, inclusive=self.inclusive)
         bind = self._program.bind
         levels = [(values, head_flags), *self._totals]
         upward, downward = [], []
         for level, (array, heads) in enumerate(levels):
-            n, tiles = np.uint64(array.size), ceil_div(array.size, TILE)
+            n, tiles = np.uint64(heads.size), ceil_div(heads.size, TILE)
             top = level == len(levels) - 1
             before = array if top else levels[level + 1][0]
             if not top:
@@ -126,12 +131,57 @@ class SegmentedScan:
             downward.append(bind("segmented_tiles", tiles, array, heads, *arguments))
         return upward + downward[::-1] if self.n else []
 
+    def bind_offsets(
+        self, values: DeviceArray, offsets: DeviceArray, out: DeviceArray
+    ) -> list[Launch]:
+        """Bind the kernels to arrays, with segments given by offsets.
+
+        A byte per element is allocated for the head flags.
+
+        Parameters
+        ----------
+        values, out
+            As for ``bind``.
+        offsets : DeviceArray of uint32 or int64, n_segments + 1 elements
+            Segment s is ``offsets[s]..offsets[s + 1] - 1``; empty ones are allowed. Elements before
+            the first offset are a segment of their own, and so are those from the last one on.
+
+        Returns
+        -------
+        list of Launch
+            Run in order, as often as wanted.
+
+        Raises
+        ------
+        DataError
+            If an array is of another device, dtype or size.
+        """
+        check_array("offsets", offsets, self.device, OFFSET_DTYPES)
+        words = ceil_div(self.n, 4)
+        heads = DeviceArray(self.device, (self.n,), np.uint8, None)
+        as_words = self.device.empty(words, np.uint32)
+        heads.handle = as_words.handle
+        launches = self.bind(values, heads, out)
+        if self.n == 0:
+            return []
+        wg_size = self._program.wg_size
+        items, offset = max(1, _HEADS_CHUNK // wg_size), C_NAMES[offsets.dtype]
+        program = self.device.build("segment_heads", wg_size=wg_size, items=items, offset=offset)
+        chunk = program.wg_size * items
+        arguments = (offsets, np.uint64(offsets.size), np.uint64(self.n), heads)
+        return [
+            program.bind("clear_heads", ceil_div(words, chunk), as_words, np.uint64(words)),
+            program.bind("mark_heads", ceil_div(offsets.size, chunk), *arguments),
+            *launches,
+        ]
+
 
 def segmented_scan(
     values: DeviceArray,
-    head_flags: DeviceArray,
+    head_flags: DeviceArray | None = None,
     out: DeviceArray | None = None,
     *,
+    offsets: DeviceArray | npt.ArrayLike | None = None,
     inclusive: bool = False,
     op: str = "sum",
     variant: str | Variant = "auto",
@@ -141,10 +191,15 @@ def segmented_scan(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
-    head_flags : DeviceArray of uint8 or bool, as many as values
+        Rows of an int64 array of shape (n, 2) are pairs, summed component by component.
+    head_flags : DeviceArray of uint8 or bool, as many as elements
         Not zero where a segment begins; element 0 begins one in any case.
     out : DeviceArray like ``values``, written, optional
         Default: a new array. May be ``values``.
+    offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
+        Instead of ``head_flags``: segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are
+        checked, and must cover all elements; what a device array leaves out before and behind are
+        segments of their own.
     inclusive, op, variant
         As for ``SegmentedScan``.
 
@@ -156,16 +211,40 @@ def segmented_scan(
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or size.
+        If an array is no device array, of another device, dtype or size, or host offsets descend
+        or do not run from 0 to the number of elements.
     ParameterError
-        If ``op`` or ``variant`` is unknown.
+        If ``op`` or ``variant`` is unknown, or not just one of ``head_flags`` and ``offsets`` is
+        given.
+
+    Examples
+    --------
+    >>> values = device.upload(np.array([3, 1, 2, 2, 1], np.int32))
+    >>> segmented_scan(values, offsets=[0, 3, 3, 5], inclusive=True).get()
+    array([3, 4, 6, 2, 3], dtype=int32)
     """
     device = own_device("values", values)
-    check_array("head_flags", head_flags, device, FLAG_DTYPES, values.size)
+    if (head_flags is None) == (offsets is None):
+        given = "neither" if offsets is None else "both"
+        raise ParameterError(
+            f"head_flags and offsets: {given} given; expected one of them, which says where "
+            "segments begin"
+        )
+    elements, n = of_array(values, op)
+    if head_flags is not None:
+        check_array("head_flags", head_flags, device, FLAG_DTYPES, n)
+    ends = None if offsets is None else offsets_on_device(offsets, device, n, cover=True)
     prepared = SegmentedScan(
-        device, values.size, values.dtype, inclusive=inclusive, op=op, variant=variant
+        *(device, n, elements.dtype),
+        inclusive=inclusive,
+        op=elements.op,
+        pairs=elements.pairs,
+        variant=variant,
     )
     if out is None:
         out = device.empty(values.shape, values.dtype)
-    run(prepared.bind(values, head_flags, out))
+    if ends is not None:
+        run(prepared.bind_offsets(values, ends, out))
+    elif head_flags is not None:
+        run(prepared.bind(values, head_flags, out))
     return out

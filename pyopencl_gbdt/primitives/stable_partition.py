@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     FLAG_DTYPES,
     MOVED_DTYPES,
     OFFSET_DTYPES,
-    ceil_div,
     check_apart,
     check_array,
     check_dtype,
@@ -22,7 +21,7 @@ from pyopencl_gbdt.primitives.checks import (
     run,
 )
 
-_MAX_VALUES = 2**32 - 2  # ranks are uint32, and there are n + 1 of them
+_MAX_VALUES = 2**32 - 1  # ranks are uint32
 _MAX_SEGMENTS = 2**31 - 1
 
 
@@ -33,7 +32,7 @@ class StablePartition:
     ----------
     device : Device
     n : int
-        Values, 0..2**32 - 2.
+        Values, 0..2**32 - 1.
     n_segments : int
         Segments, 0..2**31 - 1; 0 if and only if n may be 0.
     dtype : dtype
@@ -49,7 +48,8 @@ class StablePartition:
 
     Notes
     -----
-    Scratch: one uint32 for each value (set flags before it) and one for each work-group.
+    Scratch: one uint32 for each segment (set flags before it) and one for each work-group. Flags
+    are read three times, values once: less than ranks of all values would take.
     """
 
     def __init__(
@@ -67,23 +67,17 @@ class StablePartition:
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        row, self._program = build_variant(
+        row, self._program = build_row(
             device,
             "stable_partition",
             variant,
-            lambda row: device.build(
-                "stable_partition",
-                wg_size=row.params["wg_size"],
-                items=row.params["items"],
-                type=f"u{8 * self.dtype.itemsize}",
-                offset=C_NAMES[self.offset_dtype],
-            ),
+            type=f"u{8 * self.dtype.itemsize}",
+            offset=C_NAMES[self.offset_dtype],
         )
-        self._items = row.params["items"]
         self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
         self._counts = device.empty(self._groups, np.uint32)
         self._total = device.empty(1, np.uint32)
-        self._ranks = device.empty(self.n + 1, np.uint32)
+        self._ranks = device.empty(self.n_segments + 1, np.uint32)
 
     def bind(
         self,
@@ -130,16 +124,18 @@ class StablePartition:
         bind, groups, ranks = self._program.bind, self._groups, self._ranks
         n, chunk = np.uint32(self.n), np.uint32(self._chunk)
         n_segments = np.uint32(self.n_segments)
-        segment_groups = ceil_div(self.n_segments, self._items * self._program.wg_size)
         return [
             bind("partition_counts", groups, flags, n, chunk, self._counts),
             bind("partition_offsets", 1, self._counts, np.uint32(groups), self._total),
-            bind("partition_ranks", groups, flags, n, chunk, self._counts, ranks),
-            bind("partition_segments", segment_groups, ranks, offsets, n_segments, counts),
+            bind(
+                "partition_segments",
+                groups,
+                *(flags, n, chunk, self._counts, offsets, n_segments, ranks),
+            ),
             bind(
                 "partition_move",
                 groups,
-                *(values, flags, n, chunk, offsets, n_segments, ranks, counts, out),
+                *(values, flags, n, chunk, self._counts, offsets, n_segments, ranks, counts, out),
             ),
         ]
 

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.reference.gain import Rule, in_units, make_rule, node_weight, score
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.partition import goes_left, partition
 from pyopencl_gbdt.reference.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.reference.split import Candidate, best_split
-from pyopencl_gbdt.workspace import Layout
 
 I64 = npt.NDArray[np.int64]
 _ZERO = np.float32(0)

@@ -1,4 +1,4 @@
-"""Twin of ``steps.histogram``: integer sums, row after row."""
+"""Twins of ``steps.histogram`` and ``primitives.histogram``: integer sums, row after row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.workspace import Layout
+from pyopencl_gbdt.quantized import Layout
 
 I64 = npt.NDArray[np.int64]
 
@@ -32,4 +32,33 @@ def histogram(codes: npt.NDArray[Any], quanta: I64, rows: npt.NDArray[Any], layo
     for feature in range(layout.n_features):
         place = layout.feature_offset[feature].astype(np.int64) + codes[rows, feature]
         np.add.at(sums, place, quanta[rows])
+    return sums
+
+
+def feature_histogram(
+    codes: npt.NDArray[Any],
+    pairs: npt.NDArray[Any],
+    n_bins: int,
+    rows: npt.NDArray[Any] | None = None,
+) -> I64:
+    """Return the sums of pairs per feature and bin; ``rows`` may list a row several times.
+
+    Parameters
+    ----------
+    codes : integer array, shape (n_rows, n_features)
+        Those above ``n_bins - 1`` count as that.
+    pairs : integer array, shape (n_rows, 2)
+    n_bins : int
+    rows : integer array, optional
+        Rows that count; default: all.
+
+    Returns
+    -------
+    int64 array, shape (n_features, n_bins, 2)
+    """
+    chosen = np.arange(len(codes)) if rows is None else rows
+    sums = np.zeros((codes.shape[1], n_bins, 2), np.int64)
+    for feature in range(codes.shape[1]):
+        bins = np.minimum(codes[chosen, feature].astype(np.int64), n_bins - 1)
+        np.add.at(sums[feature], bins, pairs[chosen])
     return sums

@@ -10,35 +10,68 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-def sortable(keys: Array) -> npt.NDArray[np.uint64]:
-    """Return unsigned integers whose order is that of the keys.
+def sortable(keys: Array, *, descending: bool = False) -> Array:
+    """Return unsigned integers, as wide as the keys, whose order is that of the keys.
 
     Parameters
     ----------
-    keys : uint32, int32 or float32 array
-        float32: both zeros map to one number, every NaN to one above infinity.
+    keys : uint32, int32, float32, uint64, int64 or float64 array
+        Floats: both zeros map to one number, every NaN to the largest, in descending order too.
+    descending : bool
     """
-    if keys.dtype != np.float32:
-        return (keys.astype(np.int64) + 2**31).astype(np.uint64)
-    bits = keys.view(np.uint32).astype(np.int64)
-    magnitude = bits % 2**31
-    ordered = np.where(bits >= 2**31, -magnitude, magnitude) + 2**31
-    ordered[np.isnan(keys)] = 2**32
-    return ordered.astype(np.uint64)
+    bits = 8 * keys.dtype.itemsize
+    word = np.dtype(f"u{keys.dtype.itemsize}").type
+    raw, top = np.ascontiguousarray(keys).view(word), word(1 << (bits - 1))
+    order: Array
+    if keys.dtype.kind == "u":
+        order = raw.copy()
+    elif keys.dtype.kind == "i":
+        order = raw ^ top
+    else:
+        order = np.where(raw & top, ~raw, raw | top)
+        order[(raw & ~top) == 0] = top
+    if descending:
+        order = ~order
+    if keys.dtype.kind == "f":
+        order[np.isnan(keys)] = ~word(0)
+    return order
 
 
-def radix_sort(keys: Array, values: Array | None = None) -> tuple[Array, Array | None]:
+def radix_argsort(
+    keys: Array, *, descending: bool = False, begin_bit: int = 0, end_bit: int | None = None
+) -> npt.NDArray[np.uint32]:
+    """Return the places of keys in the order of some of their bits; equal ones keep theirs."""
+    bits = 8 * keys.dtype.itemsize
+    end = bits if end_bit is None else end_bit
+    order = sortable(keys, descending=descending)
+    word = order.dtype.type
+    low = order & word((1 << end) - 1)
+    some = low >> word(begin_bit) if begin_bit < bits else np.zeros_like(low)
+    return np.argsort(some, kind="stable").astype(np.uint32)
+
+
+def radix_sort(
+    keys: Array,
+    values: Array | None = None,
+    *,
+    descending: bool = False,
+    begin_bit: int = 0,
+    end_bit: int | None = None,
+) -> tuple[Array, Array | None]:
     """Return sorted copies of keys and values.
 
     Parameters
     ----------
-    keys : uint32, int32 or float32 array
+    keys : array as for ``sortable``
     values : array of the same length, optional
+    descending : bool
+    begin_bit, end_bit : int
+        Bits of what ``sortable`` returns; default: all.
 
     Returns
     -------
     keys, values
         Equal keys keep their order and their bits.
     """
-    order = np.argsort(sortable(keys), kind="stable")
+    order = radix_argsort(keys, descending=descending, begin_bit=begin_bit, end_bit=end_bit)
     return keys[order], None if values is None else values[order]

@@ -71,7 +71,8 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
 
     Parameters
     ----------
-    values : int32, uint32, int64 or float32 array, shape (n,)
+    values : int32, uint32, int64 or float32 array, shape (n,); or int64, shape (n, 2)
+        Pairs are summed component by component.
     inclusive : bool
     op : {"sum", "max", "min"}
 
@@ -82,6 +83,8 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
     dtype = values.dtype
     if len(values) == 0:
         return np.array(values)
+    if values.ndim == 2:
+        return np.stack([scan(part, inclusive=inclusive, op=op) for part in values.T], axis=1)
     if dtype == np.float32 and op == "sum":
         with np.errstate(invalid="ignore", over="ignore"):
             result = tree_prefixes(values + np.float32(0), inclusive=inclusive)

@@ -8,30 +8,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.reference.scan import NAN, identity, scan, siblings
+from pyopencl_gbdt.reference.scan import NAN, identity, scan
 
 Array = npt.NDArray[Any]
 
-CHUNK = 4096
+ROWS, LANES = 32, 32
 
 
-def _tree_sum(values: Array) -> Any:
-    """Sum at most 4096 float32 numbers: runs, rows, tile."""
-    for _ in range(3):
-        values = siblings(values)[1]
-    return values[0]
+def chunk_sums(values: Array) -> Array:
+    """Return the float32 sum of every 1024 elements: lanes top to bottom, then halved."""
+    n_chunks = -(-len(values) // (ROWS * LANES))
+    rows = np.zeros((n_chunks, ROWS, LANES), np.float32)
+    rows.reshape(-1)[: len(values)] = values
+    lanes = rows[:, 0]
+    for row in range(1, ROWS):
+        lanes = lanes + rows[:, row]
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = lanes[:, :half] + lanes[:, half:]
+    result: Array = lanes[:, 0]
+    return result
 
 
 def _float_sum(values: Array) -> Any:
-    """Sum a segment: chunks, then 4096 chunks' sums at a time, then those from left to right."""
-    for _ in range(2):
-        values = np.array(
-            [_tree_sum(values[i : i + CHUNK]) for i in range(0, len(values), CHUNK)], np.float32
-        )
-    total = np.float32(0)
-    for value in values:
-        total = total + value
-    return total
+    """Sum a segment: its chunks, then their sums, until one is left."""
+    values = chunk_sums(values)
+    while len(values) > 1:
+        values = chunk_sums(values)
+    return values[0]
 
 
 def segmented_reduce(values: Array, offsets: Array, *, op: str = "sum") -> Array:
@@ -39,14 +43,17 @@ def segmented_reduce(values: Array, offsets: Array, *, op: str = "sum") -> Array
 
     Parameters
     ----------
-    values : int32, uint32, int64 or float32 array, shape (n,)
+    values : int32, uint32, int64 or float32 array, shape (n,); or int64, shape (n, 2)
+        Pairs are summed component by component.
     offsets : integer array, shape (n_segments + 1,)
     op : {"sum", "max", "min"}
 
     Returns
     -------
-    array of the dtype of ``values``, shape (n_segments,)
+    array of the dtype of ``values``, shape (n_segments,) or (n_segments, 2)
     """
+    if values.ndim == 2:
+        return np.stack([segmented_reduce(part, offsets, op=op) for part in values.T], axis=1)
     results = np.full(len(offsets) - 1, identity(values.dtype, op), values.dtype)
     for segment, (start, end) in enumerate(pairwise(offsets)):
         if start == end:

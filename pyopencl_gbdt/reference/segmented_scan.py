@@ -41,6 +41,13 @@ def _tree_prefixes(values: Array, heads: Array, *, inclusive: bool) -> Array:
     return result
 
 
+def heads_of(offsets: Array, n: int) -> npt.NDArray[np.uint8]:
+    """Return the head flags of segments given by n_segments + 1 offsets, shape (n,)."""
+    heads = np.zeros(n, np.uint8)
+    heads[offsets[offsets < n]] = 1
+    return heads
+
+
 def segmented_scan(
     values: Array, head_flags: Array, *, inclusive: bool = False, op: str = "sum"
 ) -> Array:
@@ -48,7 +55,8 @@ def segmented_scan(
 
     Parameters
     ----------
-    values : int32, uint32, int64 or float32 array, shape (n,)
+    values : int32, uint32, int64 or float32 array, shape (n,); or int64, shape (n, 2)
+        Pairs are summed component by component.
     head_flags : array, shape (n,)
     inclusive : bool
     op : {"sum", "max", "min"}

@@ -43,7 +43,7 @@ def train_reference(
     Ensemble
         Equal to what ``training.train`` returns on every device.
     """
-    objective = get_objective(params.objective)
+    objective = get_objective(params.objective, params)
     if params.base_score is None:
         base_score = objective.starting_score(label, weight)
     else:
@@ -70,4 +70,5 @@ def train_reference(
         base_margin=base_margin,
         base_score=base_score,
         feature_names=feature_names,
+        objective_parameters=objective.parameters,
     )

@@ -22,12 +22,17 @@ class Finish:
             ),
         )
 
-    def tree(self) -> Launch:
-        """Return the launch that makes the last leaves, leaf tasks and the tree that rows walk."""
+    def tree(self, learning_rate: float | None = None) -> Launch:
+        """Return the launch that makes the last leaves, leaf tasks and the tree that rows walk.
+
+        The learning rate is that of the parameters if it is None, see ``Grow.decide``.
+        """
         ws, page, p = self.ws, self.ws.rows_page, self.ws.params
-        return self.program.bind(
+        rate = p.learning_rate if learning_rate is None else learning_rate
+        bind = self.program.bind if learning_rate is None else self.program.prepare
+        return bind(
             "finish_tree", 1, np.uint32(ws.max_depth), np.uint32(page.block_features),
-            np.uint32(page.block_codes), np.uint32(ws.forest_block), np.float32(p.learning_rate),
+            np.uint32(page.block_codes), np.uint32(ws.forest_block), np.float32(rate),
             np.float32(p.reg_lambda), np.float32(p.reg_alpha), np.float32(p.max_delta_step),
             ws["levels"], ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"],
             ws["thresholds"], ws["leaf_task_begin"], ws["leaf_header"], ws["walk"], ws["steps"],

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch, Program, Variant
-from pyopencl_gbdt.workspace import Layout, Workspace
+from pyopencl_gbdt.quantized import Layout
+from pyopencl_gbdt.workspace import Workspace
 
 #: Sizes of local accumulators that kernels are built for, so that few programs serve all data.
 _CELLS = (1024, 2048, 3072, 4352)
@@ -95,9 +96,15 @@ class Histogram:
         self.fullest = ws.device.upload(ws.in_row_order(ws.layout.fullest), ws.codes.dtype)
         chunk = row.params["chunk"]
         if cpu:
-            batch = 64 if ws.device.caps.kind == "cpu" else 1
+            caps = ws.device.caps  # a simulator has no such instruction
+            ahead = 24 if caps.kind == "cpu" and not caps.is_simulator else 0
             return ws.device.build(
-                "histogram_cpu", wg_size=1, chunk=chunk, block=page.block_codes, batch=batch
+                "histogram_cpu",
+                wg_size=1,
+                chunk=chunk,
+                block=page.block_codes,
+                places=4,
+                prefetch=ahead,
             )
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if row.name == "private":

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_row
 from pyopencl_gbdt.device.base import Program
 from pyopencl_gbdt.packing import PackedTrees
 
@@ -24,17 +24,7 @@ _KEY_BYTES = 32 * 1024 * 1024
 
 def build(device: Device) -> tuple[Program, int, int]:
     """Return the program, the rows that one of its work-groups takes, and the rows of a block."""
-    row, program = build_variant(
-        device,
-        "predict",
-        "auto",
-        lambda row: device.build(
-            "predict",
-            wg_size=row.params["wg_size"],
-            items=row.params["items"],
-            rows=row.params["rows"],
-        ),
-    )
+    row, program = build_row(device, "predict", "auto")
     return program, row.params["items"] * program.wg_size, row.params["rows"]
 
 

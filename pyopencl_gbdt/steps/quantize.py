@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.cut_points import Cuts, make_layout, search_tables
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_row
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.staging import Staging
 from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype, row_codes
@@ -16,8 +16,8 @@ from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
+from pyopencl_gbdt.quantized import Layout, QuantizedData, QuantizedPage, empty_page
 from pyopencl_gbdt.set_up import found_words, plan_set_up
-from pyopencl_gbdt.workspace import Layout, QuantizedData, QuantizedPage, empty_page
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
@@ -92,19 +92,7 @@ class Quantizer:
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
         """Return the program and the values that one of its work-items takes."""
-        device, weighted = self.device, self.weighted
-        row, program = build_variant(
-            device,
-            "quantize",
-            "auto",
-            lambda row: device.build(
-                "quantize",
-                wg_size=row.params["wg_size"],
-                items=row.params["items"],
-                weighted=weighted,
-                code=code,
-            ),
-        )
+        row, program = build_row(self.device, "quantize", "auto", weighted=self.weighted, code=code)
         return program, row.params["items"]
 
     def _groups(self, n_rows: int) -> int:
@@ -203,17 +191,14 @@ class Quantizer:
         n_features = np.uint32(self.n_features)
         alone = program.wg_size == 1  # a work-item takes some rows; others take single codes
         per_group = items * program.wg_size
-        both: tuple[object, ...] = ()
-        if alone:
-            by_feature = page.by_feature if page.by_feature is not None else page.codes
-            both = (np.uint32(page.by_feature is not None), np.uint32(self.n_rows), by_feature)
+        both = (np.uint32(self.n_rows), page.by_feature) if alone else ()
         for start, rows, piece in self._pieces():
             program.launch(
                 "encode", -(-rows * (1 if alone else per_row) // per_group), np.uint32(rows),
                 n_features, np.uint32(per_row), *strides, piece, tables, np.uint32(start),
                 page.codes, *both,
             )  # fmt: skip
-        if page.by_feature is not None and not alone:
+        if not alone:
             program.launch(
                 "transpose", (-(-self.n_rows // per_group), page.n_blocks),
                 np.uint32(self.n_rows), n_features, *strides, page.codes, page.by_feature,

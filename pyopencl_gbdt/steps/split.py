@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.workspace import MOST_Y, Workspace
 
 
@@ -13,10 +13,13 @@ class Split:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self.program = ws.build(
-            "split", lambda row: ws.device.build("split", wg_size=ws.wg_size(row))
-        )
+        self.program = ws.build("split", self._build)
         self.best = ws.build("plan", lambda row: ws.device.build("best", wg_size=ws.wg_size(row)))
+
+    def _build(self, row: Variant) -> Program:
+        if row.name == "sequential":
+            return self.ws.device.build("split_cpu", wg_size=1, run=row.params["run"])
+        return self.ws.device.build("split", wg_size=self.ws.wg_size(row))
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.

@@ -74,6 +74,41 @@ def test_binary_labels():
 
 
 @pytest.mark.parametrize(
+    ("objective", "y", "message"),
+    [
+        ("binary:hinge", 2, r"y holds 2.0 at row 1, .*expected 0 or 1 for .*'binary:hinge'"),
+        ("binary:logitraw", 0.5, "expected 0 or 1 for objective='binary:logitraw'; encode"),
+        ("reg:logistic", 1.5, "expected 0 <= label <= 1 for .*give probabilities, or use reg:sq"),
+        ("cross_entropy", -0.1, "expected 0 <= label <= 1 for objective='cross_entropy'"),
+        ("count:poisson", -1, "y holds -1.0 at row 1, .*expected label >= 0 for .*; give counts"),
+        ("reg:tweedie", -1e-30, "expected label >= 0 for objective='reg:tweedie'"),
+        ("reg:gamma", 0, "y holds 0.0 at row 1, .*expected label > 0 for .*use reg:tweedie"),
+        ("reg:squaredlogerror", -1, "expected label > -1 for .*; shift the labels"),
+    ],
+)
+def test_labels_that_a_loss_refuses(objective, y, message):
+    with pytest.raises(DataError, match=message):
+        check_target([0.75 if objective == "reg:logistic" else 1, y], 2, objective=objective)
+
+
+@pytest.mark.parametrize(
+    ("objective", "y"),
+    [
+        ("reg:logistic", [0, 0.5, 1]),
+        ("cross_entropy", [0, 0.5, 1]),
+        ("count:poisson", [0, 2.5, 3e38]),
+        ("reg:tweedie", [0, 1, 2]),
+        ("reg:gamma", [1e-40, 1, 2]),
+        ("reg:squaredlogerror", [-0.99, 0, 1]),
+        ("reg:pseudohubererror", [-5, 0, 1]),
+        ("mape", [-5, 0, 1]),
+    ],
+)
+def test_labels_that_a_loss_takes(objective, y):
+    assert check_target(y, 3, objective=objective).tolist() == np.float32(y).tolist()
+
+
+@pytest.mark.parametrize(
     ("y", "classes"),
     [
         (["no", "yes", "no"], ["no", "yes"]),

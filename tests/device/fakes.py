@@ -31,6 +31,8 @@ BASELINE = Capabilities(
     max_alloc_bytes=256 * MIB,
     int32_atomics=True,
     int64_atomics=False,
+    lookback=False,
+    warp_words=False,
     fp64=False,
     unified_memory=False,
 )

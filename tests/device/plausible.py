@@ -13,7 +13,13 @@ from pyopencl_gbdt.device.render import declared, source_folder
 from pyopencl_gbdt.objectives import OBJECTIVES
 
 #: Templates that others import: they have no kernels of their own.
-LIBRARIES = frozenset({"candidates", "group", "counting", "partials", "tree"})
+LIBRARIES = frozenset(
+    {
+        *("candidates", "group", "counting", "partials", "tree", "sortable", "local_sort"),
+        *("positions", "buckets", "chained", "predecessors"),
+        *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks"),
+    }
+)
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
@@ -23,7 +29,9 @@ VALUES: dict[str, list[Any]] = {
     "row_chunk": [2048],
     "hist_chunk": [2048],
     "leaf_chunk": [2048],
-    "batch": [1, 64],
+    "places": [4],
+    "prefetch": [0, 24],
+    "run": [256],
     "cells": [1024],
     "codes": [256],
     "copies": [1, 4],
@@ -32,9 +40,21 @@ VALUES: dict[str, list[Any]] = {
     "radix_bits": [4, 8],
     "code": ["u8", "u16"],
     "type": ["u32", "u64"],
-    "key": ["u32", "i32", "f32"],
+    "key": ["u32", "i32", "f32", "u64", "i64", "f64"],
+    "value_bytes": [0, 4, 8],
+    "place": ["u32", "u64"],
+    "take": [4, 1],
+    "match": [0, 2, 1],
+    "window": [1, 4],
+    "spin": [4096, 0],
     "offset": ["u32", "i64"],
     "op": ["sum"],
+    "tiny": [64],
+    "numbers": [1, 2],
+    "bucket": ["u8", "u32"],
+    "large_tiles": [4],
+    "descending": [False, True],
+    "value": ["", "u32", "u64"],
     "loss": [objective.kernel for objective in OBJECTIVES.values()],
     "fields": ["", "walk_t:left,number"],
     "weighted": [False, True],
@@ -49,7 +69,7 @@ VALUES: dict[str, list[Any]] = {
 _TYPE_AND_OP = [
     {"type": kind, "op": op}
     for kind, op in (
-        *itertools.product(("u32", "u64", "i32", "i64", "f32"), ("sum",)),
+        *itertools.product(("u32", "u64", "i32", "i64", "f32", "i64x2"), ("sum",)),
         *itertools.product(("i32", "u32", "i64", "f32"), ("max", "min")),
     )
     if (kind, op) not in {("i32", "sum"), ("i64", "sum")}  # sums of integers are unsigned
@@ -72,7 +92,7 @@ def combinations(template: str) -> list[dict[str, Any]]:
         for some in fixed
         for values in itertools.product(*(VALUES[name] for name in free))
     ]
-    return [params for params in every if _together(params)]
+    return [params for params in every if _together(template, params)]
 
 
 def few(template: str) -> list[dict[str, Any]]:
@@ -86,9 +106,13 @@ def few(template: str) -> list[dict[str, Any]]:
     return chosen
 
 
-def _together(params: dict[str, Any]) -> bool:
+def _together(template: str, params: dict[str, Any]) -> bool:
     """Whether the values go together.
 
-    Offsets in registers belong to unrolled loops.
+    Offsets in registers belong to unrolled loops; a work-item alone searches splits its own way.
     """
+    if template.startswith("split"):
+        return (params["wg_size"] == 1) == (template == "split_cpu")
+    if template == "radix_onesweep":
+        return params["wg_size"] > 1
     return not params.get("in_registers") or params["unroll"]

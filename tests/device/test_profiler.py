@@ -12,7 +12,7 @@ from tests.conftest import TEST_DEVICE
 
 
 def test_stamps_are_added_up_by_phase_and_kernel():
-    profiler = Profiler(lambda stamp: stamp)
+    profiler = Profiler(lambda first, last: last)
     for phase, kernel, seconds, n_bytes in (
         ("a", "sum", 1.0, 10),
         ("a", "sum", 2.0, 20),
@@ -35,7 +35,7 @@ def test_stamps_are_added_up_by_phase_and_kernel():
 
 def test_a_stamp_that_is_not_there_yet_stays():
     times = {"first": 1.0, "second": None, "third": 4.0}
-    profiler = Profiler(times.get)
+    profiler = Profiler(lambda first, last: times.get(last))
     for stamp in times:
         profiler.add("kernel", stamp)
     profiler.collect()
@@ -88,6 +88,21 @@ def test_labels_name_the_template_where_the_kernel_does_not():
     program = open_device(TEST_DEVICE).build("copy", wg_size=1)
     assert program.label("copy") == "copy"
     assert program.label("other") == "copy.other"
+
+
+def test_a_span_is_from_the_first_start_to_the_last_end():
+    profiler = Profiler(lambda first, last: last[1] - first[0])
+    with pytest.raises(ValueError, match="no launch"):
+        profiler.span()
+    profiler.add("a", (1.0, 2.0))
+    profiler.add("b", (5.0, 7.0))
+    assert profiler.span() == 6.0
+    assert profiler.totals["", "b"].seconds == 2.0
+    opened = open_device(TEST_DEVICE, profile=True)
+    values, out = opened.zeros(1000, np.uint32), opened.empty(1000, np.uint32)
+    opened.copy(values, out, 0)
+    opened.finish()
+    assert 0 <= opened.profiler.span() < 10
 
 
 def test_a_mark_waits_for_what_came_before_and_is_no_wait_for_all():

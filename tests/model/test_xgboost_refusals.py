@@ -49,8 +49,8 @@ UNSUPPORTED: dict[str, tuple[Callable[[], bytes], str]] = {
         "num_target='2': expected at most 1",
     ),
     "objective": (
-        lambda: fitted(LABELS, objective="count:poisson"),
-        "name='count:poisson': expected one of binary:logistic, reg:squarederror",
+        lambda: fitted(LABELS, objective="reg:absoluteerror"),
+        "name='reg:absoluteerror': expected one of binary:hinge, binary:logistic,",
     ),
     "categories": (categorical, "split_type[0]=1: expected 0; categorical splits"),
 }
@@ -180,6 +180,9 @@ OWN_LIES: list[tuple[str, str, str]] = [
     ("base_margin", "?", "expected a finite float32"),
     ("objective", "reg:other", "'reg:other': expected one of"),
     ("objective", "binary:logistic", "expected 'binary:logistic', as attribute"),
+    ("objective_parameters", "{", "expected a JSON object of parameters"),
+    ("objective_parameters", "[1]", "expected an object"),
+    ("objective_parameters", '{"fair_c":"0x1.0p+0"}', "expected parameters out of [] for reg:sq"),
 ]
 
 

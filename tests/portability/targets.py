@@ -49,6 +49,8 @@ _GPU = Capabilities(
     max_alloc_bytes=4 * GIB,
     int32_atomics=True,
     int64_atomics=True,
+    lookback=False,
+    warp_words=False,
     fp64=True,
     unified_memory=False,
 )
@@ -74,6 +76,7 @@ def _nvidia(number: int, people_say: str) -> Target:
     caps = replace(
         _GPU, api="cuda", device_id="cuda:0", name=f"sm_{number}", vendor="NVIDIA",
         platform="CUDA", max_work_group=1024, local_bytes=48 * 1024,
+        warp_words=number >= 70, lookback=number >= 70,
     )  # fmt: skip
     return Target("nvidia", f"sm_{number}", people_say, caps)
 

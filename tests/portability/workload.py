@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from pyopencl_gbdt import primitives
 from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.dataset import Dataset
-from pyopencl_gbdt.device import Capabilities, Variant, runnable
+from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import OBJECTIVES
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
+from pyopencl_gbdt.primitives.histogram import CODE_DTYPES
+from pyopencl_gbdt.primitives.multi_reduce import BUCKET_DTYPES
+from pyopencl_gbdt.primitives.multi_reduce import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
+from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS
+from pyopencl_gbdt.primitives.segmented_radix_sort import DTYPES as SEGMENT_KEYS
 from tests.device.plausible import LIBRARIES, few, templates
 from tests.portability.null_device import NullDevice
 
@@ -34,12 +40,22 @@ def _scan(device: NullDevice, row: Variant) -> None:
     for dtype, op in itertools.product(SCAN_DTYPES, OPS):
         values = device.empty(N_ROWS, dtype)
         primitives.scan(values, op=op, variant=row)
+    primitives.scan(device.empty((N_ROWS, 2), np.int64), variant=row)
+
+
+def _reduce(device: NullDevice, row: Variant) -> None:
+    for dtype, op in itertools.product(SCAN_DTYPES, OPS):
+        primitives.reduce(device.empty(N_ROWS, dtype), op=op, variant=row)
+    primitives.reduce(device.empty((N_ROWS, 2), np.int64), variant=row)
 
 
 def _segmented_scan(device: NullDevice, row: Variant) -> None:
     heads = device.empty(N_ROWS, np.uint8)
     for dtype, op in itertools.product(SCAN_DTYPES, OPS):
         primitives.segmented_scan(device.empty(N_ROWS, dtype), heads, op=op, variant=row)
+    for offset in OFFSET_DTYPES:
+        ends, pairs = device.empty(5, offset), device.empty((N_ROWS, 2), np.int64)
+        primitives.segmented_scan(pairs, offsets=ends, variant=row)
 
 
 def _segmented_reduce(device: NullDevice, row: Variant) -> None:
@@ -52,6 +68,7 @@ def _radix_sort(device: NullDevice, row: Variant) -> None:
     for dtype in KEY_DTYPES:
         keys = device.empty(N_ROWS, dtype)
         primitives.radix_sort(keys, variant=row)
+        primitives.radix_argsort(keys, variant=row)
         primitives.radix_sort(keys, device.empty(N_ROWS, np.uint32), variant=row)
         units = device.caps.compute_units  # a column for each
         sort = primitives.RadixSort(device, 10, dtype, columns=units, variant=row)
@@ -71,8 +88,57 @@ def _stable_partition(device: NullDevice, row: Variant) -> None:
         primitives.stable_partition(device.empty(N_ROWS, dtype), flags, ends, variant=row)
 
 
+def _segmented_radix_sort(device: NullDevice, row: Variant) -> None:
+    ends = [device.empty(5, offset) for offset in OFFSET_DTYPES]
+    four, eight = device.empty(N_ROWS, np.uint32), device.empty(N_ROWS, np.int64)
+    for dtype in SEGMENT_KEYS:
+        keys = device.empty(N_ROWS, dtype)
+        primitives.segmented_radix_sort(keys, ends[0], variant=row)
+        primitives.segmented_radix_sort(keys, ends[1], four, descending=True, variant=row)
+        primitives.segmented_radix_sort(keys, ends[1], eight, variant=row)
+
+
+def _run_length(device: NullDevice, row: Variant) -> None:
+    for dtype in RUN_KEYS:
+        keys = device.empty(N_ROWS, dtype)
+        primitives.run_length_encode(keys, variant=row)
+        for of_values in RUN_KEYS:
+            primitives.unique_by_key(keys, device.empty(N_ROWS, of_values), variant=row)
+
+
+def _buckets(device: NullDevice) -> Iterator[tuple[DeviceArray, DeviceArray]]:
+    """Values and bucket ids of every dtype."""
+    for dtype, ids in itertools.product(SUMMED, BUCKET_DTYPES):
+        yield device.empty(N_ROWS, dtype), device.empty(N_ROWS, ids)
+    yield device.empty((N_ROWS, 2), np.int64), device.empty(N_ROWS, np.uint8)
+
+
+def _multi_reduce(device: NullDevice, row: Variant) -> None:
+    for values, ids in _buckets(device):
+        primitives.multi_reduce(values, ids, 64, variant=row)
+
+
+def _multi_scan(device: NullDevice, row: Variant) -> None:
+    for values, ids in _buckets(device):
+        primitives.multi_scan(values, ids, 64, variant=row)
+
+
+def _histogram(device: NullDevice, row: Variant) -> None:
+    pairs, rows = device.empty((N_ROWS, 2), np.int32), device.empty(100, np.uint32)
+    for dtype, n_bins in itertools.product(CODE_DTYPES, (*MAX_BINS, 256)):
+        codes = device.empty((N_ROWS, 20), dtype)
+        primitives.histogram(codes, pairs, n_bins, variant=row)
+        primitives.histogram(codes, pairs, n_bins, rows, variant=row)
+
+
 PRIMITIVES: dict[str, Prepare] = {
+    "histogram": _histogram,
+    "segmented_radix_sort": _segmented_radix_sort,
+    "run_length": _run_length,
+    "multi_reduce": _multi_reduce,
+    "multi_scan": _multi_scan,
     "scan": _scan,
+    "reduce": _reduce,
     "segmented_scan": _segmented_scan,
     "segmented_reduce": _segmented_reduce,
     "radix_sort": _radix_sort,
@@ -99,6 +165,14 @@ def _fits(device: NullDevice) -> None:
     Boosting(device, Parameters.from_dict({"max_depth": 2}), objective, wide, 0.0)
 
 
+def _fits_of_cpus(device: NullDevice) -> None:
+    """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
+    known = {b.template for b in device.built.values()}
+    cpu = NullDevice(replace(device.caps, kind="cpu"))
+    _fits(cpu)
+    device.built.update((key, b) for key, b in cpu.built.items() if b.template not in known)
+
+
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -118,7 +192,8 @@ def _prediction(device: NullDevice) -> None:
 def _others(device: NullDevice) -> None:
     """Build what nothing above built: tools, and templates that have no step yet."""
     built = {b.template for b in device.built.values()}
-    for template in sorted(set(templates()) - LIBRARIES - built):
+    lacking = {row.template for row in TABLE if row.lacks(device.caps)}
+    for template in sorted(set(templates()) - LIBRARIES - built - lacking):
         for params in few(template):
             if params["wg_size"] <= device.caps.max_work_group:
                 device.build(template, **params)
@@ -143,6 +218,7 @@ def everything(caps: Capabilities) -> NullDevice:
             prepare(device, row)
     _fits(device)
     device.label = ""
+    _fits_of_cpus(device)
     _prediction(device)
     _others(device)
     return device

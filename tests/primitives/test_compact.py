@@ -27,7 +27,7 @@ def check(device, variant, values, flags):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_equals_twin_at_edges(device, variant, rng, dtype):
-    for n in edge_sizes(device, 64, 1024, 2048):
+    for n in edge_sizes(device, 64, 1024, 4096):
         for share in (0.01, 0.5):
             check(device, variant, any_bits(rng, n, dtype), rng.random(n) < share)
 
@@ -44,7 +44,7 @@ def test_none_and_all(device, variant, rng):
 
 def test_many_small_groups(device, variant, rng):
     params = {**variant.params, "groups_per_unit": 7}
-    params["items"] = 3 if variant.params["wg_size"] > 1 else 70
+    params["items"] = 4 if variant.params["wg_size"] > 1 else 70
     n = 700 if device.caps.is_simulator else 30_011
     check(device, replace(variant, params=params), any_bits(rng, n, np.int64), rng.random(n) < 0.5)
 

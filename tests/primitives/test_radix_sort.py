@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,38 +10,150 @@ import pytest
 
 from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.radix_sort import RadixSort, radix_sort, scratch_bytes
+from pyopencl_gbdt.primitives.radix_argsort import radix_argsort
+from pyopencl_gbdt.primitives.radix_plan import cut_bits, scratch_bytes
+from pyopencl_gbdt.primitives.radix_sort import (
+    DTYPES,
+    RadixSort,
+    radix_sort,
+)
 from pyopencl_gbdt.reference import radix_sort as twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.primitives.samples import any_bits, edge_sizes, floats
 
 KERNEL = "radix_sort"
-DTYPES = [np.uint32, np.int32, np.float32]
+#: Key, value, descending, first bit, bit behind the last: every dtype, width and kind of range.
+SORTS = [
+    (np.uint32, np.uint32, False, 0, None),
+    (np.uint32, None, True, 0, None),
+    (np.int32, np.int64, False, 0, None),
+    (np.int32, None, True, 8, 20),
+    (np.float32, None, False, 0, None),
+    (np.float32, np.float64, True, 0, None),
+    (np.float32, np.int32, False, 23, 32),
+    (np.uint64, np.uint32, False, 0, None),
+    (np.uint64, np.float32, True, 63, 64),
+    (np.int64, None, False, 0, None),
+    (np.int64, np.uint64, True, 0, 33),
+    (np.float64, np.uint32, False, 0, None),
+    (np.float64, None, True, 0, None),
+    (np.float64, np.int64, False, 17, 18),
+    (np.uint32, np.uint32, False, 5, 5),
+]
 
 
-def sorted_by(device, variant, keys, values=None):
+def sorted_by(device, variant, keys, values=None, **options):
     on_device = device.upload(keys)
     moved = None if values is None else device.upload(values)
-    radix_sort(on_device, moved, variant=variant)
+    radix_sort(on_device, moved, variant=variant, **options)
     return on_device.get(), None if moved is None else moved.get()
 
 
-@pytest.mark.parametrize(
-    ("dtype", "value_dtype"), [*((dtype, np.uint32) for dtype in DTYPES), (np.float32, None)]
-)
-def test_equals_twin_at_edges(device, variant, rng, dtype, value_dtype):
-    for n in edge_sizes(device, 4096):
-        keys = any_bits(rng, n, dtype)
-        values = None if value_dtype is None else np.arange(n, dtype=value_dtype)
-        got_keys, got_values = sorted_by(device, variant, keys, values)
-        keys, values = twin.radix_sort(keys, values)
+def special(rng, n, dtype):
+    """Any bits; a third of floats are zeros of both signs, infinities and NaNs."""
+    keys = any_bits(rng, n, dtype)
+    if keys.dtype.kind == "f":
+        few = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan], dtype)
+        chosen = rng.random(n) < 0.3
+        keys[chosen] = rng.choice(few, int(chosen.sum()))
+    return keys
+
+
+@pytest.mark.parametrize(("dtype", "value_dtype", "descending", "begin", "end"), SORTS)
+def test_equals_twin_at_edges(device, variant, rng, dtype, value_dtype, descending, begin, end):
+    params = variant.params
+    tile = 4096 if params["wg_size"] == 1 else params["wg_size"] * params["items"]
+    options = {"descending": descending, "begin_bit": begin, "end_bit": end}
+    for n in edge_sizes(device, tile, 4 * tile):
+        keys = special(rng, n, dtype)
+        values = None if value_dtype is None else any_bits(rng, n, value_dtype)
+        got_keys, got_values = sorted_by(device, variant, keys, values, **options)
+        keys, values = twin.radix_sort(keys, values, **options)
         assert_same_bits(got_keys, keys, f"keys of {n}")
         if values is not None:
             assert_same_bits(got_values, values, f"values of {n}")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_the_twin_orders_as_numpy_does(rng, dtype):
+    keys = special(rng, 5_000, dtype)
+    order = twin.radix_argsort(keys)
+    assert_same_bits(order, np.argsort(keys, kind="stable").astype(np.uint32))
+    numbers = keys[~np.isnan(keys)] if keys.dtype.kind == "f" else keys
+    down = keys[twin.radix_argsort(keys, descending=True)]
+    assert np.array_equal(down[: len(numbers)], np.sort(numbers)[::-1])
+    if dtype == np.uint32:
+        some = (keys >> 5) & 127
+        order = twin.radix_argsort(keys, begin_bit=5, end_bit=12)
+        assert np.array_equal(order, np.argsort(some, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint64])
+@pytest.mark.parametrize("descending", [False, True])
+def test_argsort(device, variant, rng, dtype, descending):
+    for n in (0, 1, 300) if device.caps.is_simulator else (0, 1, 300, 20_011):
+        keys = special(rng, n, dtype)
+        on_device = device.upload(keys)
+        order = radix_argsort(on_device, descending=descending, variant=variant)
+        assert_same_bits(order.get(), twin.radix_argsort(keys, descending=descending))
+        assert_same_bits(on_device.get(), keys, "keys stay as they are")
+
+
+@pytest.mark.parametrize("value_dtype", [None, np.float64])
+def test_places_beyond_32_bits(device, variant, rng, monkeypatch, value_dtype):
+    """The kernels that count in 64 bits, on few keys."""
+    for where in ("radix_plan", "radix_sort"):
+        module = sys.modules[f"pyopencl_gbdt.primitives.{where}"]
+        monkeypatch.setattr(module, "place_of", lambda n_keys: np.uint64)
+    for n in (1, 300, 700) if device.caps.is_simulator else (1, 300, 20_011):
+        keys = special(rng, n, np.int64)
+        values = None if value_dtype is None else any_bits(rng, n, value_dtype)
+        got_keys, got_values = sorted_by(device, variant, keys, values)
+        keys, values = twin.radix_sort(keys, values)
+        assert_same_bits(got_keys, keys)
+        if values is not None:
+            assert_same_bits(got_values, values)
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_nobody_has_to_wait(device, variant, rng, n_columns):
+    """Where words of other work-groups are not waited for, a work-group counts their keys."""
+    if "spin" not in variant.params:
+        pytest.skip("does not look back")
+    n = 700 if device.caps.is_simulator else 9_000
+    for spin, window in ((0, 1), (1, 1), (1, 4), (3, 3)):
+        params = {**variant.params, "spin": spin, "window": window, "items": 2}
+        row = replace(variant, params=params)
+        keys, values = floats(rng, n * n_columns), any_bits(rng, n * n_columns, np.uint32)
+        on_device, moved = device.upload(keys), device.upload(values)
+        RadixSort(
+            device, n, np.float32, np.uint32, columns=n_columns, begin_bit=16, variant=row
+        ).sort(on_device, moved)
+        for column in range(n_columns):
+            some = slice(column * n, (column + 1) * n)
+            keys[some], values[some] = twin.radix_sort(keys[some], values[some], begin_bit=16)
+        assert_same_bits(on_device.get(), keys)
+        assert_same_bits(moved.get(), values)
+
+
+@pytest.mark.parametrize("radix_bits", [4, 8])
+@pytest.mark.parametrize("dtype", [np.uint32, np.float64])
+def test_bits_are_cut_into_digits(dtype, radix_bits):
+    """Every bit of a range belongs to one digit; passes are even in number."""
+    dtype = np.dtype(dtype)
+    for begin in range(8 * dtype.itemsize + 1):
+        for end in range(begin, 8 * dtype.itemsize + 1):
+            bits = cut_bits(begin, end, dtype, radix_bits)
+            assert bits.passes % 2 == 0
+            digits = [bits.digit(number) for number in range(bits.passes)]
+            places = [int(mask) << int(shift) for shift, mask in digits]
+            assert sum(places) == (1 << end) - (1 << begin)
+            assert all(int(mask) < 1 << radix_bits for _, mask in digits)
+            assert all(int(shift) < 8 * dtype.itemsize for shift, _ in digits)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.float32])
 def test_equal_keys_keep_their_order(device, variant, rng, dtype):
     n = 300 if device.caps.is_simulator else 20_000
     for few in (1, 3):
@@ -138,11 +251,19 @@ def test_columns_side_by_side(device, variant, rng, columns, value_dtype):
 
 @pytest.mark.parametrize("has_values", [False, True])
 @pytest.mark.parametrize("columns", [1, 2, 30])
-def test_scratch_is_what_was_said(columns, has_values):
-    for n in (0, 1, 5000, 100_000):
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_scratch_is_what_was_said(columns, has_values, kind):
+    for n, key, value in (
+        (0, np.float32, np.uint32), (1, np.float32, np.uint32), (5000, np.float32, np.uint32),
+        (100_000, np.float32, np.uint32), (5000, np.float64, np.uint32),
+        (5000, np.uint32, np.int64),
+    ):  # fmt: skip
         opened = open_device(TEST_DEVICE)
-        RadixSort(opened, n, np.float32, np.uint32 if has_values else None, columns=columns)
-        assert opened.peak_bytes == scratch_bytes(opened, n, columns, has_values=has_values)
+        opened.caps = replace(opened.caps, kind=kind)
+        RadixSort(opened, n, key, value if has_values else None, columns=columns)
+        assert opened.peak_bytes == scratch_bytes(
+            opened, n, columns, has_values=has_values, key_dtype=key, value_dtype=value
+        )
 
 
 def test_errors_come_before_any_launch(device, other_device):
@@ -150,8 +271,8 @@ def test_errors_come_before_any_launch(device, other_device):
     launched = device.n_launches
     with pytest.raises(DataError, match=r"keys: ndarray; expected a DeviceArray"):
         radix_sort(np.zeros(4, np.uint32))
-    with pytest.raises(DataError, match=r"key_dtype: dtype int64; expected one of uint32"):
-        radix_sort(device.zeros(4, np.int64))
+    with pytest.raises(DataError, match=r"key_dtype: dtype uint8; expected one of uint32"):
+        radix_sort(device.zeros(4, np.uint8))
     with pytest.raises(DataError, match=r"values: 3 elements; expected 4"):
         radix_sort(keys, device.zeros(3, np.uint32))
     with pytest.raises(DataError, match=r"values: dtype uint8"):
@@ -163,10 +284,21 @@ def test_errors_come_before_any_launch(device, other_device):
         prepared.bind(device.zeros(5, np.uint32))
     with pytest.raises(DataError, match=r"value_dtype=None; give both or neither"):
         prepared.bind(keys, device.zeros(4, np.uint32))
-    with pytest.raises(ParameterError, match=r"n=-1: expected an integer 0\.\.4294967295"):
+    with pytest.raises(ParameterError, match=r"n=-1: expected an integer 0\.\.1099511627775"):
         RadixSort(device, -1, np.uint32)
     with pytest.raises(ParameterError, match=r"radix_sort='fast'"):
         radix_sort(keys, variant="fast")
+    with pytest.raises(DataError, match=r"values: the same array as keys"):
+        radix_sort(keys, keys)
+    with pytest.raises(ParameterError, match=r"end_bit=33: expected an integer 0\.\.32.*uint32"):
+        radix_sort(keys, end_bit=33)
+    with pytest.raises(ParameterError, match=r"begin_bit=9: expected an integer 0\.\.8"):
+        radix_sort(keys, begin_bit=9, end_bit=8)
+    for bit in (-1, 1.5, True, "1"):
+        with pytest.raises(ParameterError, match=r"begin_bit=.*leave both out"):
+            radix_argsort(keys, begin_bit=bit)
+    with pytest.raises(DataError, match=r"keys: ndarray"):
+        radix_argsort(np.zeros(4, np.uint32))
     assert device.n_launches == launched
     prepared = RadixSort(device, 4, np.uint32, columns=2)
     with pytest.raises(DataError, match=r"keys: 4 elements; expected 8"):

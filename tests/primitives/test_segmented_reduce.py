@@ -9,8 +9,11 @@ import pytest
 
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.checks import TILE
-from pyopencl_gbdt.primitives.segmented_reduce import SegmentedReduce, segmented_reduce
+from pyopencl_gbdt.primitives.segmented_reduce import (
+    SEGMENT_CHUNK,
+    SegmentedReduce,
+    segmented_reduce,
+)
 from pyopencl_gbdt.reference import segmented_reduce as twin
 from tests.compare import assert_same_bits
 from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
@@ -23,7 +26,7 @@ DTYPES = [np.int32, np.uint32, np.int64, np.float32]
     ("dtype", "op"), [*((d, "sum") for d in DTYPES), (np.uint32, "min"), (np.float32, "max")]
 )
 def test_equals_twin_at_edges(device, variant, rng, dtype, op):
-    for n in edge_sizes(device, TILE):
+    for n in edge_sizes(device, SEGMENT_CHUNK):
         values = elements(rng, n, dtype)
         for n_segments in (1, 5, 20 if device.caps.is_simulator else 130):
             offsets = cuts(rng, n, n_segments)
@@ -43,7 +46,7 @@ def test_device_offsets_of_both_types(device, variant, rng):
 
 
 def test_segments_need_not_cover_the_values(device, variant):
-    n = 300 if device.caps.is_simulator else 3 * TILE
+    n = 300 if device.caps.is_simulator else 3 * SEGMENT_CHUNK
     values = device.upload(np.ones(n, np.int32))
     for offsets in ([n - 7, n - 7, n - 2], [3, 5], [n, n]):
         got = segmented_reduce(values, offsets, variant=variant).get()
@@ -85,12 +88,53 @@ def test_smaller_work_groups(device, rng):
     assert_same_bits(got, twin.segmented_reduce(values, offsets))
 
 
-def test_a_segment_of_more_than_4096_chunks(device, variant):
+def test_a_segment_of_more_than_1024_chunks(device, variant):
     if device.caps.is_simulator:
         pytest.skip("too large for a simulator")
-    n = TILE * TILE + TILE + 5
-    sums = segmented_reduce(device.upload(np.ones(n, np.uint32)), [0, n - 1, n], variant=variant)
-    assert_same_bits(sums.get(), np.array([n - 1, 1], np.uint32))
+    n = SEGMENT_CHUNK**2 + SEGMENT_CHUNK + 5
+    ones, offsets = np.ones(n, np.float32), [0, 0, n - 1025, n - 1, n, n]
+    sums = segmented_reduce(device.upload(ones), offsets, variant=variant).get()
+    assert_same_bits(sums, twin.segmented_reduce(ones, np.array(offsets)))
+    sums = segmented_reduce(device.upload(ones.astype(np.uint32)), offsets, variant=variant)
+    assert_same_bits(sums.get(), np.diff(offsets).astype(np.uint32))
+
+
+def test_many_short_segments(device, variant, rng):
+    n = 300 if device.caps.is_simulator else 20_000
+    values, lengths = any_bits(rng, n, np.int32), rng.integers(0, 4, n)
+    offsets = np.minimum(np.concatenate([[0], np.cumsum(lengths)]), n)
+    got = segmented_reduce(device.upload(values), offsets, variant=variant).get()
+    assert_same_bits(got, twin.segmented_reduce(values, offsets))
+
+
+def test_pairs(device, variant, rng):
+    n = 300 if device.caps.is_simulator else 9_000
+    values, offsets = any_bits(rng, 2 * n, np.int64).reshape(n, 2), cuts(rng, n, 30)
+    got = segmented_reduce(device.upload(values), offsets, variant=variant).get()
+    assert_same_bits(got, twin.segmented_reduce(values, offsets))
+
+
+def test_float_sums_are_accurate(device, variant, rng):
+    n = 300 if device.caps.is_simulator else 100_000
+    values, offsets = floats(rng, n), cuts(rng, n, 7)
+    got = segmented_reduce(device.upload(values), offsets, variant=variant).get()
+    for start, end, total in zip(offsets[:-1], offsets[1:], got, strict=True):
+        part = values[start:end].astype(np.float64)
+        assert abs(float(total) - part.sum()) <= 36 * 2 * 2.0**-24 * np.abs(part).sum()
+
+
+def test_beyond_two_to_the_31(device, variant):
+    n, caps = 2**31 + 4099, device.caps
+    if caps.kind == "cpu" or caps.unified_memory or caps.max_alloc_bytes < 4 * n:
+        pytest.skip("needs a GPU with 8 GiB in one allocation")
+    if variant.params["wg_size"] == 1:
+        pytest.skip("a row for CPUs")
+    values = device.zeros(n, np.int32)
+    values.set([5, 7], 2**31 - 1)
+    values.set([3], n - 1)
+    offsets = [0, 2**31, 2**31, 2**31 + 1, n - 1, n]
+    got = segmented_reduce(values, offsets, variant=variant).get()
+    assert_same_bits(got, np.array([5, 0, 7, 0, 3], np.int32))
 
 
 def test_prepared_runs_again_without_waiting(device, rng):
@@ -112,7 +156,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
 def test_errors_come_before_any_launch(device, other_device):
     values = device.zeros(4, np.int32)
     launched = device.n_launches
-    with pytest.raises(DataError, match="values: dtype uint8"):
+    with pytest.raises(DataError, match="dtype: dtype uint8"):
         segmented_reduce(device.zeros(4, np.uint8), [0, 4])
     with pytest.raises(DataError, match=r"offsets: 3 at 1 is followed by 2; expected ascending"):
         segmented_reduce(values, [0, 3, 2])

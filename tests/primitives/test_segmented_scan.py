@@ -10,11 +10,12 @@ import pytest
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import TILE
+from pyopencl_gbdt.primitives.reduce import reduce
 from pyopencl_gbdt.primitives.scan import scan
 from pyopencl_gbdt.primitives.segmented_scan import SegmentedScan, segmented_scan
 from pyopencl_gbdt.reference import segmented_scan as twin
 from tests.compare import assert_same_bits
-from tests.primitives.samples import any_bits, edge_sizes, elements, floats
+from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
 
 KERNEL = "segmented_scan"
 DTYPES = [np.int32, np.uint32, np.int64, np.float32]
@@ -60,6 +61,51 @@ def test_law_without_heads_it_is_a_scan(device, variant, rng, dtype):
         assert_same_bits(got.get(), scan(values, inclusive=inclusive).get())
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32])
+def test_offsets_say_the_same_as_flags(device, variant, rng, dtype):
+    for n in edge_sizes(device, TILE):
+        values, offsets = elements(rng, n, dtype), cuts(rng, n, 1 + n // 40)
+        expected = twin.segmented_scan(values, twin.heads_of(offsets, n), inclusive=True)
+        for ends in (offsets, device.upload(offsets, np.uint32)):
+            got = segmented_scan(
+                device.upload(values), offsets=ends, inclusive=True, variant=variant
+            )
+            assert_same_bits(got.get(), expected, f"{len(offsets) - 1} segments of {n}")
+
+
+def test_what_device_offsets_leave_out_are_segments(device, variant):
+    offsets = device.upload(np.array([2, 2, 4], np.int64))
+    ones = device.upload(np.ones(6, np.int32))
+    got = segmented_scan(ones, offsets=offsets, inclusive=True, variant=variant)
+    assert_same_bits(got.get(), np.array([1, 2, 1, 2, 1, 2], np.int32))
+
+
+def test_pairs(device, variant, rng):
+    for n in edge_sizes(device, TILE):
+        values = any_bits(rng, 2 * n, np.int64).reshape(n, 2)
+        heads = (rng.random(n) < 0.002).astype(np.uint8)
+        got = segmented_scan(device.upload(values), device.upload(heads), variant=variant).get()
+        assert_same_bits(got, twin.segmented_scan(values, heads), f"{n} pairs")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op"), [(np.int32, "sum"), (np.int64, "max"), (np.float32, "min")]
+)
+def test_totals_that_never_come_are_computed(device, rng, dtype, op):
+    """Without a single look at what others publish, the look-back is as right, only later."""
+    for row in [row for row in runnable(KERNEL, device.caps) if row.lookback]:
+        params = {**row.params, "spin": 0, "wg_size": 16, "window": 4}
+        tile = 16 * params["items"] * 4
+        unheard = replace(row, params=params)
+        for n, share in ((tile - 1, 0.01), (9 * tile, 0.0), (9 * tile, 0.5 / tile)):
+            values, heads = elements(rng, n, dtype), (rng.random(n) < share).astype(np.uint8)
+            arrays = device.upload(values), device.upload(heads)
+            for inclusive in (False, True):
+                got = segmented_scan(*arrays, inclusive=inclusive, op=op, variant=unheard).get()
+                expected = twin.segmented_scan(values, heads, inclusive=inclusive, op=op)
+                assert_same_bits(got, expected, f"scan of {n}")
+
+
 def test_law_every_element_a_head(device, variant, rng):
     values = any_bits(rng, 300, np.int32)
     heads = device.upload(np.full(300, 7, np.uint8))
@@ -92,6 +138,20 @@ def test_three_levels_and_in_place(device, variant):
     assert_same_bits(values.get(), expected.astype(np.uint32))
 
 
+def test_beyond_two_to_the_31(device, variant):
+    n, caps = 2**31 + 4099, device.caps
+    if caps.kind == "cpu" or caps.unified_memory or caps.max_alloc_bytes < 4 * n:
+        pytest.skip("needs a GPU with 8 GiB in one allocation")
+    if variant.params["wg_size"] == 1:
+        pytest.skip("a row for CPUs")
+    values = device.zeros(n, np.int32)
+    values.set([5, 7, 2], 2**31 - 1)
+    offsets = [0, 2**31, 2**31, n]
+    segmented_scan(values, out=values, offsets=offsets, inclusive=True, variant=variant)
+    assert reduce(values, op="max").get()[0] == 9
+    assert reduce(values).get()[0] == 5 + 7 + 9 * (n - 2**31 - 1)
+
+
 def test_prepared_runs_again_without_waiting(device, rng):
     n = 257 if device.caps.is_simulator else TILE + 1
     values, out = device.zeros(n, np.float32), device.zeros(n, np.float32)
@@ -119,6 +179,14 @@ def test_errors_come_before_any_launch(device, other_device):
         segmented_scan(values, device.zeros(3, np.uint8))
     with pytest.raises(DataError, match="head_flags: lies on another opened device"):
         segmented_scan(values, other_device.zeros(4, np.uint8))
+    with pytest.raises(ParameterError, match="head_flags and offsets: neither given"):
+        segmented_scan(values)
+    with pytest.raises(ParameterError, match="head_flags and offsets: both given"):
+        segmented_scan(values, heads, offsets=[0, 4])
+    with pytest.raises(DataError, match="offsets: run from 0 to 3; expected from 0 to 4"):
+        segmented_scan(values, offsets=[0, 3])
+    with pytest.raises(DataError, match="offsets: dtype int32"):
+        segmented_scan(values, offsets=values)
     with pytest.raises(ParameterError, match="op=None"):
         segmented_scan(values, heads, op=None)
     assert device.n_launches == launched

@@ -9,8 +9,9 @@ import numpy as np
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.quantized import Layout, empty_page
 from pyopencl_gbdt.reference.gradients import words
-from pyopencl_gbdt.workspace import Layout, Workspace, empty_page
+from pyopencl_gbdt.workspace import Workspace
 
 
 def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:

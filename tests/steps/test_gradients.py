@@ -13,6 +13,7 @@ from pyopencl_gbdt.reference import gradients as twin
 from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.weights import normalise
 from tests.compare import assert_same_bits
+from tests.objectives.samples import LOSSES, label_of, name_of
 from tests.steps.builders import make_layout, make_workspace, spoil
 
 SQUARED, LOGISTIC = "reg:squarederror", "binary:logistic"
@@ -26,8 +27,8 @@ BUILDS = [
 ]
 
 
-def check(device, rng, wg, loss, margin, label, weight):
-    objective, n = get_objective(loss), label.size
+def check(device, rng, wg, loss, margin, label, weight, params=None):
+    objective, n = get_objective(loss, params), label.size
     normalised = normalise(weight)
     scaled, bits, shift = normalised
     ws = make_workspace(
@@ -127,6 +128,37 @@ def test_saturated_probabilities(device, rng):
     check(device, rng, 1, LOGISTIC, margin, label, None)
     for wg in (1, 64):
         check(device, rng, wg, LOGISTIC, margin, label, weights(rng, margin.size, "heavy"))
+
+
+#: Far out, where exponentials and powers are clamped.
+FAR = np.float32([0, 1e-30, 1e-3, 1, 16, 49, 51, 79, 81, 120, 1e6, 1e12, 1e30, 1.5e38])
+
+
+def far(loss):
+    """Every pair of extreme margins and of extreme labels that a loss takes."""
+    margin, label = (a.ravel() for a in np.meshgrid(np.r_[-FAR, FAR], np.r_[-FAR, FAR]))
+    if loss == "reg:squaredlogerror":
+        ok = label > -1
+    elif loss.startswith("binary"):
+        ok = (label == 0) | (label == 1)
+    elif loss in ("reg:logistic", "cross_entropy"):
+        ok = (label >= 0) & (label <= 1)
+    else:
+        ok = label >= 0 if loss in ("count:poisson", "reg:gamma", "reg:tweedie") else label < 2e38
+    return margin[ok], label[ok]
+
+
+@pytest.mark.parametrize("case", LOSSES, ids=name_of)
+def test_every_loss_has_the_twins_bits(device, rng, case):
+    loss, params = case
+    wg = 64 if device.caps.kind != "cpu" or params else 1
+    margin = rng.uniform(-4, 4, 3000).astype(np.float32)
+    margin[::3] = rng.normal(0, 40, margin[::3].size)
+    label = label_of(loss, rng.normal(size=margin.size), rng)
+    for weight in (None, weights(rng, margin.size, "mixed")):
+        check(device, rng, wg, loss, margin, label, weight, params)
+        check(device, rng, wg, loss, *far(loss), None if weight is None else
+              weights(rng, far(loss)[0].size, "heavy"), params)  # fmt: skip
 
 
 def test_law_a_heavy_tail_costs_the_others_nothing(rng):

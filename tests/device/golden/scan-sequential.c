@@ -28,23 +28,7 @@ FN value_t tile_total(
     GLOBAL const stored_t* values, const u32 count, LOCAL value_t* runs, LOCAL value_t* rows) {
     (void)runs; (void)rows;
     value_t tile = IDENTITY;
-    
-
-    for (u32 i = 0; i < count;) {
-        value_t row = IDENTITY;
-        const u32 row_end = count - i < 256 ? count : i + 256;
-        
-
-        while (i < row_end) {
-            value_t run = IDENTITY;
-            const u32 run_end = row_end - i < 16 ? row_end : i + 16;
-            
-
-            for (; i < run_end; ++i) run = combine(run, load(values[i]));
-            row = combine(row, run);
-        }
-        tile = combine(tile, row);
-    }
+    for (u32 i = 0; i < count; ++i) tile = combine(tile, load(values[i])); /* no order matters */
     return tile;
 }
 

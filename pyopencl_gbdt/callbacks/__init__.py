@@ -1,0 +1,16 @@
+"""What runs between rounds, by XGBoost's names and hooks."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.checkpoint import TrainingCheckPoint
+from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
+from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor
+from pyopencl_gbdt.callbacks.progress import ProgressBar
+from pyopencl_gbdt.callbacks.schedule import LearningRateScheduler
+from pyopencl_gbdt.fitting import TrainingModel
+
+__all__ = [
+    "CallbackList", "EarlyStopping", "EvalsLog", "EvaluationMonitor", "LearningRateScheduler",
+    "Plan", "ProgressBar", "TrainingCallback", "TrainingCheckPoint", "TrainingModel",
+]  # fmt: skip

@@ -1,0 +1,154 @@
+"""The end of a training that no longer improves."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fitted_model import BEST_ITERATION, BEST_SCORE
+from pyopencl_gbdt.fitting import TrainingModel
+
+#: Metrics, without what follows ``@``, of which more is better.
+MAXIMIZED = frozenset({"auc", "aucpr", "pre", "map", "ndcg", "interval-regression-accuracy"})
+
+
+class EarlyStopping(TrainingCallback):
+    """Stop when a metric has not improved for some rounds.
+
+    Parameters
+    ----------
+    rounds : int
+        Rounds without improvement after which training stops.
+    metric_name : str or None
+        What to watch; None is the last metric.
+    data_name : str or None
+        The evaluation set to watch; None is the last one.
+    maximize : bool or None
+        Whether more is better; None asks the metric.
+    save_best : bool, default True
+        Keep the trees up to the best round alone. Otherwise all are kept, and ``predict`` uses
+        those up to the best one unless told otherwise.
+    min_delta : float, default 0
+        By how much a score has to be better than the best one to count.
+
+    Notes
+    -----
+    ``best_iteration`` and ``best_score`` become attributes of the model. A score of NaN is no
+    improvement. Unlike XGBoost's, ``save_best`` is on unless it is switched off.
+    """
+
+    def __init__(
+        self,
+        rounds: int,
+        metric_name: str | None = None,
+        data_name: str | None = None,
+        maximize: bool | None = None,
+        save_best: bool = True,
+        min_delta: float = 0.0,
+    ) -> None:
+        self.rounds, self.min_delta = rounds, min_delta
+        self.metric_name, self.data_name = metric_name, data_name
+        self.maximize, self.save_best = maximize, save_best
+        self._watched = ("", "")
+        self._more_is_better = False
+        self._starting_round = 0
+        self._best: float | None = None
+        self._best_round = self._waited = 0
+
+    def check(self, plan: Plan) -> None:
+        """Refuse numbers that cannot be, and what is not there to watch."""
+        whole = isinstance(self.rounds, numbers.Integral) and not isinstance(self.rounds, bool)
+        if not whole or self.rounds < 1:
+            raise ParameterError(
+                f"early_stopping_rounds={self.rounds!r}: expected an integer >= 1; "
+                "leave it out to train all rounds"
+            )
+        real = isinstance(self.min_delta, numbers.Real) and not isinstance(self.min_delta, bool)
+        if not real or not 0 <= self.min_delta < math.inf:
+            raise ParameterError(
+                f"min_delta={self.min_delta!r}: expected a finite number >= 0; 0 is any improvement"
+            )
+        if not plan.watched:
+            raise ParameterError(
+                f"early_stopping_rounds={self.rounds}: expected an evaluation set to watch; give "
+                "evals= to train, or eval_set= to fit"
+            )
+        data = _one_of("data_name", self.data_name, list(plan.watched))
+        metric = _one_of("metric_name", self.metric_name, list(plan.watched[data]))
+        self._watched = (data, metric)
+        by_name = metric.partition("@")[0] in MAXIMIZED
+        self._more_is_better = by_name if self.maximize is None else bool(self.maximize)
+
+    def before_training(self, model: TrainingModel) -> None:
+        """Forget another training."""
+        self._starting_round = model.num_boosted_rounds()
+        self._best, self._best_round, self._waited = None, 0, 0
+
+    def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
+        """Compare the round's score with the best one."""
+        data, metric = self._watched
+        last = evals_log[data][metric][-1]
+        score = float(last[0] if isinstance(last, tuple) else last)  # a mean over folds
+        if self._best is None or self._is_better(score, self._best):
+            self._best, self._best_round = score, self._starting_round + epoch
+            self._waited = 0
+            self._tell(model)
+        else:
+            self._waited += 1
+        return self._waited >= self.rounds
+
+    def after_training(self, model: TrainingModel) -> None:
+        """Drop the rounds behind the best one."""
+        if self._best is None:
+            return
+        self._tell(model)
+        if self.save_best and not model.is_cv:
+            model.keep_rounds(self._best_round + 1)
+
+    @property
+    def best_iteration(self) -> int:
+        """The best round, counted from 0."""
+        return self._best_round
+
+    def _is_better(self, score: float, best: float) -> bool:
+        if math.isnan(best):
+            return not math.isnan(score)
+        if self._more_is_better:
+            return score - self.min_delta > best
+        return best - self.min_delta > score
+
+    def _tell(self, model: TrainingModel) -> None:
+        model.attributes[BEST_ITERATION] = str(self._best_round)
+        model.attributes[BEST_SCORE] = repr(self._best)
+
+    def state(self) -> dict[str, Any]:
+        """Return the settings, and the best round so far."""
+        return {
+            "settings": [self.rounds, *self._watched, self._more_is_better, self.save_best,
+                         float(self.min_delta)],
+            "progress": [self._starting_round, self._best, self._best_round, self._waited],
+        }  # fmt: skip
+
+    def restore(self, state: Any) -> None:
+        """Take up the best round so far, if the settings are the same."""
+        names = ("rounds", "data_name", "metric_name", "maximize", "save_best", "min_delta")
+        mine = self.state()["settings"]
+        for name, now, then in zip(names, mine, state["settings"], strict=True):
+            if now != then:
+                raise ParameterError(
+                    f"EarlyStopping: {name}={now!r}: expected {then!r}, as in the checkpoint; give "
+                    "the settings of the training that is resumed"
+                )
+        self._starting_round, self._best, self._best_round, self._waited = state["progress"]
+
+
+def _one_of(parameter: str, name: str | None, known: list[str]) -> str:
+    if name is not None and name not in known:
+        raise ParameterError(
+            f"EarlyStopping: {parameter}={name!r}: expected one of {known}; "
+            "leave it out for the last one"
+        )
+    return known[-1] if name is None else name

@@ -1,0 +1,74 @@
+"""What labels each objective takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.places import Source, show
+from pyopencl_gbdt.errors import DataError
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """What labels an objective takes.
+
+    Attributes
+    ----------
+    wrong : callable
+        (n_rows,) float32 array to a mask of labels that are refused.
+    expected, move : str
+        What is allowed, and what to do, in the words of an error message.
+    """
+
+    wrong: Callable[[NDArray[np.float32]], NDArray[np.bool_]]
+    expected: str
+    move: str
+
+
+_CLASSES = LabelRule(
+    lambda y: (y != 0) & (y != 1), "0 or 1", "encode the labels so, or use GBDTClassifier"
+)
+_SHARES = LabelRule(
+    lambda y: (y < 0) | (y > 1), "0 <= label <= 1", "give probabilities, or use reg:squarederror"
+)
+_COUNTS = LabelRule(
+    lambda y: y < 0, "label >= 0", "give counts or amounts, or use reg:squarederror"
+)
+
+#: By objective; any finite label will do for the others.
+LABELS: dict[str, LabelRule] = {
+    "binary:logistic": _CLASSES,
+    "binary:logitraw": _CLASSES,
+    "binary:hinge": _CLASSES,
+    "reg:logistic": _SHARES,
+    "cross_entropy": _SHARES,
+    "count:poisson": _COUNTS,
+    "reg:tweedie": _COUNTS,
+    "reg:gamma": LabelRule(lambda y: y <= 0, "label > 0", "leave 0 out, or use reg:tweedie"),
+    "reg:squaredlogerror": LabelRule(
+        lambda y: y <= -1, "label > -1", "shift the labels, or use reg:squarederror"
+    ),
+}
+
+
+def check_labels(y: NDArray[np.float32], objective: str) -> NDArray[np.float32]:
+    """Return `y`, a (n_rows,) float32 array, if the objective takes every label.
+
+    Raises
+    ------
+    DataError
+        Names the first label that it does not take, its row, and what is allowed.
+    """
+    rule = LABELS.get(objective)
+    wrong = np.zeros(0, np.bool_) if rule is None else rule.wrong(y)
+    if rule is not None and wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"y holds {show(y[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
+            f"{rule.expected} for objective={objective!r}; {rule.move}"
+        )
+    return y

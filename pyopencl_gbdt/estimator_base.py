@@ -1,0 +1,205 @@
+"""What scikit-learn's estimators share."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data import check_matrix, check_target
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
+from pyopencl_gbdt.estimator_parameters import Parametrised
+from pyopencl_gbdt.evaluation_sets import GivenRows, evaluation_sets
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.preparing import as_ensemble
+from pyopencl_gbdt.sklearn_names import DataConversionWarning, SklearnNotFittedError
+from pyopencl_gbdt.training import Model, train
+
+F32 = npt.NDArray[np.float32]
+
+
+class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
+    """Both this library's and scikit-learn's error for a model that is not there yet."""
+
+
+class Base(Parametrised):
+    """What regressor and classifier share."""
+
+    def _labels(self, y: Any, n_rows: int) -> F32:
+        raise NotImplementedError
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        base_margin: Any = None,
+        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        sample_weight_eval_set: Sequence[Any] | None = None,
+        base_margin_eval_set: Sequence[Any] | None = None,
+        xgb_model: Any = None,
+        init_model: Any = None,
+        verbose: bool | int = False,
+        profile: bool = False,
+    ) -> Any:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array-like or DataFrame
+            NaN is missing.
+        y : (n_rows,) array-like
+        sample_weight : (n_rows,) array-like or None
+            Weights >= 0; a row of weight k trains as the row repeated k times.
+        base_margin : (n_rows,) array-like or None
+            Where the margin of each row starts, instead of ``base_score``.
+        eval_set : list of (X, y) or None
+            Sets whose metrics are computed after every round, see ``evals_result``.
+        sample_weight_eval_set, base_margin_eval_set : list of array-like or None
+            The same for every set, with None where there are none.
+        xgb_model : estimator, Model, path or None
+            Add trees to those of this model, which stays as it is.
+        init_model : estimator, Model, path or None
+            LightGBM's name for ``xgb_model``.
+        verbose : bool or int, default False
+            Print metrics every round, or every so many rounds.
+        profile : bool, default False
+            Take the time of every kernel: ``print(estimator.model_.profile.table())``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ParameterError, DeviceError, MemoryPlanError
+            The estimator stays as it was.
+        """
+        if y is None:
+            raise DataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give one"
+            )
+        shape: tuple[int, ...] = getattr(y, "shape", ())
+        if len(shape) == 2 and shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; use y.ravel()",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        before = self._before(xgb_model, init_model)
+        values, names = check_matrix(X)
+        labels = self._labels(y, values.shape[0])
+        if before is not None:
+            self._check_before(before)
+        data = Dataset(values, labels, sample_weight, names, base_margin)
+        given = GivenRows(X, y, sample_weight, base_margin)
+        extra = (sample_weight_eval_set, base_margin_eval_set)
+        evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels)
+        model = train(
+            self._training_parameters(),
+            data,
+            evals=evals,
+            eval_metric=self.eval_metric,
+            early_stopping_rounds=self.early_stopping_rounds,
+            callbacks=() if self.callbacks is None else self.callbacks,
+            model=before,
+            verbose=verbose,
+            profile=profile,
+        )
+        self._take(model, names)
+        return self
+
+    def _before(self, xgb_model: Any, init_model: Any) -> Ensemble | None:
+        """Return the model to continue."""
+        if xgb_model is not None and init_model is not None:
+            raise ParameterError(
+                "xgb_model and init_model are two names of one parameter; give one of them"
+            )
+        before = init_model if xgb_model is None else xgb_model
+        if before is None:
+            return None
+        return as_ensemble(before._fitted() if isinstance(before, Base) else before)
+
+    def _check_before(self, before: Ensemble) -> None:
+        """Refuse a model whose labels mean something else."""
+
+    def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
+        return check_target(y, n_rows)
+
+    def _take(self, model: Model, names: list[str] | None) -> None:
+        self.model_ = model
+        self.n_features_in_ = model.ensemble.n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise NotFittedEstimatorError(
+                f"this {type(self).__name__} is not fitted yet; call fit or load_model first"
+            )
+        return self.model_
+
+    def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> F32:
+        model = self._fitted()
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        columns = shape[1] if len(shape) == 2 else self.n_features_in_
+        if columns != self.n_features_in_:
+            raise DataError(
+                f"X has {columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input; give the columns of training"
+            )
+        if not probability:
+            return model.predict(X, device=self.device, **options)
+        margins = model.predict(X, output_margin=True, device=self.device, **options)
+        return model.objective.to_probability(margins)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """Return ``{"validation_0": {metric: [a value per round]}, ...}``."""
+        return self._fitted().history
+
+    @property
+    def best_iteration(self) -> int:
+        """The round, counted from 0, whose score was best; there is one after early stopping."""
+        return self._fitted().best_iteration
+
+    @property
+    def best_score(self) -> float:
+        """The score of the best round."""
+        return self._fitted().best_score
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """Mean gain of each feature's splits, summing to 1; shape (n_features,)."""
+        return self._fitted().feature_importances()
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write XGBoost's JSON format; the file appears whole or not at all."""
+        self._fitted().save_model(path)
+
+    def load_model(self, path: str | os.PathLike[str]) -> Any:
+        """Read XGBoost's JSON format and become fitted.
+
+        Raises
+        ------
+        ModelFormatError
+            If the file is no valid model; the estimator stays as it was.
+        """
+        model = Model.load_model(path)
+        self._take(model, model.ensemble.feature_names)
+        return self

@@ -1,0 +1,148 @@
+"""The parameters of scikit-learn's estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.sklearn_names import BaseEstimator
+
+
+class Parametrised(BaseEstimator):  # type: ignore[misc]
+    """The parameters that regressor and classifier share.
+
+    Parameters
+    ----------
+    n_estimators : int, default 100
+        Number of trees.
+    learning_rate : float, default 0.3
+        Shrinks every leaf; above 0.
+    max_depth : int, default 6
+        Levels of splits, 1..32.
+    max_bin : int, default 256
+        Most value bins of a feature, 2..65535; missing values have a bin of their own.
+    reg_lambda, reg_alpha : float, default 1 and 0
+        L2 and L1 penalties of leaf weights.
+    gamma : float, default 0
+        Least loss reduction of a split.
+    min_child_weight : float, default 1
+        Least sum of Hessians in a child.
+    max_delta_step : float or None
+        Largest leaf weight; 0 is no limit; None is 0.7 for ``count:poisson`` and 0 for others.
+    objective : str or None
+        A loss; None is the estimator's own.
+    base_score : float or None
+        Starting prediction; None takes it from the data.
+    scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
+        Numbers of the losses that have them; None is their default, see ``parameters``.
+    quantile_alpha : float or None
+        The quantile of the metric ``quantile``; None is the median.
+    eval_metric : str, list of str or None
+        Metrics of ``eval_set``.
+    early_stopping_rounds : int or None
+        Stop when the last metric of the last set in ``eval_set`` has not improved for so many
+        rounds, and keep the trees up to the best one.
+    callbacks : list of TrainingCallback or None
+        What runs between rounds, see ``pyopencl_gbdt.callbacks``.
+    device : str, default "auto"
+        ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"`` or a part of a name. Every
+        device gives the same model.
+    histogram : str, default "auto"
+        Kernel variant; never changes the model.
+    work_group_size : int, default 0
+        Work-items in a work-group; 0 is the variant's own; never changes the model.
+    random_state : int or None
+        Accepted for scikit-learn; nothing is random yet.
+    n_jobs : int or None
+        Accepted for scikit-learn; the device decides.
+    verbosity : int, default 1
+
+    Attributes
+    ----------
+    model_ : Model
+        The fitted model, NumPy only.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Where a DataFrame was given.
+    """
+
+    _objective = ""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Name the nearest parameter where one is misspelt."""
+        known = cls._get_param_names()
+        for name in kwargs.keys() - set(known):
+            Parameters.from_dict({name: kwargs[name]})  # names the nearest one
+            raise ParameterError(f"{name}: no parameter of {cls.__name__}; known: {known}")
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.3,
+        max_depth: int = 6,
+        max_bin: int = 256,
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        gamma: float = 0.0,
+        min_child_weight: float = 1.0,
+        max_delta_step: float | None = None,
+        objective: str | None = None,
+        base_score: float | None = None,
+        scale_pos_weight: float | None = None,
+        huber_slope: float | None = None,
+        tweedie_variance_power: float | None = None,
+        huber_alpha: float | None = None,
+        fair_c: float | None = None,
+        quantile_alpha: float | None = None,
+        eval_metric: str | Sequence[str] | None = None,
+        early_stopping_rounds: int | None = None,
+        callbacks: Sequence[TrainingCallback] | None = None,
+        device: str = "auto",
+        histogram: str = "auto",
+        work_group_size: int = 0,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        verbosity: int = 1,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_bin = max_bin
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.gamma = gamma
+        self.min_child_weight = min_child_weight
+        self.max_delta_step = max_delta_step
+        self.objective = objective
+        self.base_score = base_score
+        self.scale_pos_weight = scale_pos_weight
+        self.huber_slope = huber_slope
+        self.tweedie_variance_power = tweedie_variance_power
+        self.huber_alpha = huber_alpha
+        self.fair_c = fair_c
+        self.quantile_alpha = quantile_alpha
+        self.eval_metric = eval_metric
+        self.early_stopping_rounds = early_stopping_rounds
+        self.callbacks = callbacks
+        self.device = device
+        self.histogram = histogram
+        self.work_group_size = work_group_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbosity = verbosity
+
+    def _training_parameters(self) -> dict[str, Any]:
+        params = self.get_params(deep=False)
+        for name in ("eval_metric", "early_stopping_rounds", "callbacks"):  # arguments of train
+            del params[name]
+        if isinstance(self.random_state, np.random.RandomState):
+            del params["random_state"]  # nothing is random yet
+        params["objective"] = self.objective or self._objective
+        return {name: value for name, value in params.items() if value is not None}

@@ -1,0 +1,95 @@
+"""The evaluation sets of an estimator's ``fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.errors import ParameterError
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows as the user gave them."""
+
+    X: Any
+    y: Any
+    weight: Any
+    base_margin: Any
+
+    def same_as(self, other: GivenRows) -> bool:
+        """Tell whether these are the same objects, as XGBoost does."""
+        mine = (self.X, self.y, self.weight, self.base_margin)
+        theirs = (other.X, other.y, other.weight, other.base_margin)
+        return all(a is b for a, b in zip(mine, theirs, strict=True))
+
+
+def evaluation_sets(
+    eval_set: Sequence[tuple[Any, Any]] | None,
+    weights: Sequence[Any] | None,
+    base_margins: Sequence[Any] | None,
+    given: GivenRows,
+    data: Dataset,
+    to_labels: Callable[[Any, int, int], F32],
+) -> list[tuple[Dataset, str]]:
+    """Return checked evaluation sets, called ``validation_0``, ``validation_1``, ...
+
+    Parameters
+    ----------
+    eval_set : sequence of (X, y) or None
+    weights, base_margins : sequence of array-like, or None
+        One entry a set.
+    given : GivenRows
+        The training rows: a set that is the same needs no memory of its own.
+    data : Dataset
+        The training rows, checked.
+    to_labels : callable
+        Checks labels; takes them, the number of rows and the number of the set.
+
+    Raises
+    ------
+    ParameterError, DataError
+    """
+    pairs = _pairs(eval_set)
+    own_weights = _one_each("sample_weight_eval_set", weights, len(pairs))
+    own_margins = _one_each("base_margin_eval_set", base_margins, len(pairs))
+    evals = []
+    for i, (X, y) in enumerate(pairs):
+        rows = data
+        if not given.same_as(GivenRows(X, y, own_weights[i], own_margins[i])):
+            n_features = data.n_features
+            values, names = check_matrix(X, name=f"eval_set[{i}]", n_features=n_features)
+            labels = to_labels(y, values.shape[0], i)
+            rows = Dataset(values, labels, own_weights[i], names, own_margins[i])
+        evals.append((rows, f"validation_{i}"))
+    return evals
+
+
+def _pairs(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]]:
+    pairs = [] if eval_set is None else list(eval_set)
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ParameterError(
+                f"eval_set[{i}]={type(pair).__name__}: expected (X, y); give a list of such pairs"
+            )
+    return pairs
+
+
+def _one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:
+    if values is None:
+        return [None] * n_sets
+    if not isinstance(values, (list, tuple)) or len(values) != n_sets:
+        found = f"{len(values)} entries" if isinstance(values, (list, tuple)) else type(values)
+        raise ParameterError(
+            f"{name}: {found}: expected a list with an entry for each of the {n_sets} sets in "
+            "eval_set; None stands for none"
+        )
+    return list(values)

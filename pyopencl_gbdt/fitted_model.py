@@ -1,0 +1,153 @@
+"""``Model``: what training returns."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.data.targets import check_base_margin
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
+from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.profiling import Profile
+
+F32 = npt.NDArray[np.float32]
+History = dict[str, dict[str, list[float]]]
+
+#: XGBoost's attributes of a model that was stopped early.
+BEST_ITERATION, BEST_SCORE = "best_iteration", "best_score"
+
+
+class Model:
+    """A fitted model. Holds NumPy arrays only: it pickles, and predicts on any machine.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        The trees.
+    history : dict
+        ``history[evaluation set][metric]`` is a list with a value per round.
+    training_device : str
+        Where it was trained; empty for a model that was read.
+    variants : dict of str to str
+        The variant of every kernel that trained it.
+    profile : Profile or None
+        Time, bytes and share of bandwidth of every kernel, if ``train`` was asked for them.
+    """
+
+    def __init__(self, ensemble: Ensemble, history: History | None = None) -> None:
+        self.ensemble = ensemble
+        self.history: History = history or {}
+        self.training_device = ""
+        self.variants: dict[str, str] = {}
+        self.profile: Profile | None = None
+
+    @property
+    def objective(self) -> Objective:
+        return get_objective(self.ensemble.objective, self.ensemble.objective_parameters)
+
+    @property
+    def best_iteration(self) -> int:
+        """The round, counted from 0, whose score was best; there is one after early stopping."""
+        return int(self._attribute(BEST_ITERATION))
+
+    @property
+    def best_score(self) -> float:
+        """The score of the best round."""
+        return float(self._attribute(BEST_SCORE))
+
+    def _attribute(self, name: str) -> str:
+        if name not in self.ensemble.attributes:
+            raise AttributeError(
+                f"{name}: there is one after early stopping alone; train with "
+                "early_stopping_rounds= and an evaluation set"
+            )
+        return self.ensemble.attributes[name]
+
+    def num_boosted_rounds(self) -> int:
+        """Return the number of rounds that the trees come from."""
+        return len(self.ensemble.trees)
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        iteration_range: tuple[int, int] | None = None,
+        base_margin: Any = None,
+        device: str | Device = "auto",
+    ) -> F32:
+        """Predict.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array-like or DataFrame
+        output_margin : bool, default False
+            Return the sums of leaf values instead of probabilities.
+        iteration_range : (int, int) or None
+            Use the trees of rounds ``begin .. end - 1`` alone. None, and ``(0, 0)`` too, is all of
+            them, or those up to the best round after early stopping.
+        base_margin : (n_rows,) array-like or None
+            Where the margin of every row starts, instead of the model's ``base_score``.
+        device : str or Device, default "auto"
+            As in ``train``; every device gives the same bits.
+
+        Returns
+        -------
+        float32 array, shape (n_rows,)
+
+        Raises
+        ------
+        DataError
+            If the columns are not those of training.
+        ParameterError
+            If there are no such rounds.
+        """
+        trees = self._rounds(iteration_range)
+        values, _ = check_matrix(X, n_features=self.ensemble.n_features)
+        start = check_base_margin(base_margin, values.shape[0])
+        margins = predict_margins(self.ensemble, values, device, start=start, trees=trees)
+        return margins if output_margin else self.objective.to_prediction(margins)
+
+    def _rounds(self, asked: tuple[int, int] | None) -> tuple[int, int]:
+        """Return the first tree to use and the one behind the last."""
+        n_rounds = self.num_boosted_rounds()
+        try:
+            first, last = (0, 0) if asked is None else map(operator.index, asked)
+        except (TypeError, ValueError):
+            first, last = 0, -1
+        if (first, last) == (0, 0):
+            best = self.ensemble.attributes.get(BEST_ITERATION)
+            return 0, n_rounds if best is None else min(int(best) + 1, n_rounds)
+        if 0 <= first < last <= n_rounds:
+            return first, last
+        raise ParameterError(
+            f"iteration_range={asked!r}: expected 0 <= begin < end <= {n_rounds}, the "
+            f"rounds of this model; leave it out for the best ones"
+        )
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write XGBoost's JSON format; the file appears whole or not at all."""
+        write_model(self.ensemble, path)
+
+    @classmethod
+    def load_model(cls, path: str | os.PathLike[str]) -> Model:
+        """Read XGBoost's JSON format.
+
+        Raises
+        ------
+        ModelFormatError
+            If the file is no valid model; says where.
+        """
+        return cls(read_model(path))
+
+    def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
+        """Return importances that sum to 1; see ``model.feature_importances``."""
+        return feature_importances(self.ensemble, kind)

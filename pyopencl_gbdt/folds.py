@@ -1,0 +1,126 @@
+"""Rows of cross-validation's folds: the same for a seed on every machine, and XGBoost's own."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ParameterError
+
+Rows = npt.NDArray[np.int64]
+#: Rows to train on, rows to test on.
+Fold = tuple[Rows, Rows]
+
+
+def make_folds(
+    label: npt.NDArray[np.float32], nfold: int, *, stratified: bool, shuffle: bool, seed: int
+) -> list[Fold]:
+    """Cut rows into folds.
+
+    Parameters
+    ----------
+    label : float32 array, shape (n_rows,)
+    nfold : int
+    stratified : bool
+        Every fold has about the same share of each label.
+    shuffle : bool
+    seed : int
+        For ``numpy.random.RandomState``, whose numbers never change.
+
+    Raises
+    ------
+    ParameterError
+        If there are too few rows, or too few of a label.
+    """
+    nfold = _integer("nfold", nfold)
+    seed = _integer("seed", seed)
+    if not 2 <= nfold <= label.size:
+        move = "lower nfold" if nfold > 2 else "give 2 at least"
+        raise ParameterError(f"nfold={nfold}: expected 2..{label.size}, the rows; {move}")
+    if not 0 <= seed < 2**32:
+        raise ParameterError(f"seed={seed}: expected 0..4294967295; choose another")
+    random = np.random.RandomState(seed)
+    if stratified:
+        return _stratified(label, nfold, random if shuffle else None)
+    order = random.permutation(label.size) if shuffle else np.arange(label.size)
+    tests = np.array_split(order.astype(np.int64), nfold)
+    rest = [[part for i, part in enumerate(tests) if i != k] for k in range(nfold)]
+    return [(np.concatenate(rest[k]), tests[k]) for k in range(nfold)]
+
+
+def _stratified(
+    label: npt.NDArray[np.float32], nfold: int, random: np.random.RandomState | None
+) -> list[Fold]:
+    """Return the folds of scikit-learn's ``StratifiedKFold``, whose code this follows."""
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
+    n_labels = first.size
+    rank = np.argsort(np.argsort(first))  # labels are numbered as they are met
+    codes = rank[inverse.reshape(-1)]
+    counts = np.bincount(codes, minlength=n_labels)
+    if counts.max() < nfold or n_labels == label.size:
+        raise ParameterError(
+            f"stratified=True: no label has {nfold} rows: expected classes; lower nfold, or leave "
+            "stratified out"
+        )
+    in_order = np.sort(codes)
+    share = [np.bincount(in_order[k::nfold], minlength=n_labels) for k in range(nfold)]
+    fold_of = np.empty(label.size, np.int64)
+    for code in range(n_labels):
+        own = np.arange(nfold).repeat([share[k][code] for k in range(nfold)])
+        if random is not None:
+            random.shuffle(own)
+        fold_of[codes == code] = own
+    return [(np.flatnonzero(fold_of != k), np.flatnonzero(fold_of == k)) for k in range(nfold)]
+
+
+def given_folds(folds: Any, values: Any, label: npt.NDArray[np.float32]) -> list[Fold]:
+    """Return a user's folds: pairs of row numbers, or what scikit-learn's splitters give.
+
+    Raises
+    ------
+    ParameterError
+        If they are none, or name rows that are not there.
+    """
+    pairs = list(folds.split(values, label) if hasattr(folds, "split") else _listed(folds))
+    if not pairs:
+        raise ParameterError("folds=[]: expected a fold or more; leave it out for nfold of them")
+    return [_checked(index, pair, label.size) for index, pair in enumerate(pairs)]
+
+
+def _listed(folds: Any) -> Iterable[Any]:
+    if isinstance(folds, Iterable) and not isinstance(folds, (str, bytes)):
+        return folds
+    raise ParameterError(
+        f"folds={folds!r}: expected a list of (rows to train on, rows to test on), or a "
+        "splitter of scikit-learn; give one of them"
+    )
+
+
+def _checked(index: int, pair: Any, n_rows: int) -> Fold:
+    try:
+        train, test = (np.asarray(part) for part in pair)
+    except (TypeError, ValueError):
+        train = test = np.empty(0)
+    for part in (train, test):
+        whole = part.ndim == 1 and part.size > 0 and part.dtype.kind in "iu"
+        if not whole or part.min() < 0 or part.max() >= n_rows:
+            raise ParameterError(
+                f"folds[{index}]: expected two lists of row numbers, 0..{n_rows - 1}, neither of "
+                "them empty; look at this fold"
+            )
+    return train.astype(np.int64), test.astype(np.int64)
+
+
+def _integer(name: str, value: object) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(
+            f"{name}={value!r}: expected an integer; give a whole number"
+        ) from None

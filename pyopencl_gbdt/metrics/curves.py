@@ -1,0 +1,58 @@
+"""Areas under curves: metrics of the order of predictions.
+
+Each takes float32 arrays of shape (n_rows,), labels 0..1, and weights or None.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+
+
+def auc(label: F32, prediction: F32, weight: F32 | None = None) -> float:
+    """Area under the ROC curve; ties count one half; NaN where a class is absent.
+
+    Fawcett 2006, "An introduction to ROC analysis", algorithm 3.
+    """
+    positive, negative = _by_prediction(label, prediction, weight)
+    below = np.cumsum(negative) - negative
+    total: Any = positive.sum() * negative.sum()
+    return float((positive * (below + negative / 2)).sum() / total) if total else float("nan")
+
+
+def aucpr(label: F32, prediction: F32, weight: F32 | None = None) -> float:
+    """Area under the curve of precision over recall; NaN where a class is absent.
+
+    Between two thresholds false positives grow in proportion to true ones, and precision is
+    integrated exactly: Keilwagen et al. 2014, "Area under precision-recall curves for weighted and
+    unweighted data", section 2, as in XGBoost's ``src/metric/auc.cc``. scikit-learn's average
+    precision is a sum of steps, and differs.
+    """
+    positive, negative = (part[::-1] for part in _by_prediction(label, prediction, weight))
+    total = positive.sum()
+    if not total or not negative.sum():
+        return float("nan")
+    here = positive > 0  # recall grows only there
+    after, false_after = np.cumsum(positive)[here], np.cumsum(negative)[here]
+    grown, false_grown = positive[here], negative[here]
+    slope = false_grown / grown
+    # precision = t / (a t + b) at t true positives
+    a, b = 1.0 + slope, (false_after - false_grown) - slope * (after - grown)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(a * after + b) - np.log(a * (after - grown) + b)
+        bend = np.where(b == 0, 0.0, b / a * logs)
+    return float(((grown - bend) / a).sum() / total)
+
+
+def _by_prediction(label: F32, prediction: F32, weight: F32 | None) -> tuple[F64, F64]:
+    """Weights of labels 1 and of labels 0 at every distinct prediction, from the lowest."""
+    order = np.argsort(prediction, kind="stable")
+    w = np.ones(label.size) if weight is None else weight.astype(np.float64)
+    positive, negative = (w * label)[order], (w * (1.0 - label))[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(prediction[order]) != 0])
+    return np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)

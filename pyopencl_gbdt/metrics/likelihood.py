@@ -1,0 +1,64 @@
+"""Negative log-likelihoods and deviances of counts and positive amounts.
+
+Each takes float32 arrays of shape (n_rows,) and weights or None, and returns a float64. XGBoost
+3.2, ``src/metric/elementwise_metric.cu``; what it adds to keep logarithms finite is added here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+
+
+def poisson_nloglik(label: F32, prediction: F32, weight: F32 | None = None) -> float:
+    """Mean of ``ln(label!) + p - label ln p``; p is at least 1e-16."""
+    y, p = label.astype(np.float64), np.maximum(prediction.astype(np.float64), 1e-16)
+    return float(np.average(log_gamma(y + 1.0) + p - y * np.log(p), weights=weight))
+
+
+def gamma_nloglik(label: F32, prediction: F32, weight: F32 | None = None) -> float:
+    """Mean of ``label / p + ln p``, of shape 1; p is at least 1e-6."""
+    p = np.maximum(prediction.astype(np.float64), 1e-6)
+    return float(np.average(label / p + np.log(p), weights=weight))
+
+
+def gamma_deviance(label: F32, prediction: F32, weight: F32 | None = None) -> float:
+    """Twice the mean of ``ln(p / y) + y / p - 1``; 1e-6 is added to both."""
+    y, p = label.astype(np.float64) + 1e-6, prediction.astype(np.float64) + 1e-6
+    return 2.0 * float(np.average(np.log(p / y) + y / p - 1.0, weights=weight))
+
+
+def tweedie_nloglik(
+    label: F32, prediction: F32, weight: F32 | None = None, number: float = 1.5
+) -> float:
+    """Mean of ``p^(2 - rho) / (2 - rho) - y p^(1 - rho) / (1 - rho)``; ``number`` is rho.
+
+    At 1, where XGBoost's is infinite, it is the limit without its infinite constant,
+    ``p - y ln p``. Predictions are at least 1e-30, so that it is finite.
+    """
+    y, p = label.astype(np.float64), np.maximum(prediction.astype(np.float64), 1e-30)
+    if number == 1.0:
+        return float(np.average(p - y * np.log(p), weights=weight))
+    one, two = 1.0 - number, 2.0 - number
+    log_p = np.log(p)
+    loss = np.exp(two * log_p) / two - y * np.exp(one * log_p) / one
+    return float(np.average(loss, weights=weight))
+
+
+def log_gamma(z: F64) -> F64:
+    """Return ln of the gamma function for z >= 1, within 1e-12 relative to max(1, result).
+
+    Stirling's series at z + 7 (Abramowitz and Stegun 6.1.41), and back by the recurrence.
+    """
+    product = z.copy()
+    for step in range(1, 7):
+        product *= z + step
+    x = z + 7.0
+    r = 1.0 / (x * x)
+    series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r / 1188)))) / x
+    stirling = (x - 0.5) * np.log(x) - x + 0.5 * np.log(2.0 * np.pi) + series
+    result: F64 = stirling - np.log(product)
+    return result

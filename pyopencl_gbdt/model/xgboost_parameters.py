@@ -1,0 +1,75 @@
+"""Parameters of an objective in XGBoost's JSON: XGBoost's beside it, ours in an attribute."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+
+from pyopencl_gbdt.model.json_cursor import Cursor
+from pyopencl_gbdt.model.xgboost_links import LINKS
+
+_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][-+]?[0-9]{1,9})?")
+_HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[-+][0-9]{1,3}")
+
+
+def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict[str, float]:
+    """Return the parameters of a loss that are not its defaults.
+
+    Parameters
+    ----------
+    learner : Cursor
+    objective : str
+        One of ``LINKS``.
+    key : str
+        The attribute that holds ours.
+
+    Returns
+    -------
+    dict of str to float
+        Each is a finite float32.
+
+    Raises
+    ------
+    ModelFormatError
+        If a value is no such number, or an unknown one is in the attribute.
+    """
+    link = LINKS[objective]
+    found: dict[str, float] = {}
+    place = learner.member("objective")
+    if link.group and place.has(link.group):
+        group = place.member(link.group)
+        for name in link.parameters:
+            if group.has(name):
+                found[name] = _number(group.member(name), decimal=True)
+    if learner.has("attributes") and learner.member("attributes").has(key):
+        place = learner.member("attributes").member(key)
+        ours = Cursor(_object(place), place.place, place.source)
+        for name in ours.fields():
+            if name not in link.ours:
+                place.fail(f"parameters out of {list(link.ours)} for {objective}")
+            found[name] = _number(ours.member(name), decimal=False)
+    defaults = {**link.parameters, **link.ours}
+    return {k: v for k, v in found.items() if v != float(np.float32(defaults[k]))}
+
+
+def _object(place: Cursor) -> object:
+    try:
+        return json.loads(place.text())
+    except (ValueError, RecursionError):
+        place.fail("a JSON object of parameters, as we write it")
+
+
+def _number(place: Cursor, *, decimal: bool) -> float:
+    text, value = place.text(), math.nan
+    if decimal and _NUMBER.fullmatch(text):
+        value = float(text)
+    elif not decimal and _HEX.fullmatch(text):
+        value = float.fromhex(text)
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(value))
+    if not math.isfinite(rounded):
+        place.fail("a string that holds one finite number")
+    return rounded

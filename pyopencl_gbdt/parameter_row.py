@@ -1,0 +1,134 @@
+"""One row of the table of parameters: its type, default, bounds and meaning."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.errors import ParameterError
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+"""Parameters reach the kernels as float32, so a larger number would turn into infinity."""
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    """One parameter: what is accepted, and what is used when it is left out.
+
+    Attributes
+    ----------
+    name, aliases : str, tuple of str
+        The attribute of `Parameters`, and XGBoost's other spellings of it.
+    kind : type
+        ``int``, ``float`` or ``str``.
+    default : int, float, str or None
+        Used for a parameter that is absent or None.
+    low, high : float or None
+        Bounds of a number; None is unbounded (a float still has to fit into float32).
+        Both are allowed themselves, unless `low_open` or `high_open`.
+    low_open, high_open : bool
+        The number has to be above `low`, or below `high`.
+    allowed : tuple of str
+        The strings to choose from; empty for any string but "".
+    power_of_two : bool
+        The number is 0 or a power of two.
+    doc : str
+        One sentence for the user.
+    """
+
+    name: str
+    kind: type[int] | type[float] | type[str]
+    default: int | float | str | None
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    low_open: bool = False
+    high_open: bool = False
+    allowed: tuple[str, ...] = ()
+    power_of_two: bool = False
+    aliases: tuple[str, ...] = ()
+
+    def convert(self, value: object, spelling: str | None = None) -> int | float | str | None:
+        """Return `value` as `kind`, or raise `ParameterError` in the user's own spelling."""
+        if value is None:
+            return self.default
+        name = spelling or self.name
+        if self.kind is str:
+            return self._string(value, name)
+        number = _number(value, name, self.expected, integral=self.kind is int)
+        below = self.low is not None and (
+            number < self.low or (self.low_open and number == self.low)
+        )
+        above = self.high is not None and (
+            number > self.high or (self.high_open and np.float32(number) >= self.high)
+        )
+        if below or above:
+            move = "raise" if below else "lower"
+            raise ParameterError(f"{name}={show(number)}: expected {self.expected}; {move} {name}")
+        if self.power_of_two and int(number) & (int(number) - 1):
+            near = 1 << (int(number).bit_length() - 1)
+            raise ParameterError(f"{name}={number!r}: expected {self.expected}; try {near}")
+        return number
+
+    @property
+    def expected(self) -> str:
+        """What is allowed, in the words of an error message."""
+        noun = "an integer" if self.kind is int else "a finite number"
+        if self.kind is str:
+            choices = " or ".join(map(repr, self.allowed))
+            return choices or "a string that is not empty"
+        if self.power_of_two:
+            return f"0 (automatic) or a power of two up to {self.high}"
+        if self.low is None:
+            return noun
+        if self.high is None:
+            return f"{noun} {'>' if self.low_open else '>='} {self.low}"
+        if self.low_open or self.high_open:
+            signs = ["<" if is_open else "<=" for is_open in (self.low_open, self.high_open)]
+            return f"a number, {self.low} {signs[0]} number {signs[1]} {self.high}"
+        return f"{self.low}..{self.high}"
+
+    def _string(self, value: object, name: str) -> str:
+        if isinstance(value, str) and value and (not self.allowed or value in self.allowed):
+            return str(value)
+        known = self.allowed or (str(self.default),)
+        near = difflib.get_close_matches(str(value), known, n=1)
+        move = f"did you mean {near[0]!r}?" if near else f"leave it out for {self.default!r}"
+        raise ParameterError(f"{name}={show(value)}: expected {self.expected}; {move}")
+
+
+def _number(value: object, name: str, expected: str, *, integral: bool) -> int | float:
+    """Return a real number as int or float; bool, strings, NaN and infinity are refused."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a number")
+    if integral and isinstance(value, numbers.Integral):
+        return int(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not abs(number) <= FLOAT32_MAX:  # true for NaN as well
+        raise ParameterError(
+            f"{name}={show(value)}: expected {expected}; give a number that float32 can hold"
+        )
+    if not integral:
+        return number
+    if number != math.floor(number):
+        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a whole number")
+    return int(number)
+
+
+def same(value: object, neutral: object) -> bool:
+    """Compare a value with a neutral one: NaN equals NaN, and empty equals empty."""
+    if isinstance(neutral, tuple):
+        return isinstance(value, (list, tuple, dict, np.ndarray)) and len(value) == 0
+    if isinstance(neutral, str) or isinstance(value, str):
+        return isinstance(value, str) and value == neutral
+    if not isinstance(value, (numbers.Real, np.bool_)) or not isinstance(neutral, numbers.Real):
+        return False
+    return float(value) == float(neutral) or (math.isnan(value) and math.isnan(neutral))

@@ -1,0 +1,185 @@
+"""What can be checked of a training before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.fitted_model import Model
+from pyopencl_gbdt.fitting import StartingPoint, Task
+from pyopencl_gbdt.metrics import Metric, get_metric
+from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
+from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.parameters import Parameters
+
+Evals = Sequence[tuple[Dataset, str]]
+Before = Model | Ensemble | str | os.PathLike[str]
+
+#: Parameters that never change a model, or only how many rounds it has.
+_HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size", "verbosity"})
+
+
+def prepare(
+    params: Mapping[str, Any],
+    data: Dataset,
+    evals: Evals,
+    eval_metric: str | Sequence[str] | None,
+    before: Before | None,
+) -> Task:
+    """Check a training.
+
+    Parameters
+    ----------
+    params : mapping
+        May hold ``eval_metric`` too, as XGBoost's does; the argument goes first.
+    data : Dataset
+    evals : sequence of (Dataset, str)
+    eval_metric : str, sequence of str or None
+    before : Model, Ensemble, path or None
+        The model to continue.
+
+    Raises
+    ------
+    ParameterError, DataError, ModelFormatError
+    """
+    if not isinstance(params, Mapping):
+        Parameters.from_dict(params)  # says so
+    given = dict(params)
+    in_params = given.pop("eval_metric", None)
+    eval_metric = in_params if eval_metric is None else eval_metric
+    for name in ("early_stopping_rounds", "callbacks"):
+        if given.get(name):
+            raise ParameterError(
+                f"{name}: expected as an argument of train or an estimator; take it out of params"
+            )
+    p = Parameters.from_dict(given)
+    objective = get_objective(p.objective, p)
+    check_target(data.label, data.n_rows, objective=p.objective)
+    check_evals(evals, data, p)
+    metrics = choose_metrics(eval_metric, objective, p)
+    if before is None:
+        start = StartingPoint(*_starting_score(p, objective, data))
+    else:
+        start = _continued(as_ensemble(before), p, objective, data)
+    return Task(p, objective, data, evals, metrics, start)
+
+
+def check_evals(evals: Evals, data: Dataset, p: Parameters) -> None:
+    """Refuse evaluation sets that do not go with the training data."""
+    names: set[str] = set()
+    for index, pair in enumerate(evals):
+        is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not is_pair or not isinstance(pair[0], Dataset) or not isinstance(pair[1], str):
+            raise ParameterError(
+                f"evals[{index}]={type(pair).__name__}: expected (Dataset, name); make a Dataset "
+                "of the rows and their labels"
+            )
+        rows, name = pair
+        if name in names:
+            raise ParameterError(
+                f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
+            )
+        names.add(name)
+        check_target(rows.label, rows.n_rows, objective=p.objective)
+        _check_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
+
+
+def _check_columns(what: str, n_features: int, names: list[str] | None, data: Dataset) -> None:
+    if n_features != data.n_features:
+        raise DataError(
+            f"{what} has {n_features} features, the training data {data.n_features}; give both the "
+            "same columns"
+        )
+    if names is None or data.feature_names is None or names == data.feature_names:
+        return
+    pairs = zip(names, data.feature_names, strict=False)
+    index = next((i for i, (one, other) in enumerate(pairs) if one != other), 0)
+    raise DataError(
+        f"{what} has {names[index]!r} as column {index}, the training data "
+        f"{data.feature_names[index]!r}; give both the same columns in the same order"
+    )
+
+
+def choose_metrics(
+    eval_metric: str | Sequence[str] | None, objective: Objective, p: Parameters
+) -> dict[str, Metric]:
+    """Return the metrics by their names; the loss's own if none is asked for."""
+    if eval_metric is None:
+        return {objective.metric: get_metric(objective.metric, p)}
+    names = [eval_metric] if isinstance(eval_metric, str) else list(eval_metric)
+    if not names:
+        raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
+    return {name: get_metric(name, p) for name in names}
+
+
+def _starting_score(p: Parameters, objective: Objective, data: Dataset) -> tuple[float, float]:
+    if p.base_score is None:
+        score = objective.starting_score(data.label, data.weight)
+    else:
+        score = float(np.float32(p.base_score))
+    return score, objective.to_margin(score)
+
+
+def as_ensemble(before: Before) -> Ensemble:
+    """Return a model to continue, read if it is a path."""
+    if isinstance(before, Ensemble):
+        return before
+    if isinstance(before, Model):
+        return before.ensemble
+    if isinstance(before, (str, os.PathLike)):
+        return read_model(before)
+    raise ParameterError(
+        f"model={type(before).__name__}: expected a Model or the path of one; give what train "
+        "returned"
+    )
+
+
+def _continued(
+    before: Ensemble, p: Parameters, objective: Objective, data: Dataset
+) -> StartingPoint:
+    """Check that trees of this training can be added to an ensemble."""
+    if before.objective != p.objective or before.objective_parameters != objective.parameters:
+        theirs = " ".join([before.objective, *_settings(before.objective_parameters)])
+        ours = " ".join([p.objective, *_settings(objective.parameters)])
+        raise ParameterError(
+            f"objective={ours}: the model to continue was trained for {theirs}; give the same "
+            "objective and the same parameters of it"
+        )
+    _check_columns("model: the one to continue", before.n_features, before.feature_names, data)
+    if p.base_score is not None and float(np.float32(p.base_score)) != before.base_score:
+        raise ParameterError(
+            f"base_score={p.base_score}: the model to continue starts at {before.base_score}; "
+            "leave it out"
+        )
+    return StartingPoint(before.base_score, before.base_margin, before)
+
+
+def _settings(parameters: Mapping[str, float]) -> list[str]:
+    return [f"{name}={value:g}" for name, value in sorted(parameters.items())]
+
+
+def fingerprint(task: Task) -> dict[str, str]:
+    """Return what decides over a model and its history, by name."""
+    found = {
+        f"parameters.{name}": str(value)
+        for name, value in asdict(task.params).items()
+        if name not in _HARMLESS
+    }
+    found |= {f"data.{part}": digest for part, digest in task.data.digests().items()}
+    for rows, name in task.evals:
+        parts = {} if rows is task.data else rows.digests()
+        found |= {f"evals.{name}.{part}": digest for part, digest in parts.items()}
+    found["evals"] = str([name for _, name in task.evals])
+    found["eval_metric"] = str(list(task.metrics))
+    if task.start.before is not None:
+        text = to_xgboost_json(task.start.before)
+        found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
+    return found

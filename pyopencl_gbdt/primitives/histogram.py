@@ -1,0 +1,241 @@
+"""Sums of pairs per feature and bin, by the trainer's own kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.dtypes import QUANTA, ROW, SUM, c_type
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.primitives.checks import (
+    ceil_div,
+    check_array,
+    check_dtype,
+    check_length,
+    own_device,
+    run,
+)
+from pyopencl_gbdt.primitives.one_node import OneNode
+
+CODE_DTYPES = (np.uint8, np.uint16)
+MAX_BINS = 65535  # one code of 16 bits is left, which no row has
+_MAX_ROWS = 2**31 - 1
+_MAX_CELLS = 2**31 - 1  # kernels count sums of either kind by uint32
+
+
+class CodeHistogram:
+    """Histograms of a matrix of codes, prepared once and bound to arrays.
+
+    These are the kernels that training spends most of its time in, in the same variants: sums in
+    local memory, 32 bits wide, whose overflow is carried to sums of 64 bits; see
+    ``docs/architecture.md``. (Cf. Mitchell & Frank, "Accelerating the XGBoost algorithm using GPU
+    computing", PeerJ Computer Science 3:e127, 2017, and Ke et al., "LightGBM", NIPS 2017.)
+
+    Parameters
+    ----------
+    device : Device
+    n_rows : int
+        0..2**31 - 1.
+    n_features : int
+        ``n_features * n_bins`` is at most 2**31 - 1.
+    dtype : dtype
+        Of the codes: uint8 or uint16.
+    n_bins : int
+        Bins of every feature, 2..65535. Few are fast: on a GPU, up to 255 are read as bytes.
+    variant : str or Variant, default "auto"
+        Row of the variant table; all give equal bits. Where a work-group's accumulators are too few
+        for ``n_bins``, the row "bin_range_passes" is taken instead.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If dtype or a number is none of the above.
+    MemoryPlanError
+        If the packed codes or partial sums exceed the device.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        n_rows: int,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        n_bins: int,
+        *,
+        variant: str | Variant = "auto",
+    ) -> None:
+        self.device = device
+        self.n_rows = check_length("n_rows", n_rows, _MAX_ROWS)
+        self.dtype = check_dtype("dtype", dtype, CODE_DTYPES)
+        self.n_bins = _check_bins(n_bins)
+        self.n_features = check_length("n_features", n_features, _MAX_CELLS // self.n_bins)
+        self._node = OneNode(device, self.n_rows, self.n_features, self.n_bins, variant)
+        self.row = self._node.row
+        """Row of the variant table that was built."""
+        self._chunk = self.row.params["chunk"]
+        self._program = device.build(
+            "pack_codes",
+            wg_size=self.row.params["wg_size"],
+            chunk=self._chunk,
+            code=c_type(self.dtype),
+            block=self._node.page.block_codes,
+        )
+
+    def bind(
+        self,
+        codes: DeviceArray,
+        pairs: DeviceArray,
+        out: DeviceArray,
+        rows: DeviceArray | None = None,
+    ) -> list[Launch]:
+        """Bind ``pack`` and then ``sums``, which say what is taken and what is raised."""
+        return self.pack(codes) + self.sums(pairs, out, rows)
+
+    def pack(self, codes: DeviceArray) -> list[Launch]:
+        """Bind what copies codes into the order in which histograms read them.
+
+        Histograms of many lists of rows need this once.
+
+        Parameters
+        ----------
+        codes : DeviceArray of ``dtype``, shape (n_rows, n_features)
+            Codes above ``n_bins - 1`` count as that.
+
+        Returns
+        -------
+        list of Launch
+
+        Raises
+        ------
+        DataError
+            If codes are of another device, dtype or shape.
+        """
+        check_array("codes", codes, self.device, [self.dtype])
+        _check_shape("codes", codes, (self.n_rows, self.n_features))
+        if codes.size == 0:
+            return []
+        page = self._node.page
+        numbers = (self.n_rows, self.n_features, self.n_bins - 1, page.block_features)
+        return [
+            self._program.bind(
+                "pack_codes", ceil_div(self.n_rows, self._chunk), codes,
+                *(np.uint32(number) for number in numbers), *page.block_strides(), page.codes,
+            )
+        ]  # fmt: skip
+
+    def sums(
+        self, pairs: DeviceArray, out: DeviceArray, rows: DeviceArray | None = None
+    ) -> list[Launch]:
+        """Bind the histogram of the codes that were packed last.
+
+        Parameters
+        ----------
+        pairs : DeviceArray of int32, shape (n_rows, 2)
+            For instance gradients and Hessians in fixed point; of either sign.
+        out : DeviceArray of int64, shape (n_features, n_bins, 2), written
+            ``out[f, b]`` is the sum of the pairs of all rows whose code of feature f is b.
+        rows : DeviceArray of uint32, 1-D, optional
+            Rows that count, as often as they are listed; all below n_rows, which is not checked.
+            At most 2**31 - 1. Default: every row once.
+
+        Returns
+        -------
+        list of Launch
+
+        Raises
+        ------
+        DataError
+            If an array is of another device, dtype or shape.
+        """
+        check_array("pairs", pairs, self.device, [QUANTA])
+        _check_shape("pairs", pairs, (self.n_rows, 2))
+        check_array("out", out, self.device, [SUM])
+        _check_shape("out", out, (self.n_features, self.n_bins, 2))
+        count = self.n_rows
+        if rows is not None:
+            check_array("rows", rows, self.device, [ROW])
+            count = check_length("rows.size", rows.size, _MAX_ROWS)
+            _check_shape("rows", rows, (count,))
+        if out.size == 0:
+            return []
+        n_codes = self.n_features * self.n_bins
+        groups = ceil_div(n_codes, self._chunk)
+        clear = [self._program.bind("clear_sums", groups, np.uint32(n_codes), out)]
+        if count == 0 or self.n_rows == 0:
+            return clear
+        return (clear if self._node.clears else []) + self._node.level(pairs, out, rows, count)
+
+
+def histogram(
+    codes: DeviceArray,
+    pairs: DeviceArray,
+    n_bins: int,
+    rows: DeviceArray | None = None,
+    *,
+    variant: str | Variant = "auto",
+) -> DeviceArray:
+    """Return the sums of pairs per feature and bin, exact.
+
+    Parameters
+    ----------
+    codes : DeviceArray of uint8 or uint16, shape (n_rows, n_features), C order
+        Bin of every row and feature; those above ``n_bins - 1`` count as that.
+    pairs : DeviceArray of int32, shape (n_rows, 2)
+        For instance gradients and Hessians in fixed point; of either sign.
+    n_bins : int
+        2..65535.
+    rows : DeviceArray of uint32, optional
+        Rows that count, as often as they are listed; all below n_rows, which is not checked.
+        Default: every row once.
+    variant : str or Variant, default "auto"
+        As for ``CodeHistogram``, which packs the codes once for many lists of rows.
+
+    Returns
+    -------
+    DeviceArray of int64, shape (n_features, n_bins, 2)
+        The host does not wait for it.
+
+    Raises
+    ------
+    DataError
+        If an array is no device array, of another device, dtype or shape.
+    ParameterError
+        If ``n_bins`` or ``variant`` is none of the above.
+    MemoryPlanError
+        If the packed codes, or the sums, exceed the device.
+
+    Examples
+    --------
+    >>> device = open_device()
+    >>> codes = device.upload([[0, 1], [2, 1], [0, 0]], np.uint8)
+    >>> pairs = device.upload([[5, 1], [-3, 1], [4, 1]], np.int32)
+    >>> histogram(codes, pairs, 3).get()[0]
+    array([[ 9,  2],
+           [ 0,  0],
+           [-3,  1]])
+    """
+    device = own_device("codes", codes)
+    if len(codes.shape) != 2:
+        raise DataError(
+            f"codes: shape {codes.shape}; expected (n_rows, n_features); upload a matrix"
+        )
+    check_array("pairs", pairs, device, [QUANTA])
+    if rows is not None:
+        check_array("rows", rows, device, [ROW])
+    n_rows, n_features = codes.shape
+    prepared = CodeHistogram(device, n_rows, n_features, codes.dtype, n_bins, variant=variant)
+    out = device.empty((n_features, prepared.n_bins, 2), SUM)
+    run(prepared.bind(codes, pairs, out, rows))
+    return out
+
+
+def _check_bins(n: object) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 2 <= n <= MAX_BINS:
+        raise ParameterError(f"n_bins={n!r}: expected an integer 2..{MAX_BINS}; use fewer bins")
+    return int(n)
+
+
+def _check_shape(name: str, array: DeviceArray, shape: tuple[int, ...]) -> None:
+    if tuple(array.shape) != shape:
+        raise DataError(f"{name}: shape {tuple(array.shape)}; expected {shape}; upload it so")

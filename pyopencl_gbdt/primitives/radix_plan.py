@@ -1,0 +1,195 @@
+"""What the radix sort launches and how much scratch it takes, for each kind of row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Capabilities, Device, Variant, choose
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.primitives.checks import ceil_div
+
+#: Digits of a pass of a row that counts all passes at once.
+SWEEP_BITS = 8
+SWEEP_DIGITS = 1 << SWEEP_BITS
+
+Scratch = Mapping[str, tuple[int | tuple[int, int], npt.DTypeLike]]
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A range of a key's bits, cut into digits.
+
+    Attributes
+    ----------
+    begin, end : int
+        The first bit and the one behind the last, 0 is the lowest.
+    passes : int
+        Even, so that keys end where they began.
+    step : int
+        Bits of a digit; the last digits may have fewer, or none.
+    """
+
+    begin: int
+    end: int
+    passes: int
+    step: int
+
+    def digit(self, number: int) -> tuple[np.uint32, np.uint32]:
+        """Return the shift and the mask of a digit."""
+        shift = self.begin + number * self.step
+        width = max(0, min(self.step, self.end - shift))
+        return np.uint32(shift if width else self.begin), np.uint32((1 << width) - 1)
+
+    def arguments(self) -> tuple[np.unsignedinteger[Any], ...]:
+        """Return what kernels take that cut all digits at once."""
+        keep = (1 << self.end) - 1
+        return np.uint32(self.begin), np.uint32(self.step), np.uint32(self.passes), np.uint64(keep)
+
+
+def cut_bits(begin_bit: object, end_bit: object, dtype: np.dtype[Any], radix_bits: int) -> Bits:
+    """Cut a range of bits into an even number of digits of at most ``radix_bits``.
+
+    Raises
+    ------
+    ParameterError
+        If it leaves the key's bits.
+    """
+    bits = 8 * dtype.itemsize
+    end = _bit("end_bit", bits if end_bit is None else end_bit, 0, bits, dtype)
+    begin = _bit("begin_bit", begin_bit, 0, end, dtype)
+    passes = 2 * ceil_div(end - begin, 2 * radix_bits)
+    return Bits(begin, end, passes, ceil_div(end - begin, passes) if passes else 1)
+
+
+def _bit(name: str, bit: object, least: int, most: int, dtype: np.dtype[Any]) -> int:
+    is_number = isinstance(bit, int | np.integer) and not isinstance(bit, bool)
+    if not is_number or not least <= bit <= most:  # type: ignore[operator]
+        raise ParameterError(
+            f"{name}={bit!r}: expected an integer {least}..{most}, as 0 <= begin_bit <= end_bit <= "
+            f"{8 * dtype.itemsize} for keys of {dtype.name}; leave both out to sort by all bits"
+        )
+    return int(bit)  # type: ignore[call-overload, no-any-return]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of a sort on a row, as it was built.
+
+    Attributes
+    ----------
+    row : Variant
+    caps : Capabilities
+    wg_size : int
+        Work-items of a work-group.
+    n, columns : int
+        Keys of a column, and most columns that are sorted at a time.
+    key : dtype
+    value : dtype or None
+    """
+
+    row: Variant
+    caps: Capabilities
+    wg_size: int
+    n: int
+    columns: int
+    key: np.dtype[Any]
+    value: np.dtype[Any] | None
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether a pass is one launch that looks back for what lies before its tiles."""
+        return sweeps(self.row)
+
+    @property
+    def place(self) -> np.dtype[Any]:
+        """What counts keys."""
+        return np.dtype(place_of(self.n * self.columns))
+
+    @property
+    def tile(self) -> int:
+        """Keys that a work-group takes at a time."""
+        return self.wg_size * take(self.row, self.key, self.value)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a column."""
+        return ceil_div(self.n, self.tile)
+
+    def by_columns(self, columns: int) -> bool:
+        """Tell whether work-groups sort whole columns: each core gets one, nothing is scanned."""
+        return self.wg_size == 1 and columns >= self.caps.compute_units
+
+    def chunking(self, columns: int) -> tuple[int, int]:
+        """Return the keys of a chunk, of whole tiles, and the chunks of a column."""
+        most = max(1, self.row.params["groups_per_unit"] * self.caps.compute_units // columns)
+        chunk = self.tile * max(1, ceil_div(self.tiles, most))
+        return min(chunk, max(1, self.n)), ceil_div(self.n, chunk)
+
+    def scratch(self) -> Scratch:
+        """Return shape and dtype of each array that the sort needs besides."""
+        columns = self.columns
+        arrays: dict[str, tuple[int | tuple[int, int], npt.DTypeLike]] = {}
+        if self.sweeps:
+            passes = columns * self.key.itemsize
+            arrays["state"] = columns * self.tiles * SWEEP_DIGITS, np.uint64
+            arrays["histogram"] = 2 * passes * SWEEP_DIGITS, np.uint32
+            arrays["tickets"] = passes, np.uint32
+        else:
+            groups = self.row.params["groups_per_unit"] * self.caps.compute_units
+            groups = min(columns * self.tiles, max(columns, groups))
+            arrays["counts"] = groups << self.row.params["radix_bits"], self.place
+            arrays["total"] = 1, self.place
+            if self.by_columns(columns):
+                columns = min(columns, self.caps.compute_units)
+        arrays["keys"] = (columns, self.n), self.key
+        if self.value is not None:
+            arrays["values"] = (columns, self.n), self.value
+        return arrays
+
+
+def sweeps(row: Variant) -> bool:
+    """Tell whether a row's passes are one launch each."""
+    return row.template == "radix_onesweep"
+
+
+def place_of(n_keys: int) -> type[np.unsignedinteger[Any]]:
+    """Return what counts so many keys."""
+    return np.uint32 if n_keys < 2**32 else np.uint64
+
+
+def take(row: Variant, key: np.dtype[Any], value: np.dtype[Any] | None) -> int:
+    """Return the keys that a work-item takes: a row says how many of 4 bytes; wider are fewer.
+
+    A lonely work-item keeps no tile in local memory, so its number stays.
+    """
+    items = row.params["items"]
+    if value is not None:  # which wait in registers as well
+        items = row.params.get("items_with_values", items)
+    if row.params["wg_size"] == 1:
+        return items
+    if key.itemsize == 8 and not row.lookback:
+        items //= 2  # Intel's Data Center GPU Max would spill
+    return max(1, items * 4 // max(key.itemsize, 0 if value is None else value.itemsize))
+
+
+def scratch_bytes(
+    device: Device,
+    n: int,
+    columns: int,
+    *,
+    has_values: bool,
+    key_dtype: npt.DTypeLike = np.float32,
+    value_dtype: npt.DTypeLike = np.uint32,
+) -> int:
+    """Return the bytes of scratch of a sort, of the row that the device gets."""
+    row, caps = choose("radix_sort", device.caps), device.caps
+    value = np.dtype(value_dtype) if has_values else None
+    wg_size = min(row.params["wg_size"], caps.max_work_group)
+    plan = Plan(row, caps, wg_size, n, columns, np.dtype(key_dtype), value)
+    arrays = plan.scratch().values()
+    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in arrays)

@@ -1,0 +1,249 @@
+"""Runs of equal neighbours: their keys, with their lengths or their first values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.primitives.checks import (
+    MOVED_DTYPES,
+    check_apart,
+    check_array,
+    check_dtype,
+    check_length,
+    chunking,
+    own_device,
+    run,
+)
+
+#: Keys and first values.
+DTYPES = (np.uint8, *MOVED_DTYPES)
+_MAX_KEYS = 2**32 - 1  # places are uint32
+
+
+class _Runs:
+    """What both primitives share: heads of runs are counted by chunks, then moved."""
+
+    def __init__(
+        self,
+        device: Device,
+        n: int,
+        key_dtype: npt.DTypeLike,
+        value_dtype: np.dtype[Any] | None,
+        variant: str | Variant,
+    ) -> None:
+        self.device = device
+        self.n = check_length("n", n, _MAX_KEYS)
+        self.key_dtype = check_dtype("key_dtype", key_dtype, DTYPES)
+        row, self._program = build_row(
+            device,
+            "run_length",
+            variant,
+            type=f"u{8 * self.key_dtype.itemsize}",
+            value="" if value_dtype is None else f"u{8 * value_dtype.itemsize}",
+        )
+        self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
+        self._counts = device.empty(self._groups, np.uint32)
+
+    def _bind_heads(
+        self,
+        keys: DeviceArray,
+        unique: DeviceArray,
+        n_runs: DeviceArray,
+        second: DeviceArray,
+        *values: DeviceArray,
+    ) -> list[Launch]:
+        check_array("keys", keys, self.device, [self.key_dtype], self.n)
+        check_array("unique", unique, self.device, [self.key_dtype], self.n)
+        check_apart("unique", unique, "keys", keys)
+        check_array("n_runs", n_runs, self.device, [np.uint32], 1)
+        bind, groups, counts = self._program.bind, self._groups, self._counts
+        sizes = (np.uint32(self.n), np.uint32(self._chunk))
+        return [
+            bind("run_counts", groups, keys, *sizes, counts),
+            bind("run_offsets", 1, counts, np.uint32(groups), n_runs),
+            bind("run_heads", groups, keys, *sizes, counts, unique, second, *values),
+        ]
+
+
+class RunLength(_Runs):
+    """A run-length encoding of ``n`` keys, prepared once and bound to arrays.
+
+    Parameters
+    ----------
+    device : Device
+    n : int
+        Keys, 0..2**32 - 1.
+    dtype : dtype
+        uint8, uint32, int32, float32 or int64. Keys are equal if their bits are: -0.0 and +0.0
+        are two keys, NaNs of the same bits are one.
+    variant : str or Variant, default "auto"
+        Row of the variant table; all of them give equal bits.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If dtype or n is none of the above.
+
+    Notes
+    -----
+    Scratch: one uint32 for each key (where the runs begin) and one for each work-group.
+    """
+
+    def __init__(
+        self, device: Device, n: int, dtype: npt.DTypeLike, *, variant: str | Variant = "auto"
+    ) -> None:
+        super().__init__(device, n, dtype, None, variant)
+        self._starts = device.empty(self.n, np.uint32)
+
+    def bind(
+        self, keys: DeviceArray, unique: DeviceArray, counts: DeviceArray, n_runs: DeviceArray
+    ) -> list[Launch]:
+        """Bind the kernels to arrays.
+
+        Parameters
+        ----------
+        keys : DeviceArray of ``dtype``, n elements
+        unique : DeviceArray of ``dtype``, n elements, written; not ``keys``
+            The key of every run; elements from n_runs on stay as they are.
+        counts : DeviceArray of uint32, n elements, written; not ``keys``
+            The length of every run; elements from n_runs on stay as they are.
+        n_runs : DeviceArray of uint32, 1 element, written
+
+        Returns
+        -------
+        list of Launch
+            Run in order, as often as wanted.
+
+        Raises
+        ------
+        DataError
+            If an array is of another device, dtype or size, or an output is an input.
+        """
+        check_array("counts", counts, self.device, [np.uint32], self.n)
+        launches = self._bind_heads(keys, unique, n_runs, self._starts)
+        check_apart("counts", counts, "unique", unique)
+        sizes = (np.uint32(self.n), n_runs)
+        return [
+            *launches,
+            self._program.bind("run_lengths", self._groups, self._starts, *sizes, counts),
+        ]
+
+
+class UniqueByKey(_Runs):
+    """The first of every run among ``n`` keys and values, prepared once and bound to arrays.
+
+    Parameters
+    ----------
+    device : Device
+    n : int
+        Keys, 0..2**32 - 1.
+    key_dtype, value_dtype : dtype
+        uint8, uint32, int32, float32 or int64. Keys are compared by their bits.
+    variant : str or Variant, default "auto"
+
+    Raises
+    ------
+    DataError, ParameterError
+        If a dtype or n is none of the above.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        n: int,
+        key_dtype: npt.DTypeLike,
+        value_dtype: npt.DTypeLike,
+        *,
+        variant: str | Variant = "auto",
+    ) -> None:
+        self.value_dtype = check_dtype("value_dtype", value_dtype, DTYPES)
+        super().__init__(device, n, key_dtype, self.value_dtype, variant)
+
+    def bind(
+        self,
+        keys: DeviceArray,
+        values: DeviceArray,
+        unique: DeviceArray,
+        firsts: DeviceArray,
+        n_runs: DeviceArray,
+    ) -> list[Launch]:
+        """Bind the kernels to arrays.
+
+        Parameters
+        ----------
+        keys, values : DeviceArray of ``key_dtype`` and ``value_dtype``, n elements each
+        unique, firsts : DeviceArray of the same dtypes, n elements each, written
+            Key and first value of every run; elements from n_runs on stay as they are.
+        n_runs : DeviceArray of uint32, 1 element, written
+
+        Returns
+        -------
+        list of Launch
+            Run in order, as often as wanted.
+
+        Raises
+        ------
+        DataError
+            If an array is of another device, dtype or size, or an output is an input.
+        """
+        check_array("values", values, self.device, [self.value_dtype], self.n)
+        check_array("firsts", firsts, self.device, [self.value_dtype], self.n)
+        for name, array in (("values", values), ("keys", keys), ("unique", unique)):
+            check_apart("firsts", firsts, name, array)
+        check_apart("unique", unique, "values", values)
+        return self._bind_heads(keys, unique, n_runs, firsts, values)
+
+
+def run_length_encode(
+    keys: DeviceArray, *, variant: str | Variant = "auto"
+) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+    """Return the key and the length of every run of equal neighbours, and how many runs there are.
+
+    Parameters
+    ----------
+    keys : DeviceArray of uint8, uint32, int32, float32 or int64
+        Compared by their bits.
+    variant : str or Variant, default "auto"
+
+    Returns
+    -------
+    unique : DeviceArray like ``keys``
+        As large as ``keys``, like ``counts``; elements from n_runs on are undefined.
+    counts : DeviceArray of uint32
+    n_runs : DeviceArray of uint32, 1 element
+        On the device: the host does not wait for it.
+
+    Raises
+    ------
+    DataError
+        If ``keys`` is no device array or of another dtype.
+    ParameterError
+        If ``variant`` is unknown.
+    """
+    device = own_device("keys", keys)
+    prepared = RunLength(device, keys.size, keys.dtype, variant=variant)
+    unique, n_runs = device.empty(keys.size, keys.dtype), device.empty(1, np.uint32)
+    counts = device.empty(keys.size, np.uint32)
+    run(prepared.bind(keys, unique, counts, n_runs))
+    return unique, counts, n_runs
+
+
+def unique_by_key(
+    keys: DeviceArray, values: DeviceArray, *, variant: str | Variant = "auto"
+) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+    """Return the key and the first value of every run of equal neighbours, and how many they are.
+
+    Parameters, errors and the rest are those of ``run_length_encode``; ``values`` are a DeviceArray
+    of any of the same dtypes, as many as keys.
+    """
+    device = own_device("keys", keys)
+    check_array("values", values, device, DTYPES, keys.size)
+    prepared = UniqueByKey(device, keys.size, keys.dtype, values.dtype, variant=variant)
+    unique, n_runs = device.empty(keys.size, keys.dtype), device.empty(1, np.uint32)
+    firsts = device.empty(keys.size, values.dtype)
+    run(prepared.bind(keys, values, unique, firsts, n_runs))
+    return unique, firsts, n_runs

@@ -1,0 +1,191 @@
+"""Stable sorts of many segments at once, short and long ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.primitives.checks import (
+    C_NAMES,
+    OFFSET_DTYPES,
+    check_array,
+    check_dtype,
+    check_length,
+    offsets_on_device,
+    own_device,
+    run,
+)
+from pyopencl_gbdt.primitives.segmented_sort_plans import ByLength, Sequential, Sizes
+
+DTYPES = (np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64)
+_MAX_KEYS = 2**32 - 1  # places in a segment, and counters, are uint32
+_MAX_SEGMENTS = 2**31 - 1
+
+
+class SegmentedRadixSort:
+    """A stable sort of ``n_segments`` segments of ``n`` keys in place, prepared once.
+
+    Segments are sorted in the way that suits their length, which only the device needs to know.
+    Very short ones: a key's place is the number of keys before it. Those of up to a tile: loaded
+    once, sorted in local memory, written once. Long ones: 8 bits a pass, in chunks; counters of all
+    segments are scanned together, so ten long segments keep a GPU as busy as a million short ones.
+
+    Parameters
+    ----------
+    device : Device
+    n : int
+        Keys, 0..2**32 - 1.
+    n_segments : int
+        Segments, 0..2**31 - 1.
+    key_dtype : dtype
+        uint32, int32, float32, uint64, int64 or float64. Of floats, -0.0 and +0.0 are equal, and
+        every NaN, of any sign and payload, comes last, in descending order too; equal keys keep
+        their order and their bits. Keys are moved and compared as integers: float64 needs no
+        arithmetic of the device.
+    value_dtype : dtype, optional
+        Any of the same; None sorts keys alone.
+    descending : bool, default False
+        Whether the largest key comes first; equal keys keep their order all the same.
+    longest : int, optional
+        No segment is longer: saves scratch and launches. The result is undefined if one is.
+        Default: ``n``.
+    offset_dtype : dtype, default int64
+        uint32 or int64.
+    variant : str or Variant, default "auto"
+        Row of the variant table; all of them give equal bits.
+
+    Raises
+    ------
+    DataError
+        If a dtype is none of the above.
+    ParameterError
+        If ``n``, ``n_segments`` or ``longest`` is out of range.
+
+    Notes
+    -----
+    Scratch: two uint32 a segment; where a segment may be longer than a tile (2048 keys on a GPU),
+    copies of keys and values, and 1 KiB for every 8192 keys and every long segment.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        n: int,
+        n_segments: int,
+        key_dtype: npt.DTypeLike,
+        value_dtype: npt.DTypeLike | None = None,
+        *,
+        descending: bool = False,
+        longest: int | None = None,
+        offset_dtype: npt.DTypeLike = np.int64,
+        variant: str | Variant = "auto",
+    ) -> None:
+        self.device = device
+        self.n = check_length("n", n, _MAX_KEYS)
+        self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
+        self.longest = self.n if longest is None else check_length("longest", longest, _MAX_KEYS)
+        self.key_dtype = check_dtype("key_dtype", key_dtype, DTYPES)
+        self.value_dtype = (
+            None if value_dtype is None else check_dtype("value_dtype", value_dtype, DTYPES)
+        )
+        self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
+        row, program = build_row(
+            device,
+            "segmented_radix_sort",
+            variant,
+            key=f"{self.key_dtype.kind}{8 * self.key_dtype.itemsize}",
+            value="" if self.value_dtype is None else f"u{8 * self.value_dtype.itemsize}",
+            descending=bool(descending),
+            offset=C_NAMES[self.offset_dtype],
+        )
+        plan = Sequential if program.wg_size == 1 else ByLength
+        sizes = Sizes(self.n, self.n_segments, self.longest)
+        self._plan = plan(device, row, program, sizes, self.key_dtype, self.value_dtype)
+
+    def bind(
+        self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None = None
+    ) -> list[Launch]:
+        """Bind the kernels to arrays.
+
+        Parameters
+        ----------
+        keys : DeviceArray of ``key_dtype``, n elements, written
+        offsets : DeviceArray of ``offset_dtype``, n_segments + 1 elements
+            Segment s is ``offsets[s]..offsets[s + 1] - 1``. Must ascend within ``0..n``; the
+            result is undefined otherwise.
+        values : DeviceArray of ``value_dtype``, n elements, written
+            Moved along with the keys; given exactly if ``value_dtype`` was.
+
+        Returns
+        -------
+        list of Launch
+            Run in order, as often as wanted: each round sorts what the arrays hold then.
+
+        Raises
+        ------
+        DataError
+            If an array is missing, too many, of another device, dtype or size.
+        """
+        check_array("keys", keys, self.device, [self.key_dtype], self.n)
+        check_array("offsets", offsets, self.device, [self.offset_dtype], self.n_segments + 1)
+        if (values is None) != (self.value_dtype is None):
+            raise DataError(
+                f"values={values!r}: this SegmentedRadixSort has value_dtype={self.value_dtype}; "
+                "give both or neither"
+            )
+        if values is not None and self.value_dtype is not None:
+            check_array("values", values, self.device, [self.value_dtype], self.n)
+            if values is keys:
+                raise DataError("values: the same array as keys; expected another; sort a copy")
+        if self.n < 2 or self.n_segments == 0 or self.longest < 2:
+            return []
+        return self._plan.bind(keys, offsets, values)
+
+
+def segmented_radix_sort(
+    keys: DeviceArray,
+    offsets: DeviceArray | npt.ArrayLike,
+    values: DeviceArray | None = None,
+    *,
+    descending: bool = False,
+    variant: str | Variant = "auto",
+) -> None:
+    """Sort the keys of every segment in place, stable, and move values along.
+
+    Parameters
+    ----------
+    keys : DeviceArray of uint32, int32, float32, uint64, int64 or float64, written
+        Of floats, -0.0 equals +0.0 and every NaN comes last, in descending order too.
+    offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
+        Segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are checked; those of a device
+        array must ascend within ``0..keys.size``. Keys in no segment stay as they are.
+    values : DeviceArray of any of these dtypes, as many as keys, written, optional
+    descending, variant
+        As for ``SegmentedRadixSort``.
+
+    Raises
+    ------
+    DataError
+        If an array is of another device, dtype or size, or host offsets descend or leave the array.
+    ParameterError
+        If ``variant`` is unknown.
+    """
+    device = own_device("keys", keys)
+    check_dtype("keys", keys.dtype, DTYPES)
+    if values is not None:
+        check_array("values", values, device, DTYPES, keys.size)
+    longest = None
+    ends = offsets_on_device(offsets, device, keys.size)
+    if not isinstance(offsets, DeviceArray):
+        longest = int(np.diff(np.asarray(offsets)).max(initial=0))
+    prepared = SegmentedRadixSort(
+        *(device, keys.size, ends.size - 1, keys.dtype),
+        None if values is None else values.dtype,
+        descending=descending,
+        longest=longest,
+        offset_dtype=ends.dtype,
+        variant=variant,
+    )
+    run(prepared.bind(keys, ends, values))

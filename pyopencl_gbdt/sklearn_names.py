@@ -1,0 +1,18 @@
+"""What the estimators take from scikit-learn."""
+
+from __future__ import annotations
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.exceptions import DataConversionWarning
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+except ImportError as error:
+    raise ImportError(
+        "the estimators need scikit-learn: pip install 'pyopencl_gbdt[scikit-learn]'; "
+        "pyopencl_gbdt.train works without it"
+    ) from error
+
+__all__ = [
+    "BaseEstimator", "ClassifierMixin", "DataConversionWarning", "RegressorMixin",
+    "SklearnNotFittedError",
+]  # fmt: skip

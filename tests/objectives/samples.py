@@ -1,0 +1,62 @@
+"""Data that suit each loss: few distinct values a feature, labels that the loss takes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.objectives import OBJECTIVES
+
+#: Losses with their own parameters at other values than the defaults.
+WITH_PARAMETERS = [
+    ("reg:pseudohubererror", {"huber_slope": 3.0}),
+    ("reg:tweedie", {"tweedie_variance_power": 1.3}),
+    ("reg:tweedie", {"tweedie_variance_power": 1.0}),
+    ("reg:logistic", {"scale_pos_weight": 2.0}),
+    ("binary:logistic", {"scale_pos_weight": 3.0}),
+    ("binary:logitraw", {"scale_pos_weight": 0.25}),
+    ("count:poisson", {"max_delta_step": 0.2}),
+    ("huber", {"huber_alpha": 1.7}),
+    ("fair", {"fair_c": 0.3}),
+]
+#: (loss, its own parameters): every loss at its defaults, then those above.
+LOSSES = [*((name, {}) for name in OBJECTIVES), *WITH_PARAMETERS]
+#: Losses that XGBoost lacks.
+LIGHTGBM = ("huber", "fair", "mape", "cross_entropy")
+XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM]
+
+
+def name_of(case) -> str:
+    """Return a readable id of a loss with parameters."""
+    name, params = case
+    return "-".join([name, *(f"{value:g}" for value in params.values())])
+
+
+def label_of(objective: str, signal: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw labels around a signal of mean 0."""
+    n = signal.size
+    mean = np.exp(np.clip(signal, -2, 2))
+    if objective == "count:poisson":
+        y = rng.poisson(mean)
+    elif objective == "reg:tweedie":
+        y = rng.poisson(mean) * rng.gamma(2, 0.5, n)
+    elif objective in ("reg:gamma", "reg:squaredlogerror"):
+        y = mean * rng.gamma(2, 0.5, n) + 1e-3
+    elif objective in ("reg:logistic", "cross_entropy"):
+        y = 1 / (1 + np.exp(-signal - rng.logistic(size=n)))
+        y[::7] = 1
+    elif objective.startswith("binary:"):
+        y = signal + rng.logistic(size=n) > 0.2
+    elif objective == "mape":
+        y = 5 + signal + rng.normal(0, 0.4, n)
+    else:
+        y = signal + rng.normal(0, 0.4, n)
+    return np.asarray(y, np.float32)
+
+
+def few_values(objective: str, seed: int, n_rows: int = 3000):
+    """Return X with few distinct values a feature, some missing, and labels."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 4 + 5 * f, n_rows) for f in range(6)]).astype(np.float32)
+    X[:, :3][rng.random((n_rows, 3)) < 0.15] = np.nan
+    signal = np.nan_to_num(X, nan=2.5) @ rng.standard_normal(6) / 6
+    return X, label_of(objective, signal - signal.mean(), rng)

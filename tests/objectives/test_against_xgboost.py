@@ -1,0 +1,123 @@
+"""The losses that XGBoost has: starting score, trees, predictions, files, as XGBoost ``hist``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import xgboost
+
+from pyopencl_gbdt import Dataset, Model, train
+from pyopencl_gbdt.metrics import get_metric
+from pyopencl_gbdt.model import from_xgboost_json
+from pyopencl_gbdt.objectives import OBJECTIVES
+from tests.conftest import TEST_DEVICE
+from tests.objectives.samples import LIGHTGBM, XGBOOST, few_values, name_of
+
+
+def both(case, seed, weighted=False, n_rounds=10, **more):
+    """Train ours and theirs; return X, y, model, booster."""
+    name, params = case
+    X, y = few_values(name, seed)
+    weight = np.random.default_rng(seed).uniform(0.5, 2, y.size).astype(np.float32)
+    weight = weight if weighted else None
+    params = {"objective": name, "max_depth": 4, **params, **more}
+    matrix = xgboost.DMatrix(X, y, weight=weight)
+    theirs = xgboost.train({**params, "tree_method": "hist", "nthread": 1}, matrix, n_rounds)
+    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y, weight), n_rounds)
+    return X, y, ours, theirs
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", XGBOOST, ids=name_of)
+def test_same_trees(case, weighted):
+    more, n_rounds = {}, 10
+    if case[0] == "binary:hinge":
+        # until margins reach 1: rows beyond weigh a quantum here, 1e-38 there, and break ties
+        more, n_rounds, weighted = {"base_score": 0.0}, 3, True
+    if case[0] == "reg:pseudohubererror":
+        more = {"learning_rate": 0.05}  # or leaves grow to 50, and rounding errors with them
+    _, _, ours, theirs = both(case, 1, weighted, n_rounds, **more)
+    theirs = from_xgboost_json(bytes(theirs.save_raw("json")))
+    for number, (a, b) in enumerate(zip(ours.ensemble.trees, theirs.trees, strict=True)):
+        assert a.n_nodes == b.n_nodes, f"tree {number}"
+        inner = ~a.is_leaf
+        np.testing.assert_array_equal(a.feature[inner], b.feature[inner])
+        np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(a.sum_hessian, b.sum_hessian, rtol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", XGBOOST, ids=name_of)
+def test_same_starting_score(case, weighted):
+    for seed in (2, 3):
+        _, _, ours, theirs = both(case, seed, weighted, 1)
+        theirs = from_xgboost_json(bytes(theirs.save_raw("json")))
+        assert ours.ensemble.base_score == pytest.approx(theirs.base_score, rel=2e-6, abs=1e-6)
+        assert ours.ensemble.base_margin == pytest.approx(theirs.base_margin, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("case", XGBOOST, ids=name_of)
+def test_files_go_both_ways(case, tmp_path):
+    name, _ = case
+    X, _, ours, theirs = both(case, 4)
+    ours.save_model(tmp_path / "ours.json")
+    booster = xgboost.Booster(model_file=tmp_path / "ours.json")
+    mine = ours.predict(X, device=TEST_DEVICE)
+    near = {"rtol": 3e-6, "atol": 3e-6}
+    if name != "binary:hinge":
+        np.testing.assert_allclose(mine, booster.predict(xgboost.DMatrix(X)), **near)
+    margins = ours.predict(X, output_margin=True, device=TEST_DEVICE)
+    other = booster.predict(xgboost.DMatrix(X), output_margin=True)
+    np.testing.assert_allclose(margins, other, rtol=3e-6, atol=3e-6)
+
+    def objective_of(model):
+        return json.loads(bytes(model.save_raw("json")))["learner"]["objective"]
+
+    assert objective_of(booster) == objective_of(theirs)
+    theirs.save_model(tmp_path / "theirs.json")
+    read = Model.load_model(tmp_path / "theirs.json")
+    assert read.ensemble.objective_parameters == ours.ensemble.objective_parameters
+    assert read.objective.parameters == ours.objective.parameters
+    predicted = theirs.predict(xgboost.DMatrix(X))
+    np.testing.assert_allclose(read.predict(X, device=TEST_DEVICE), predicted, **near)
+    again = Model.load_model(tmp_path / "ours.json")
+    assert again.ensemble == ours.ensemble
+
+
+@pytest.mark.parametrize("case", XGBOOST, ids=name_of)
+def test_default_metric_is_xgboosts(case):
+    name, params = case
+    X, y = few_values(name, 6)
+    matrix, log = xgboost.DMatrix(X, y), {}
+    params = {"objective": name, "max_depth": 3, "base_score": 0.5, **params}
+    xgboost.train(params, matrix, 2, evals=[(matrix, "a")], evals_result=log, verbose_eval=False)
+    data = Dataset(X, y)
+    ours = train({**params, "device": TEST_DEVICE}, data, 2, evals=[(data, "a")]).history["a"]
+    if params.get("tweedie_variance_power") == 1:
+        return  # XGBoost's metric is infinite there
+    assert list(ours) == list(log["a"])
+    if name != "binary:logitraw":  # XGBoost takes its margins for probabilities
+        for metric, values in ours.items():
+            np.testing.assert_allclose(values, log["a"][metric], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["count:poisson", "reg:tweedie"])
+def test_labels_of_zero_alone(name):
+    X = np.arange(20, dtype=np.float32)[:, None]
+    model = train({"objective": name, "device": TEST_DEVICE}, Dataset(X, np.zeros(20)), 2)
+    predicted = model.predict(X, device=TEST_DEVICE)
+    assert (predicted >= 0).all()
+    assert (predicted < 1e-20).all()
+
+
+def test_hinge_errs_as_rarely():
+    X, y, ours, theirs = both(("binary:hinge", {}), 5, n_rounds=30)
+    mine = get_metric("error")(y, ours.predict(X, device=TEST_DEVICE), None)
+    other = get_metric("error")(y, theirs.predict(xgboost.DMatrix(X)), None)
+    assert mine == pytest.approx(other, abs=0.01)
+
+
+def test_losses_that_xgboost_lacks_are_the_last():
+    assert tuple(OBJECTIVES)[-len(LIGHTGBM):] == LIGHTGBM  # fmt: skip

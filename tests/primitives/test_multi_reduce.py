@@ -1,0 +1,105 @@
+"""multi_reduce: equal to a sum a bucket, bit by bit, in every variant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.primitives.multi_reduce import MultiReduce, multi_reduce
+from pyopencl_gbdt.reference import multi_reduce as twin
+from tests.compare import assert_same_bits
+from tests.primitives.samples import any_bits, edge_sizes
+
+KERNEL = "multi_reduce"
+FORMS = [(np.int32, ()), (np.uint32, ()), (np.int64, ()), (np.int64, (2,))]
+
+
+def elements(rng, n, dtype, more):
+    return any_bits(rng, n * int(np.prod(more, dtype=int)), dtype).reshape(n, *more)
+
+
+def check(device, variant, values, buckets, n_buckets):
+    got = multi_reduce(device.upload(values), device.upload(buckets), n_buckets, variant=variant)
+    want = twin.multi_reduce(values, buckets, n_buckets)
+    assert_same_bits(got.get(), want, f"sums of {len(values)} in {n_buckets}")
+
+
+@pytest.mark.parametrize("bucket_dtype", [np.uint8, np.uint32])
+@pytest.mark.parametrize(("dtype", "more"), FORMS)
+def test_equals_twin_at_edges(device, variant, rng, dtype, more, bucket_dtype):
+    for n in edge_sizes(device, 1024, 2048):
+        for n_buckets in (1, 15, 64):
+            buckets = rng.integers(0, n_buckets, n).astype(bucket_dtype)
+            check(device, variant, elements(rng, n, dtype, more), buckets, n_buckets)
+
+
+def test_buckets_that_are_none(device, variant, rng):
+    values, buckets = any_bits(rng, 5000, np.int64), any_bits(rng, 5000, np.uint8)
+    for n_buckets in (1, 16, 63):
+        check(device, variant, values, buckets, n_buckets)
+    check(device, variant, values, any_bits(rng, 5000, np.uint32), 64)
+
+
+@pytest.mark.parametrize("bucket", [0, 63])
+def test_all_in_one_bucket_overflow_their_words(device, variant, bucket):
+    for value in (2**32 - 1, -1, 2**63 - 1, -(2**32)):
+        values = np.full(3000, value, np.int64)
+        check(device, variant, values, np.full(3000, bucket, np.uint8), 64)
+
+
+def test_many_small_groups(device, variant, rng):
+    params = {**variant.params, "groups_per_unit": 7, "items": 4}
+    n = 700 if device.caps.is_simulator else 30_011
+    buckets = rng.integers(0, 20, n).astype(np.uint8)
+    check(device, replace(variant, params=params), any_bits(rng, n, np.int32), buckets, 20)
+
+
+def test_law_buckets_add_up(device, variant, rng):
+    values = any_bits(rng, 3000, np.uint32)
+    buckets = rng.integers(0, 33, 3000).astype(np.uint8)
+    sums = multi_reduce(device.upload(values), device.upload(buckets), 33, variant=variant).get()
+    assert_same_bits(sums.sum(dtype=np.uint32), values.sum(dtype=np.uint32))
+
+
+def test_prepared_runs_again_without_waiting(device, rng):
+    n = 300
+    values, buckets = device.zeros((n, 2), np.int64), device.zeros(n, np.uint8)
+    out = device.zeros((5, 2), np.int64)
+    launches = MultiReduce(device, n, 5, np.int64, pairs=True).bind(values, buckets, out)
+    for _ in range(2):
+        host, ids = elements(rng, n, np.int64, (2,)), rng.integers(0, 5, n).astype(np.uint8)
+        values.set(host)
+        buckets.set(ids)
+        waits = device.n_waits
+        for launch in launches:
+            launch()
+        assert device.n_waits == waits
+        assert_same_bits(out.get(), twin.multi_reduce(host, ids, 5))
+
+
+def test_errors_come_before_any_launch(device, other_device):
+    values, buckets = device.zeros(4, np.int32), device.zeros(4, np.uint8)
+    launched = device.n_launches
+    with pytest.raises(DataError, match="values: list; expected a DeviceArray"):
+        multi_reduce([1], buckets, 3)
+    with pytest.raises(DataError, match="buckets: dtype int32; expected one of uint8, uint32"):
+        multi_reduce(values, values, 3)
+    with pytest.raises(DataError, match="dtype: dtype uint8; expected one of int32"):
+        multi_reduce(buckets, buckets, 3)
+    with pytest.raises(DataError, match=r"values: shape \(4,\); expected \(3,\)"):
+        multi_reduce(values, device.empty(3, np.uint8), 3)
+    with pytest.raises(DataError, match=r"values: shape \(4, 3\); expected \(4, 2\)"):
+        multi_reduce(device.empty((4, 3), np.int64), buckets, 3)
+    with pytest.raises(DataError, match="dtype: dtype int32; expected one of int64"):
+        multi_reduce(device.empty((4, 2), np.int32), buckets, 3)
+    with pytest.raises(DataError, match="buckets: lies on another opened device"):
+        multi_reduce(values, other_device.empty(4, np.uint8), 3)
+    for wrong in (0, 65, 2.5, True):
+        with pytest.raises(ParameterError, match=r"n_buckets=.*: expected an integer 1\.\.64"):
+            multi_reduce(values, buckets, wrong)
+    with pytest.raises(DataError, match=r"out: shape \(4,\); expected \(3,\)"):
+        MultiReduce(device, 4, 3, np.int32).bind(values, buckets, values)
+    assert device.n_launches == launched

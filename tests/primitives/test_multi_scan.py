@@ -1,0 +1,111 @@
+"""multi_scan: equal to a cumulative sum a bucket, bit by bit, in every variant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.primitives.multi_reduce import multi_reduce
+from pyopencl_gbdt.primitives.multi_scan import MultiScan, multi_scan
+from pyopencl_gbdt.reference import multi_scan as twin
+from tests.compare import assert_same_bits
+from tests.primitives.samples import any_bits, edge_sizes
+from tests.primitives.test_multi_reduce import FORMS, elements
+
+KERNEL = "multi_scan"
+
+
+def check(device, variant, values, buckets, n_buckets):
+    on_device, ids = device.upload(values), device.upload(buckets)
+    for inclusive in (False, True):
+        got = multi_scan(on_device, ids, n_buckets, inclusive=inclusive, variant=variant).get()
+        want = twin.multi_scan(values, buckets, n_buckets, inclusive=inclusive)
+        assert_same_bits(got, want, f"scan of {len(values)} in {n_buckets}")
+
+
+@pytest.mark.parametrize("bucket_dtype", [np.uint8, np.uint32])
+@pytest.mark.parametrize(("dtype", "more"), FORMS)
+def test_equals_twin_at_edges(device, variant, rng, dtype, more, bucket_dtype):
+    for n in edge_sizes(device, 1024, 2048):
+        for n_buckets in (1, 15, 16, 64):
+            buckets = rng.integers(0, n_buckets, n).astype(bucket_dtype)
+            check(device, variant, elements(rng, n, dtype, more), buckets, n_buckets)
+
+
+def test_buckets_that_are_none(device, variant, rng):
+    values, buckets = any_bits(rng, 5000, np.int64), any_bits(rng, 5000, np.uint8)
+    for n_buckets in (1, 15, 63):
+        check(device, variant, values, buckets, n_buckets)
+    check(device, variant, values, any_bits(rng, 5000, np.uint32), 64)
+
+
+@pytest.mark.parametrize("bucket", [0, 63])
+def test_all_in_one_bucket(device, variant, rng, bucket):
+    check(device, variant, any_bits(rng, 3000, np.int64), np.full(3000, bucket, np.uint8), 64)
+
+
+def test_many_small_groups(device, variant, rng):
+    params = {**variant.params, "groups_per_unit": 7, "items": 4}
+    n = 700 if device.caps.is_simulator else 30_011
+    buckets = rng.integers(0, 20, n).astype(np.uint8)
+    check(device, replace(variant, params=params), any_bits(rng, n, np.int32), buckets, 20)
+
+
+def test_smaller_work_groups(device, rng):
+    """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
+    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
+    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    buckets = rng.integers(0, 64, 3000).astype(np.uint8)
+    check(device, narrow, any_bits(rng, 3000, np.int64), buckets, 64)
+
+
+def test_in_place(device, variant, rng):
+    values, buckets = elements(rng, 5000, np.int64, (2,)), rng.integers(0, 9, 5000).astype(np.uint8)
+    on_device = device.upload(values)
+    assert multi_scan(on_device, device.upload(buckets), 9, on_device, variant=variant) is on_device
+    assert_same_bits(on_device.get(), twin.multi_scan(values, buckets, 9))
+
+
+def test_law_the_last_of_a_bucket_has_its_sum(device, variant, rng):
+    values, buckets = any_bits(rng, 3000, np.uint32), rng.integers(0, 33, 3000).astype(np.uint8)
+    on_device, ids = device.upload(values), device.upload(buckets)
+    scanned = multi_scan(on_device, ids, 33, inclusive=True, variant=variant).get()
+    last = [np.flatnonzero(buckets == bucket)[-1] for bucket in range(33)]
+    assert_same_bits(scanned[last], multi_reduce(on_device, ids, 33).get())
+
+
+def test_prepared_runs_again_without_waiting(device, rng):
+    n = 300
+    values, buckets = device.zeros(n, np.int32), device.zeros(n, np.uint32)
+    out = device.zeros(n, np.int32)
+    prepared = MultiScan(device, n, 5, np.int32, bucket_dtype=np.uint32)
+    launches = prepared.bind(values, buckets, out)
+    for _ in range(2):
+        host, ids = any_bits(rng, n, np.int32), rng.integers(0, 5, n).astype(np.uint32)
+        values.set(host)
+        buckets.set(ids)
+        waits = device.n_waits
+        for launch in launches:
+            launch()
+        assert device.n_waits == waits
+        assert_same_bits(out.get(), twin.multi_scan(host, ids, 5))
+
+
+def test_errors_come_before_any_launch(device, other_device):
+    values, buckets = device.zeros(4, np.int32), device.zeros(4, np.uint8)
+    launched = device.n_launches
+    with pytest.raises(DataError, match="buckets: ndarray; expected a DeviceArray"):
+        multi_scan(values, np.zeros(4, np.uint8), 3)
+    with pytest.raises(DataError, match=r"values: shape \(4,\); expected \(3,\)"):
+        multi_scan(values, device.empty(3, np.uint8), 3)
+    with pytest.raises(DataError, match=r"out: shape \(3,\); expected \(4,\)"):
+        multi_scan(values, buckets, 3, device.empty(3, np.int32))
+    with pytest.raises(DataError, match="out: lies on another opened device"):
+        multi_scan(values, buckets, 3, other_device.empty(4, np.int32))
+    with pytest.raises(ParameterError, match=r"n_buckets=65: expected an integer 1\.\.64"):
+        multi_scan(values, buckets, 65)
+    assert device.n_launches == launched

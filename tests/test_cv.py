@@ -1,0 +1,191 @@
+"""Cross-validation: folds as XGBoost and scikit-learn draw them, and what each round gives."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, cv, train
+from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.folds import make_folds
+from tests.conftest import TEST_DEVICE
+
+RNG = np.random.default_rng(12)
+X = np.rint(RNG.standard_normal((240, 4)) * 3).astype(np.float32)  # few values: equal cuts
+Y = (X[:, 0] * X[:, 1] / 9 + RNG.standard_normal(240)).astype(np.float32)
+LABEL = (Y > 0.5).astype(np.float32)
+WEIGHT = RNG.integers(1, 4, 240).astype(np.float32)
+PARAMS = {"device": TEST_DEVICE, "max_depth": 3}
+BINARY = {**PARAMS, "objective": "binary:logistic"}
+
+
+def folds(label=LABEL, n=3, *, stratified=False, shuffle=True, seed=0):
+    return make_folds(label, n, stratified=stratified, shuffle=shuffle, seed=seed)
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_folds_are_a_partition(stratified, shuffle, n):
+    made = folds(n=n, stratified=stratified, shuffle=shuffle)
+    assert np.array_equal(np.sort(np.concatenate([test for _, test in made])), np.arange(240))
+    for train_rows, test_rows in made:
+        assert np.array_equal(np.sort(np.r_[train_rows, test_rows]), np.arange(240))
+        if stratified:
+            assert abs(LABEL[test_rows].mean() - LABEL.mean()) < 0.02
+
+
+def test_folds_of_a_seed_never_change():
+    rows = np.concatenate([test for s in (0, 1, 2**32 - 1) for _, test in folds(seed=s)])
+    digest = hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()
+    assert digest[:16] == "c9902fe264bd6e6b"
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_stratified_folds_are_those_of_scikit_learn(shuffle):
+    selection = pytest.importorskip("sklearn.model_selection", reason="compares with scikit-learn")
+    for seed in (0, 7):
+        label = np.random.default_rng(seed).integers(0, 4, 101).astype(np.float32)
+        theirs = selection.StratifiedKFold(
+            4, shuffle=shuffle, random_state=seed if shuffle else None
+        )
+        ours = folds(label, 4, stratified=True, shuffle=shuffle, seed=seed)
+        for mine, other in zip(ours, theirs.split(label, label), strict=True):
+            assert np.array_equal(mine[0], other[0])
+            assert np.array_equal(mine[1], other[1])
+
+
+def test_results_are_those_of_the_folds():
+    data = Dataset(X, Y, WEIGHT)
+    found = cv(PARAMS, data, 4, metrics=["rmse", "mae"], as_pandas=False, seed=3)
+    logs = []
+    for train_rows, test_rows in folds(Y, seed=3):
+        own, test = data.slice(train_rows), data.slice(test_rows)
+        evals, metrics = [(own, "train"), (test, "test")], ["rmse", "mae"]
+        logs.append(train(PARAMS, own, 4, evals=evals, eval_metric=metrics).history)
+    assert list(found) == [
+        f"{name}-{metric}-{what}"
+        for name in ("train", "test") for metric in ("rmse", "mae") for what in ("mean", "std")
+    ]  # fmt: skip
+    for name in ("train", "test"):
+        for metric in ("rmse", "mae"):
+            values = np.array([log[name][metric] for log in logs])
+            np.testing.assert_allclose(found[f"{name}-{metric}-mean"], values.mean(0), rtol=1e-14)
+            np.testing.assert_allclose(found[f"{name}-{metric}-std"], values.std(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_as_xgboost(stratified):
+    xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost")
+    pytest.importorskip("sklearn", reason="XGBoost needs it to stratify")
+    ours = cv(BINARY, Dataset(X, LABEL), 6, stratified=stratified, seed=5, as_pandas=False)
+    theirs = xgboost.cv(
+        {"objective": "binary:logistic", "max_depth": 3, "nthread": 1},
+        xgboost.DMatrix(X, LABEL), 6, stratified=stratified, seed=5, as_pandas=False,
+    )  # fmt: skip
+    assert list(ours) == list(theirs)
+    for name in ours:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=2e-2, atol=2e-3)
+    assert ours["test-logloss-mean"][0] == pytest.approx(theirs["test-logloss-mean"][0], abs=1e-4)
+
+
+def test_early_stopping():
+    data = Dataset(X, LABEL)
+    whole = cv(BINARY, data, 60, metrics=("logloss", "auc"), as_pandas=False)
+    found = cv(
+        BINARY, data, 60, metrics=("logloss", "auc"), early_stopping_rounds=6, as_pandas=False
+    )
+    best = int(np.argmax(whole["test-auc-mean"][: len(found["test-auc-mean"]) + 6]))
+    assert found == {name: values[: best + 1] for name, values in whole.items()}
+
+
+def test_lines_and_frames():
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    lines = []
+    frame = cv(PARAMS, Dataset(X, Y), 3, verbose=2, report=lines.append)
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.shape == (3, 4)
+    assert [line.split("\t")[0] for line in lines] == ["[0]", "[2]"]
+    mean, std = frame["test-rmse-mean"][2], frame["test-rmse-std"][2]
+    assert lines[1].endswith(f"test-rmse:{mean:.5f}+{std:.5f}")
+
+
+def test_callbacks_act_on_all_folds():
+    rates = [0.5, 0.1, 0.2]
+    data = Dataset(X, Y)
+    found = cv(PARAMS, data, 3, callbacks=[LearningRateScheduler(rates)], as_pandas=False)
+    values = []
+    for train_rows, test_rows in folds(Y):
+        callbacks, evals = [LearningRateScheduler(rates)], [(data.slice(test_rows), "test")]
+        own = data.slice(train_rows)
+        log = train(PARAMS, own, 3, evals=evals, callbacks=callbacks).history
+        values.append(log["test"]["rmse"])
+    np.testing.assert_allclose(found["test-rmse-mean"], np.mean(values, axis=0), rtol=1e-14)
+
+
+def test_given_folds():
+    data = Dataset(X, Y)
+    pairs = folds(Y, 4, seed=1)
+    expected = cv(PARAMS, data, 2, nfold=4, seed=1, as_pandas=False)
+    assert cv(PARAMS, data, 2, folds=pairs, as_pandas=False) == expected
+    assert cv(PARAMS, data, 2, folds=iter(pairs), as_pandas=False) == expected
+
+    class Splitter:
+        def split(self, values, label):
+            return iter(pairs)
+
+    assert cv(PARAMS, data, 2, folds=Splitter(), as_pandas=False) == expected
+
+
+class Fails(TrainingCallback):
+    def after_iteration(self, model, epoch, evals_log):
+        self.model = model
+        with pytest.raises(ParameterError, match="cross-validation has no model"):
+            model.current()
+        raise ZeroDivisionError
+
+
+def test_an_error_of_a_callback_frees_the_memory(monkeypatch):
+    devices = []
+
+    def opened(*arguments, **options):
+        devices.append(open_device(*arguments, **options))
+        return devices[-1]
+
+    monkeypatch.setattr("pyopencl_gbdt.cross_validation.open_device", opened)
+    with pytest.raises(ZeroDivisionError) as caught:
+        cv(PARAMS, Dataset(X, Y), 3, callbacks=[Fails()])
+    assert len(devices) == 3
+    assert all(device.peak_bytes > 0 for device in devices)
+    assert [device.allocated_bytes for device in devices] == [0, 0, 0]
+    assert caught.value.__traceback__ is not None
+
+
+BAD = [
+    ({"nfold": 1}, "nfold=1: expected 2..240, the rows; give 2 at least"),
+    ({"nfold": 241}, "nfold=241: expected 2..240, the rows; lower nfold"),
+    ({"nfold": 2.5}, "nfold=2.5: expected an integer"),
+    ({"seed": -1}, "seed=-1: expected 0..4294967295"),
+    ({"stratified": True}, "stratified=True: no label has 3 rows"),
+    ({"folds": 5}, "folds=5: expected a list of"),
+    ({"folds": []}, r"folds=\[\]: expected a fold or more"),
+    ({"folds": [([0, 1], [240])]}, r"folds\[0\]: expected two lists of row numbers, 0..239"),
+    ({"folds": [([0, 1], [])]}, r"folds\[0\]"),
+    ({"folds": [([0.5, 1], [3])]}, r"folds\[0\]"),
+    ({"folds": [[0, 1, 2]]}, r"folds\[0\]"),
+    ({"metrics": "nonsense"}, "eval_metric='nonsense'"),
+    ({"early_stopping_rounds": 0}, "early_stopping_rounds=0"),
+    ({"callbacks": [TrainingCheckPoint(".")]}, "cross-validation has no model to save"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), BAD, ids=[words for _, words in BAD])
+def test_bad_calls_are_refused_before_anything_runs(monkeypatch, options, words):
+    monkeypatch.setattr("pyopencl_gbdt.cross_validation.open_device", None)
+    label = np.linspace(0, 1, 240)
+    with pytest.raises(ParameterError, match=words):
+        cv(PARAMS, Dataset(X, label), 2, **options)
