@@ -45,8 +45,9 @@ _RATED = ("decide", "finish_tree")
 class Steps:
     """The kernels of one fit, built."""
 
-    def __init__(self, ws: Workspace, objective: Objective) -> None:
+    def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws = ws
+        self.source = objective.source(ws, data) if objective.given else None
         self.gradients = Gradients(ws, objective)
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
         self.leaf = Leaf(ws)
@@ -55,7 +56,8 @@ class Steps:
     def one_tree(self) -> list[Launch]:
         """Return what a tree takes, bound to the workspace's arrays."""
         ws, grow, partition = self.ws, self.grow, self.partition
-        launches = [*self.gradients.launches(), grow.begin()]
+        given = [] if self.source is None else self.source.launches()
+        launches = [*given, *self.gradients.launches(), grow.begin()]
         for depth in range(ws.max_depth):
             launches += self.histogram.level(depth)
             launches += self.split.level(depth)
@@ -96,14 +98,16 @@ class Boosting:
 
         def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            return Workspace(device, params, layout, page, n, weighted, bits, shift)
+            ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
+            ws.given = objective.given
+            return ws
 
         # at least this much, asked before the data are quantised; then exactly
         workspace(smallest_layout(data.n_features), None).check()
         quantized = data.quantized(device, params.max_bin)
         self.ws = ws = workspace(quantized.layout, quantized.pages[0])
         try:
-            self.steps = Steps(ws, objective)  # their variants decide what is planned
+            self.steps = Steps(ws, objective, data)  # their variants decide what is planned
         except BaseException:
             ws.page = None  # what builds kernels refers to the workspace, a traceback to that
             raise
@@ -120,6 +124,8 @@ class Boosting:
 
     def _begin(self) -> None:
         """Bind the launches; no tree yet."""
+        if self.steps.source is not None:
+            self.steps.source.begin()
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:
@@ -202,7 +208,10 @@ class Boosting:
         return self.trees
 
     def _one_round(self, pace: Pace) -> None:
-        self._bind_rate(self.rates[len(self.trees) + self._waiting])
+        number = len(self.trees) + self._waiting
+        self._bind_rate(self.rates[number])
+        if self.steps.source is not None:
+            self.steps.source.before_round(number)
         for launch in self.round_launches:
             launch()
         self._waiting += 1

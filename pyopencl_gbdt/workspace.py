@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,8 @@ class Workspace:
     ----------
     has_high : bool
         Whether there is room for quanta of more than 32 bits.
+    given : bool
+        Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     arrays : dict of str to DeviceArray
         As planned; see ``plan``.
     """
@@ -68,6 +71,12 @@ class Workspace:
     weight_shift: int
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
     has_high: bool = False
+    given: bool = False
+    reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
+        """Plan one more array, that a loss's own kernels use."""
+        self.reserved[name] = (shape, dtype)
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -188,6 +197,8 @@ class Workspace:
         plan.add("margins", n, VALUE)
         plan.add("labels", n, VALUE)
         plan.add("weights", n if self.weighted else 1, VALUE)
+        for name in ("given_g", "given_h"):
+            plan.add(name, (1, n if self.given else 1), VALUE)
         plan.add("exponents", 512, np.uint32)
         plan.add("scale", 1, SCALE)
         plan.add("quanta", (n, 2), QUANTA)
@@ -216,6 +227,8 @@ class Workspace:
         plan.add("thresholds", n_codes, VALUE)
         plan.add("forest_nodes", (self.forest_block, nodes), NODE)
         plan.add("forest_levels", (self.forest_block, self.max_depth + 1), LEVEL)
+        for name, (shape, dtype) in self.reserved.items():
+            plan.add(name, shape, dtype)
         return plan
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,34 @@ from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
 from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
 
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.device import Launch
+    from pyopencl_gbdt.workspace import Workspace
+
 F32 = npt.NDArray[np.float32]
 
 #: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
 _EDGE = 1e-6
 #: Starting means of a logarithmic link are at least this: the logarithm of 0 is infinite.
 _LEAST_MEAN = 1e-30
+
+
+class GradientSource(Protocol):
+    """Kernels of a loss that looks at more than one row: fills ``given_g`` and ``given_h``.
+
+    Made before the memory is planned: it builds its kernels and reserves its arrays
+    (``Workspace.reserve``).
+    """
+
+    def begin(self) -> None:
+        """Set what the first round expects; again if a fit starts over. All arrays are there."""
+
+    def before_round(self, number: int) -> None:
+        """Do what the host has to, before a round's launches are enqueued."""
+
+    def launches(self) -> list[Launch]:
+        """Return what computes the gradients of a round from ``margins``, bound."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +60,12 @@ class Objective(ABC):
         Statements in the kernels' vocabulary that set ``g`` and ``h`` (float32) from ``margin``
         and ``label``; only +, -, * and what ``portable_math.h`` and ``portable_log.h`` offer. One
         operation a statement where an order matters. Numbers come in by ``literal``. Finite for
-        finite margins and labels.
+        finite margins and labels. Of no use where gradients are ``given``.
+    given : bool
+        Whether gradients come from kernels of the loss's own, see ``source``.
     """
+
+    given: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -65,6 +92,27 @@ class Objective(ABC):
         g, h : float32 array, shape (n_rows,)
             Gradient and Hessian by the margin, without weights.
         """
+
+    def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
+        """Return the gradients of a round; for ``given`` ones the host twin of ``source``.
+
+        Parameters
+        ----------
+        margins : float32 array, shape (n_outputs, n_rows)
+        data : Dataset
+            Labels, weights and what else the loss looks at.
+
+        Returns
+        -------
+        g, h : float32 array, shape (n_outputs, n_rows)
+            Gradient and Hessian by the margins, without the rows' weights.
+        """
+        g, h = self.gradient(margins, data.label)
+        return g, h
+
+    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
+        """Return the kernels of a loss whose gradients are ``given``."""
+        raise NotImplementedError(f"{self.name} has its gradients from its kernel")
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.objectives import get_objective
@@ -25,6 +28,7 @@ def train_reference(
     label: F32,
     weight: F32 | None = None,
     feature_names: list[str] | None = None,
+    **extra: Any,
 ) -> Ensemble:
     """Train on the host.
 
@@ -37,6 +41,8 @@ def train_reference(
     label : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
     feature_names : list of str or None
+    **extra
+        What else ``Dataset`` takes and the loss looks at.
 
     Returns
     -------
@@ -51,12 +57,13 @@ def train_reference(
     base_margin = objective.to_margin(base_score)
     layout = quantize.make_layout(quantize.cuts(values, weight, params.max_bin))
     codes = quantize.encode(values, layout)
+    data = Dataset(values, label, weight, **extra)
     scaled, *powers = normalise(weight)
     margins = np.full(label.size, base_margin, np.float32)
     trees = []
     for _ in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            g, h = objective.gradient(margins, label)
+            g, h = (part[0] for part in objective.gradients(margins[None], data))
             scale = choose_scale(g, h, scaled, *powers)
             quanta = quantize_gradients(g, h, scaled, scale)
             nodes = Grower(codes, quanta, scale, layout, params).grow()

@@ -13,13 +13,13 @@ class Gradients:
     """Computes the gradients of a tree."""
 
     def __init__(self, ws: Workspace, objective: Objective) -> None:
-        self.ws = ws
+        self.ws, self.given = ws, objective.given
         self.program = ws.build(
             "gradients",
             lambda row: ws.device.build(
                 "gradients",
                 wg_size=ws.wg_size(row),
-                loss=objective.kernel,
+                loss="g = margin; h = label;" if objective.given else objective.kernel,
                 weighted=ws.weighted,
             ),
         )
@@ -33,15 +33,16 @@ class Gradients:
         """
         ws, bind = self.ws, self.program.bind
         groups, n_rows = ws.row_groups, np.uint32(ws.n_rows)
+        inputs = ("given_g", "given_h") if self.given else ("margins", "labels")
+        margins, labels = (ws[name] for name in inputs)
         return [
             bind(
-                "gradients", groups, n_rows, ws["margins"], ws["labels"], ws["weights"],
-                ws["exponents"],
+                "gradients", groups, n_rows, margins, labels, ws["weights"], ws["exponents"],
             ),
             bind(
                 "quantize_gradients", groups, n_rows, np.int32(ws.weight_bits),
                 np.int32(ws.weight_shift), np.uint32(ws.cells_to_clear), np.uint32(ws.has_high),
-                ws["needs_high"], ws["margins"], ws["labels"], ws["weights"], ws["exponents"],
+                ws["needs_high"], margins, labels, ws["weights"], ws["exponents"],
                 ws["scale"], ws["quanta"], ws["high"], ws["sums"], ws["pool"],
             ),
         ]  # fmt: skip
