@@ -82,8 +82,9 @@ FN f32 finite(const f32 x) {
 }
 
 /* What a node has as a leaf. */
-FN void finish_node(GLOBAL node_t* node, const rule_t rule, const f32 learning_rate,
-                    const i32 hessian_power) {
+FN void finish_node(GLOBAL node_t* node, GLOBAL const scale_t* scale, const rule_t rule,
+                    const f32 learning_rate) {
+    const i32 hessian_power = 24 + scale->weight_shift - scale->h;
     const f32 weight = finite(node_weight(node->sum_g, node->sum_h, rule));
     node->weight = weight;
     node->value = finite(weight * learning_rate);

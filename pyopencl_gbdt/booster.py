@@ -33,7 +33,7 @@ from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees
 from pyopencl_gbdt.watched import Start, WatchedRows
 from pyopencl_gbdt.weights import normalise
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.workspace import Batch, Workspace
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
@@ -53,24 +53,24 @@ class Steps:
         self.leaf = Leaf(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
 
-    def one_tree(self) -> list[Launch]:
-        """Return what a tree takes, bound to the workspace's arrays."""
+    def trees(self, batch: Batch) -> list[Launch]:
+        """Return what trees that are grown at a time take, bound to the workspace's arrays."""
         ws, grow, partition = self.ws, self.grow, self.partition
-        given = [] if self.source is None else self.source.launches()
-        launches = [*given, *self.gradients.launches(), grow.begin()]
+        launches = [*self.gradients.launches(batch), grow.begin(batch)]
         for depth in range(ws.max_depth):
             launches += self.histogram.level(depth)
             launches += self.split.level(depth)
             launches.append(grow.decide(depth))
             if depth + 1 < ws.max_depth:  # leaves of the last level need no lists of rows
-                launches += [partition.move(depth), grow.place(depth)]
-        return [*launches, self.finish.tree(), self.leaf.add(), self.finish.keep()]
+                launches += [partition.move(depth, batch), grow.place(depth, batch)]
+        return [*launches, self.finish.tree(batch), self.leaf.add(batch), self.finish.keep()]
 
     def with_rate(self, learning_rate: float) -> Iterator[Launch]:
-        """Return, in order, those launches of a tree that know the learning rate, for another."""
-        for depth in range(self.ws.max_depth):
-            yield self.grow.decide(depth, learning_rate)
-        yield self.finish.tree(learning_rate)
+        """Return, in order, those launches of a round that know the learning rate, for another."""
+        for batch in self.ws.batches:
+            for depth in range(self.ws.max_depth):
+                yield self.grow.decide(depth, learning_rate)
+            yield self.finish.tree(batch, learning_rate)
 
 
 class Boosting:
@@ -82,8 +82,10 @@ class Boosting:
     params : Parameters
     objective : Objective
     data : Dataset
-    base_margin : float or float32 array, shape (n_rows,)
+    base_margin : float or float32 array, shape (n_rows,) or (n_outputs, n_rows)
         Margins before the first tree.
+    first_round : int, default 0
+        Rounds before the first one, which what is random depends on.
     """
 
     def __init__(
@@ -93,13 +95,16 @@ class Boosting:
         objective: Objective,
         data: Dataset,
         base_margin: Start,
+        first_round: int = 0,
     ) -> None:
         weight, bits, shift = normalise(data.weight)
 
         def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
             ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
-            ws.given = objective.given
+            ws.given, ws.n_outputs = objective.given, max(objective.n_outputs, data.n_targets)
+            ws.n_parallel, ws.n_targets = params.num_parallel_tree, data.n_targets
+            ws.choose_trees()
             return ws
 
         # at least this much, asked before the data are quantised; then exactly
@@ -112,10 +117,11 @@ class Boosting:
             ws.page = None  # what builds kernels refers to the workspace, a traceback to that
             raise
         ws.allocate()
-        ws["labels"].set(data.label)
+        ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws["weights"].set(weight)
         self.base_margin = base_margin
+        self.first_round = first_round
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
         self.learning_rate = params.learning_rate
@@ -123,19 +129,25 @@ class Boosting:
         self.tally = None if device.profiler is None else Tally(ws)
 
     def _begin(self) -> None:
-        """Bind the launches; no tree yet."""
-        if self.steps.source is not None:
-            self.steps.source.begin()
+        """Start from the first margins; no tree yet."""
+        source = self.steps.source
+        if source is not None:
+            source.begin()
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:
-            margins.set(np.full(margins.size, start, np.float32))
-        self.round_launches = self.steps.one_tree()
+            margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
+        self._before = [] if source is None else source.launches()
+        self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
         self._bound_rate = self.ws.params.learning_rate
         for rows in self.evaluation:
-            self.round_launches += rows.launches(self.ws)
+            self._follow(rows)
         self.trees: list[Tree] = []
-        self._first_waiting = self._waiting = 0
+        self._first_waiting = self._waiting = self._rounds = 0
+
+    def _follow(self, rows: WatchedRows) -> None:
+        for batch, launches in zip(self.ws.batches, self._batches, strict=True):
+            launches.extend(rows.launches(self.ws, batch))
 
     def watch(self, values: F32, start: Start | None = None) -> None:
         """Follow the margins of another set of rows.
@@ -143,15 +155,16 @@ class Boosting:
         Parameters
         ----------
         values : float32 array, shape (n_rows, n_features), C order
-        start : float or float32 array, shape (n_rows,), or None
+        start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Their margins before the first tree; None is that of all training rows.
         """
         device, n_rows = self.ws.device, values.shape[0]
         start = self.base_margin if start is None else start
-        margins = device.upload(np.full(n_rows, start, np.float32))
+        margins = device.empty(self.ws.margin_shape(n_rows), np.float32)
+        margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         rows = WatchedRows(device.upload(values), start, margins)
         self.evaluation.append(rows)
-        self.round_launches += rows.launches(self.ws)
+        self._follow(rows)
         if self.tally is not None:
             self.tally.evaluation_rows += n_rows
 
@@ -164,9 +177,10 @@ class Boosting:
         if rate == self._bound_rate:
             return
         fresh = self.steps.with_rate(rate)
-        for i, launch in enumerate(self.round_launches):
-            if launch.name in _RATED:
-                self.round_launches[i] = next(fresh)
+        for launches in self._batches:
+            for i, launch in enumerate(launches):
+                if launch.name in _RATED:
+                    launches[i] = next(fresh)
         self._bound_rate = rate
 
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
@@ -193,7 +207,7 @@ class Boosting:
         """
         self.rates.append(self.learning_rate)
         self._one_round(pace)
-        if len(self.trees) + self._waiting == 1:
+        if self._rounds == 1:
             self._check_high_words()
 
     def margins(self) -> list[F32]:
@@ -208,15 +222,20 @@ class Boosting:
         return self.trees
 
     def _one_round(self, pace: Pace) -> None:
-        number = len(self.trees) + self._waiting
-        self._bind_rate(self.rates[number])
+        self._bind_rate(self.rates[self._rounds])
         if self.steps.source is not None:
-            self.steps.source.before_round(number)
-        for launch in self.round_launches:
+            self.steps.source.before_round(self._rounds)
+        for launch in self._before:
             launch()
-        self._waiting += 1
+        if self.ws.keeps_margins:
+            self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)
+        for launches in self._batches:
+            for launch in launches:
+                launch()
+            self._waiting += 1
+        self._rounds += 1
         pace.round_enqueued()
-        if self._waiting == self.ws.forest_block:
+        if self._waiting + len(self._batches) > self.ws.forest_block:
             self._collect()
 
     def _check_high_words(self) -> None:
@@ -224,7 +243,7 @@ class Boosting:
         ws = self.ws
         if ws.has_high or not ws["needs_high"].get()[0]:
             return
-        done = len(self.trees) + self._waiting
+        done = self._rounds
         ws.make_room_for_high_words()
         if self.tally is not None:
             self.tally.forget_trees()

@@ -77,6 +77,11 @@ class Dataset:
         return int(self.values.shape[0])
 
     @property
+    def n_targets(self) -> int:
+        """Labels of a row."""
+        return 1 if self.label.ndim == 1 else int(self.label.shape[1])
+
+    @property
     def n_features(self) -> int:
         return int(self.values.shape[1])
 

@@ -41,7 +41,7 @@ NODE = np.dtype(
         ("weight", np.float32),
         ("value", np.float32),
         ("hessian", np.float32),
-        ("unused", np.uint32),
+        ("tree", np.uint32),
     ],
     align=True,
 )

@@ -73,7 +73,7 @@ class Model:
 
     def num_boosted_rounds(self) -> int:
         """Return the number of rounds that the trees come from."""
-        return len(self.ensemble.trees)
+        return self.ensemble.n_rounds
 
     def predict(
         self,
@@ -94,14 +94,14 @@ class Model:
         iteration_range : (int, int) or None
             Use the trees of rounds ``begin .. end - 1`` alone. None, and ``(0, 0)`` too, is all of
             them, or those up to the best round after early stopping.
-        base_margin : (n_rows,) array-like or None
+        base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
             Where the margin of every row starts, instead of the model's ``base_score``.
         device : str or Device, default "auto"
             As in ``train``; every device gives the same bits.
 
         Returns
         -------
-        float32 array, shape (n_rows,)
+        float32 array, shape (n_rows,), or (n_rows, n_outputs) if there are several outputs
 
         Raises
         ------
@@ -110,14 +110,17 @@ class Model:
         ParameterError
             If there are no such rounds.
         """
-        trees = self._rounds(iteration_range)
+        rounds = self._rounds(iteration_range)
         values, _ = check_matrix(X, n_features=self.ensemble.n_features)
-        start = check_base_margin(base_margin, values.shape[0])
-        margins = predict_margins(self.ensemble, values, device, start=start, trees=trees)
-        return margins if output_margin else self.objective.to_prediction(margins)
+        n_outputs = self.ensemble.n_outputs
+        start = check_base_margin(base_margin, values.shape[0], n_outputs)
+        start = start if start is None or n_outputs == 1 else start.T
+        margins = predict_margins(self.ensemble, values, device, start=start, rounds=rounds)
+        found = margins if output_margin else self.objective.to_prediction(margins)
+        return np.ascontiguousarray(found.T)
 
     def _rounds(self, asked: tuple[int, int] | None) -> tuple[int, int]:
-        """Return the first tree to use and the one behind the last."""
+        """Return the first round to use and the one behind the last."""
         n_rounds = self.num_boosted_rounds()
         try:
             first, last = (0, 0) if asked is None else map(operator.index, asked)

@@ -16,12 +16,13 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import History, Model
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import TABLE, Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.profiling import Recorder
-from pyopencl_gbdt.watched import Start
+from pyopencl_gbdt.watched import Start, start_of
 
 F32 = npt.NDArray[np.float32]
 
@@ -32,14 +33,14 @@ class StartingPoint:
 
     Attributes
     ----------
-    base_score, base_margin : float
+    base_score, base_margin : float, or tuple of float for several outputs
         As in ``Ensemble``.
     before : Ensemble or None
         Trees that are there already.
     """
 
-    base_score: float
-    base_margin: float
+    base_score: Score
+    base_margin: Score
     before: Ensemble | None = None
 
     @property
@@ -48,9 +49,14 @@ class StartingPoint:
 
     def margins(self, rows: Dataset, device: Device) -> Start:
         """Return the margins of rows; the same bits as if these trees had just been trained."""
-        if self.before is None or not self.before.trees:
-            return self.base_margin if rows.base_margin is None else rows.base_margin
-        return predict_margins(self.before, rows.values, device, start=rows.base_margin)
+        own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
+        if self.before is not None and self.before.trees:
+            return predict_margins(self.before, rows.values, device, start=own)
+        return start_of(self.base_margin) if own is None else own
+
+    @property
+    def n_rounds(self) -> int:
+        return 0 if self.before is None else self.before.n_rounds
 
 
 @dataclass
@@ -82,7 +88,7 @@ class Fit:
         # before memory is taken for training, as rows of a few trees need some of their own
         margins = start.margins(data, device)
         others = [None if rows is data else start.margins(rows, device) for rows, _ in task.evals]
-        self.boosting = Boosting(device, task.params, task.objective, data, margins)
+        self.boosting = Boosting(device, task.params, task.objective, data, margins, start.n_rounds)
         for (rows, _), other in zip(task.evals, others, strict=True):
             if other is None:
                 self.boosting.watch_training_rows()
@@ -100,7 +106,7 @@ class Fit:
     @property
     def n_rounds(self) -> int:
         """Rounds so far, with those of the starting point."""
-        return len(self.task.start.trees) + len(self.boosting.rates)
+        return self.task.start.n_rounds + len(self.boosting.rates)
 
     def step(self) -> None:
         """Train one round and take its metrics; waits for it if there are any."""
@@ -111,8 +117,12 @@ class Fit:
 
     def _evaluate(self, rows: Dataset, name: str, margin: F32) -> None:
         prediction = self.task.objective.to_probability(margin)
+        label, weight = rows.label, rows.weight
+        if rows.n_targets > 1:  # all targets alike
+            label, prediction = label.T.ravel(), prediction.ravel()
+            weight = None if weight is None else np.tile(weight, rows.n_targets)
         for metric, function in self.task.metrics.items():
-            value = function(rows.label, prediction, rows.weight)
+            value = function(label, prediction, weight)
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
@@ -125,21 +135,23 @@ class Fit:
         attributes : dict of str to str or None
             Facts to keep in the model.
         """
-        task, start = self.task, self.task.start
+        task, start, ws = self.task, self.task.start, self.boosting.ws
         trees = [*start.trees, *self.boosting.finished_trees()]
         ensemble = Ensemble(
-            trees=trees[:n_rounds],
+            trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],
             objective=task.params.objective,
             n_features=task.data.n_features,
             base_margin=start.base_margin,
             base_score=start.base_score,
             feature_names=task.data.feature_names,
             attributes=dict(attributes or {}),
+            n_outputs=ws.n_outputs,
+            n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,
         )
         model = Model(ensemble, self.history)
         model.training_device = self.device.caps.label
-        model.variants = self.boosting.ws.variants()
+        model.variants = ws.variants()
         return model
 
     def finish(self, model: Model) -> Model:

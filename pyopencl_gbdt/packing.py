@@ -26,7 +26,7 @@ class PackedTrees:
     Attributes
     ----------
     nodes : array of ``dtypes.WALK``
-        Nodes of all trees, one tree after the other.
+        Nodes of all trees, one tree after the other, those of the first output first.
     begin : uint32 array, shape (n_trees + 1,)
         First node of every tree, and the number of nodes.
     longest : int
@@ -66,7 +66,7 @@ class PackedTrees:
 
 def pack(ensemble: Ensemble) -> PackedTrees:
     """Return the arrays of an ensemble, made anew."""
-    trees = ensemble.trees
+    trees = ensemble.by_output()
     sizes = np.array([tree.n_nodes for tree in trees], np.int64)
     begin = np.concatenate([[0], np.cumsum(sizes)])
     nodes = np.zeros(int(begin[-1]), WALK)

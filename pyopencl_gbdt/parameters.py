@@ -16,15 +16,15 @@ import numpy as np
 
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model.xgboost_links import LINKS
+from pyopencl_gbdt.model.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.parameter_row import ParameterRow, same
 
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
     "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge", "huber",
-    "fair", "mape", "cross_entropy",
+    "fair", "mape", "cross_entropy", "multi:softprob", "multi:softmax",
 )  # fmt: skip
-"""XGBoost's names; the last four are LightGBM's losses."""
+"""XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
@@ -34,6 +34,9 @@ TABLE: tuple[ParameterRow, ...] = (
                  low=0, high=2**31 - 1, aliases=("num_boost_round",)),
     ParameterRow("learning_rate", float, 0.3, "Factor on every leaf value.",
                  low=0, low_open=True, aliases=("eta",)),
+    ParameterRow("num_parallel_tree", int, 1, "Trees that a round adds to each output, each "
+                 "learning_rate / num_parallel_tree of its own: a random forest.",
+                 low=1, high=2**16),
     ParameterRow("max_depth", int, 6, "Most splits between root and leaf.", low=1, high=32),
     ParameterRow("max_bin", int, 256, "Most bins per feature.", low=2, high=65535),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
@@ -59,6 +62,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
     ParameterRow("quantile_alpha", float, 0.5, "The quantile of the metric quantile.",
                  low=0, high=1),
+    ParameterRow("num_class", int, 0, "Classes of multi:softprob and multi:softmax.",
+                 low=0, high=2**16),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
@@ -82,7 +87,6 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "sampling_method": ("uniform",),
     "monotone_constraints": ("", "()", _EMPTY),
     "interaction_constraints": ("", "[]", _EMPTY),
-    "num_class": (0, 1),
     "multi_strategy": ("one_output_per_tree",),
     "max_cat_to_onehot": (4,),
     "max_cat_threshold": (64,),
@@ -99,7 +103,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "lambdarank_pair_method": ("topk",),
     **dict.fromkeys(
         ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
-         "num_parallel_tree", "num_target", "refresh_leaf",
+         "num_target", "refresh_leaf",
          "aft_loss_distribution_scale", "lambdarank_normalization", "lambdarank_bias_norm",
          "lambdarank_score_normalization", "ndcg_exp_gain"),
         (1,),
@@ -133,6 +137,7 @@ class Parameters:
     objective: str
     n_estimators: int
     learning_rate: float
+    num_parallel_tree: int
     max_depth: int
     max_bin: int
     reg_lambda: float
@@ -147,6 +152,7 @@ class Parameters:
     huber_alpha: float
     fair_c: float
     quantile_alpha: float
+    num_class: int
     device: str
     histogram: str
     work_group_size: int
@@ -159,6 +165,13 @@ class Parameters:
             checked = _ROWS[field.name].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
+        multiclass = self.objective in MULTICLASS
+        if multiclass != (self.num_class > 1):
+            expected = "2 or more" if multiclass else "0, or objective='multi:softprob'"
+            raise ParameterError(
+                f"num_class={self.num_class}: expected {expected} for "
+                f"objective={self.objective!r}; give the number of classes"
+            )
         weighs = "scale_pos_weight" in LINKS[self.objective].parameters and (
             LINKS[self.objective].xgboost_name in _BINARY
         )

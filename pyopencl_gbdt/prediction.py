@@ -13,6 +13,7 @@ from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.packing import packed
 from pyopencl_gbdt.steps import predict
 
@@ -34,9 +35,9 @@ def predict_margins(
     device: str | Device = "auto",
     *,
     start: F32 | None = None,
-    trees: tuple[int, int] | None = None,
+    rounds: tuple[int, int] | None = None,
 ) -> F32:
-    """Return the margin of every row: the float32 sum of starting score and leaf values, in order.
+    """Return the margins of every row: the float32 sum of starting score and leaf values, in order.
 
     Parameters
     ----------
@@ -44,16 +45,16 @@ def predict_margins(
     values : float32 array, shape (n_rows, n_features), C order
         NaN is missing.
     device : str or Device
-    start : float32 array, shape (n_rows,), or None
+    start : float32 array, shape of the result, or None
         Where the sum of every row starts; None is the ensemble's ``base_margin``.
-    trees : (int, int) or None
-        First tree and tree behind the last; None is all of them.
+    rounds : (int, int) or None
+        First round and round behind the last; None is all of them.
 
     Returns
     -------
-    float32 array, shape (n_rows,)
+    float32 array, shape (n_rows,), or (n_outputs, n_rows) if there are several outputs
     """
-    work = partial(_open_and_predict, ensemble, values, device, start, trees)
+    work = partial(_open_and_predict, ensemble, values, device, start, rounds)
     try:
         return with_fallbacks(work)
     except BaseException as error:
@@ -66,17 +67,18 @@ def _open_and_predict(
     values: F32,
     device: str | Device,
     start: F32 | None,
-    trees: tuple[int, int] | None,
+    rounds: tuple[int, int] | None,
 ) -> F32:
     opened = open_device(device)
-    out = np.full(values.shape[0], ensemble.base_margin if start is None else start, np.float32)
+    out = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
+    out[:] = np.array(each(ensemble.base_margin))[:, None] if start is None else start
     with settled(opened):
-        _add_trees(opened, ensemble, values, out, trees or (0, len(ensemble.trees)))
-    return out
+        _add_trees(opened, ensemble, values, out, rounds or (0, ensemble.n_rounds))
+    return out[0] if ensemble.n_outputs == 1 else out
 
 
 def _add_trees(
-    opened: Device, ensemble: Ensemble, values: F32, out: F32, trees: tuple[int, int]
+    opened: Device, ensemble: Ensemble, values: F32, out: F32, rounds: tuple[int, int]
 ) -> None:
     values = np.ascontiguousarray(values, np.float32)  # itself, where the contract is kept
     n_rows = values.shape[0]
@@ -84,11 +86,13 @@ def _add_trees(
     walk = predict.plan_walk(opened, packed(ensemble), n_rows, limit)
     for piece in _pieces(values, walk.piece_rows, opened.borrows):
         walk.take(values[piece])
-        margins = opened.upload(out[piece])
-        n_together = max(1, _WALKS_A_LAUNCH // margins.size)
-        for tree in range(*trees, n_together):
-            walk.add(margins, (tree, min(tree + n_together, trees[1])))
-        out[piece] = margins.get()
+        for output, own in enumerate(out):
+            margins = opened.upload(own[piece])
+            n_together = max(1, _WALKS_A_LAUNCH // margins.size)
+            begin, end = ((output * ensemble.n_rounds + r) * ensemble.n_parallel for r in rounds)
+            for tree in range(begin, end, n_together):
+                walk.add(margins, (tree, min(tree + n_together, end)))
+            own[piece] = margins.get()
 
 
 def _pieces(values: F32, most: int, borrows: bool) -> Iterator[slice]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fitted_model import Model
 from pyopencl_gbdt.fitting import StartingPoint, Task
 from pyopencl_gbdt.metrics import Metric, get_metric
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
+from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters import Parameters
 
@@ -62,11 +63,11 @@ def prepare(
             )
     p = Parameters.from_dict(given)
     objective = get_objective(p.objective, p)
-    check_target(data.label, data.n_rows, objective=p.objective)
+    n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p)
     metrics = choose_metrics(eval_metric, objective, p)
     if before is None:
-        start = StartingPoint(*_starting_score(p, objective, data))
+        start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
         start = _continued(as_ensemble(before), p, objective, data)
     return Task(p, objective, data, evals, metrics, start)
@@ -88,7 +89,12 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters) -> None:
                 f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
             )
         names.add(name)
-        check_target(rows.label, rows.n_rows, objective=p.objective)
+        _check_outputs(p, get_objective(p.objective, p), rows, f"evals: {name!r}: y")
+        if rows.n_targets != data.n_targets:
+            raise DataError(
+                f"evals: {name!r} has {rows.n_targets} targets, the training data "
+                f"{data.n_targets}; give both the same"
+            )
         _check_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
 
 
@@ -120,11 +126,29 @@ def choose_metrics(
     return {name: get_metric(name, p) for name in names}
 
 
-def _starting_score(p: Parameters, objective: Objective, data: Dataset) -> tuple[float, float]:
+def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str) -> int:
+    """Return the number of outputs; labels and starting margins have to go with it."""
+    if objective.n_outputs > 1 and data.n_targets > 1:
+        raise DataError(
+            f"{what} has {data.n_targets} columns: expected one for objective={p.objective!r}; "
+            "train a model for each"
+        )
+    for target in np.atleast_2d(data.label.T):
+        objective.check(target)
+    n_outputs = max(objective.n_outputs, data.n_targets)
+    check_base_margin(data.base_margin, data.n_rows, n_outputs)
+    return n_outputs
+
+
+def _starting_score(
+    p: Parameters, objective: Objective, data: Dataset, n_outputs: int
+) -> tuple[Score, Score]:
+    score: Score
     if p.base_score is None:
-        score = objective.starting_score(data.label, data.weight)
+        score = objective.starting_scores(data.label, data.weight)
     else:
         score = float(np.float32(p.base_score))
+        score = score if n_outputs == 1 else (score,) * n_outputs
     return score, objective.to_margin(score)
 
 
@@ -154,7 +178,7 @@ def _continued(
             "objective and the same parameters of it"
         )
     _check_columns("model: the one to continue", before.n_features, before.feature_names, data)
-    if p.base_score is not None and float(np.float32(p.base_score)) != before.base_score:
+    if p.base_score is not None and {float(np.float32(p.base_score))} != {*each(before.base_score)}:
         raise ParameterError(
             f"base_score={p.base_score}: the model to continue starts at {before.base_score}; "
             "leave it out"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, STEP, SUM, WALK
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, WALK
 from pyopencl_gbdt.tree_counts import I64, TreeCounts, count_tree, partial_histograms
 from pyopencl_gbdt.workspace import Workspace
 
@@ -39,12 +39,12 @@ def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
 
 
 def _gradients(ws: Workspace, tree: TreeCounts) -> int:
-    return ws.n_rows * (2 + ws.weighted) * _FLOAT
+    return ws.n_trees * ws.n_rows * (2 + ws.weighted) * _FLOAT
 
 
 def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
-    root = ws.cells_to_clear * SUM.itemsize
-    return ws.n_rows * (2 + ws.weighted) * _FLOAT + ws["quanta"].nbytes + root
+    roots = ws.n_trees * ws.cells_to_clear * SUM.itemsize
+    return ws.n_trees * ws.n_rows * (2 + ws.weighted) * _FLOAT + ws["quanta"].nbytes + roots
 
 
 def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
@@ -53,7 +53,7 @@ def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
 
 def _histogram(ws: Workspace, tree: TreeCounts) -> int:
     codes = ws.codes.nbytes // ws.n_rows
-    quanta = ws["quanta"].nbytes // ws.n_rows
+    quanta = 2 * QUANTA.itemsize
     rows = int(tree.built_rows.sum()) * (codes + quanta) + _row_ids(tree.built_rows)
     atomics = ws.variant("histogram").int64_atomics
     written = tree.built if atomics else [parts.sum() for parts in _partials(ws, tree)]
@@ -115,7 +115,7 @@ def _keep(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
-    margins = ws.n_rows * 2 * _FLOAT
+    margins = ws.n_outputs * ws.n_rows * 2 * _FLOAT
     codes = ws.codes.dtype.itemsize
     if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
         return margins + int(tree.split_rows.sum()) * codes

@@ -15,11 +15,13 @@ def decode_trees(
 ) -> list[Tree]:
     """Return model trees; all of them at once, as a small one would cost as much as many.
 
+    Trees that were grown at a time share the levels; they come one after the other.
+
     Parameters
     ----------
-    nodes : array of ``dtypes.NODE``, shape (n_trees, max_nodes)
+    nodes : array of ``dtypes.NODE``, shape (n_batches, max_nodes)
         Breadth first, without gaps.
-    levels : array of ``dtypes.LEVEL``, shape (n_trees, max_depth + 1)
+    levels : array of ``dtypes.LEVEL``, shape (n_batches, max_depth + 1)
     layout : Layout
         Thresholds of the bins.
 
@@ -28,16 +30,33 @@ def decode_trees(
     ModelFormatError
         If a tree is none: the device's driver is at fault.
     """
-    sizes = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
-    all_nodes = nodes[np.arange(nodes.shape[1]) < sizes[:, None]]
-    leaf = all_nodes["left"] == NO_NODE
-    left = np.where(leaf, -1, all_nodes["left"].astype(np.int64)).astype(np.int32)
-    parent = all_nodes["parent"]
+    counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
+    there = np.arange(nodes.shape[1]) < counts[:, None]
+    batch = np.nonzero(there)[0]
+    all_nodes = nodes[there]
+    n_roots = levels["count"][:, 0].astype(np.int64)
+    first_tree = np.cumsum(n_roots) - n_roots
+    tree = first_tree[batch] + all_nodes["tree"]
+    sizes = np.bincount(tree, minlength=int(n_roots.sum()))
+    order = np.argsort(tree, kind="stable")  # a tree's nodes, breadth first as before
+    first_node = np.cumsum(sizes) - sizes
+    own_id = np.empty(order.size, np.int64)
+    own_id[order] = np.arange(order.size) - first_node[tree[order]]
+    begin = (np.cumsum(counts) - counts)[batch]
+
+    def renumber(ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
+        none = ids == NO_NODE
+        numbers = own_id[np.where(none, 0, begin + ids)]
+        return np.where(none, -1, numbers)[order].astype(np.int32)
+
+    left, parent = renumber(all_nodes["left"]), renumber(all_nodes["parent"])
+    all_nodes = all_nodes[order]
+    leaf: npt.NDArray[np.bool_] = left < 0
     place = layout.feature_offset[all_nodes["feature"]].astype(np.int64) + all_nodes["bin"]
     columns = {
         "left": left,
         "right": np.where(leaf, -1, left + 1).astype(np.int32),
-        "parent": np.where(parent == NO_NODE, -1, parent.astype(np.int64)).astype(np.int32),
+        "parent": parent,
         "feature": np.where(leaf, 0, all_nodes["feature"]).astype(np.int32),
         "threshold": np.where(leaf, np.float32(0), layout.thresholds[np.where(leaf, 0, place)]),
         "default_left": (all_nodes["default_left"] != 0) & ~leaf,
@@ -48,7 +67,7 @@ def decode_trees(
         "sum_hessian": all_nodes["hessian"].copy(),
     }
     ends = np.cumsum(sizes)
-    rank = np.cumsum(~leaf)  # children are numbered as their parents are met
+    rank = np.cumsum(~leaf, dtype=np.int64)  # children are numbered as their parents are met
     rank -= np.repeat(np.append(0, rank)[ends - sizes], sizes)
     numbered = bool((leaf | (left == 2 * rank - 1)).all())
     numbers = ("threshold", "value", "weight", "gain", "sum_hessian")

@@ -8,12 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.steps import predict
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.workspace import Batch, Workspace
 
 F32 = npt.NDArray[np.float32]
-#: Margins before the first tree: of all rows, or of each.
+#: Margins before the first tree, of a shape that goes with (n_rows,) or (n_outputs, n_rows).
 Start = float | F32
+
+
+def start_of(margin: Score) -> Start:
+    """Return a model's starting margin in the shape of a ``Start``."""
+    if isinstance(margin, tuple):
+        return np.array(margin, np.float32)[:, None]
+    return margin
 
 
 @dataclass(frozen=True)
@@ -24,27 +32,30 @@ class WatchedRows:
     ----------
     values : DeviceArray of float32, shape (n_rows, n_features), or None
         None for the training rows, whose margins are there anyway.
-    start : float or float32 array, shape (n_rows,)
-        Margins before the first tree.
-    margins : DeviceArray of float32, shape (n_rows,)
+    start : float or float32 array
+        Margins before the first tree, of a shape that goes with that of ``margins``.
+    margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
     """
 
     values: DeviceArray | None
     start: Start
     margins: DeviceArray
 
-    def launches(self, ws: Workspace) -> list[Launch]:
-        """Return what adds a finished tree to the margins."""
+    def launches(self, ws: Workspace, batch: Batch) -> list[Launch]:
+        """Return what adds finished trees to the margins."""
         if self.values is None:
             return []
+        first = batch.first // ws.n_parallel
+        outputs = (first, first + max(1, batch.size // ws.n_parallel))
         return [
             predict.prepare(
                 ws.device,
                 self.values,
                 ws["walk"],
-                ws["first_tree"],
+                ws["roots"],
                 self.margins,
-                trees=(0, 1),
+                trees=(0, batch.size),
+                outputs=outputs,
                 longest=ws.max_depth + 1,
             )
         ]

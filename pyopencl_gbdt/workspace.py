@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,13 @@ FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "leaf")
 _ADVICE = "lower max_depth or max_bin, or use fewer rows or features"
 
 
+class Batch(NamedTuple):
+    """Trees of a round that are grown at a time: the number of the first, and how many."""
+
+    first: int
+    size: int
+
+
 @dataclass
 class Workspace:
     """Sizes, variants and device arrays of one fit; every step takes it.
@@ -55,6 +62,12 @@ class Workspace:
     ----------
     has_high : bool
         Whether there is room for quanta of more than 32 bits.
+    n_outputs, n_parallel : int
+        Margins of a row, and trees that are added to each of them in a round.
+    n_targets : int
+        Labels of a row: 1, or one an output.
+    n_trees : int
+        Trees that are grown at a time; see ``choose_trees``.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     arrays : dict of str to DeviceArray
@@ -72,6 +85,10 @@ class Workspace:
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
     has_high: bool = False
     given: bool = False
+    n_outputs: int = 1
+    n_parallel: int = 1
+    n_targets: int = 1
+    n_trees: int = 1
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
@@ -88,6 +105,8 @@ class Workspace:
         ``bin_range_passes``.
         """
         caps, name = self.device.caps, self.params.histogram
+        if kernel == "leaf" and self.n_parallel > 1:
+            return choose(kernel, caps, "walk")  # by rows, two trees would meet at a margin
         if kernel != "histogram":
             return choose(kernel, caps)
         rows = fallbacks(kernel, caps) if name == "auto" else [choose(kernel, caps, name)]
@@ -130,9 +149,49 @@ class Workspace:
         """Return the work-group size to build a variant for."""
         return self.params.work_group_size or row.params["wg_size"]
 
+    @property
+    def round_trees(self) -> int:
+        """Trees of a round."""
+        return self.n_outputs * self.n_parallel
+
+    @property
+    def batches(self) -> list[Batch]:
+        """A round's trees as they are grown: those of some outputs, or some of one output."""
+        if self.n_trees >= self.n_parallel:
+            step, ends = self.n_trees // self.n_parallel * self.n_parallel, [self.round_trees]
+        else:
+            step, ends = (
+                self.n_trees,
+                [*range(self.n_parallel, self.round_trees + 1, self.n_parallel)],
+            )
+        firsts: list[Batch] = []
+        for begin, end in zip([0, *ends], ends, strict=False):
+            firsts += [Batch(i, min(step, end - i)) for i in range(begin, end, step)]
+        return firsts
+
+    def choose_trees(self) -> None:
+        """Grow all trees of a round at a time, or as many as memory allows."""
+        self.n_trees = self.round_trees
+        while self.n_trees > 1 and not self._trees_fit():
+            outputs = self.n_trees // self.n_parallel
+            self.n_trees = (
+                (outputs + 1) // 2 * self.n_parallel if outputs > 1 else (self.n_trees + 1) // 2
+            )
+
+    def _trees_fit(self) -> bool:
+        plan, caps = self.plan(), self.device.caps
+        there = caps.global_bytes - self.device.allocated_bytes
+        largest = max(map(plan.bytes_of, plan.arrays))
+        rows = self.n_trees * self.n_rows  # numbered by 32 bits
+        return rows < 2**32 and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
+
+    def margin_shape(self, n_rows: int) -> tuple[int, ...]:
+        """Return the shape of the margins of so many rows."""
+        return (n_rows,) if self.n_outputs == 1 else (self.n_outputs, n_rows)
+
     def level_capacity(self, depth: int) -> int:
         """Return the most nodes that a level can have."""
-        return min(1 << depth, self.n_rows)
+        return self.n_trees * min(1 << depth, self.n_rows)
 
     def few_candidates(self, depth: int) -> bool:
         """Tell whether one work-group compares all splits of a level sooner than a launch does."""
@@ -151,14 +210,25 @@ class Workspace:
 
     @property
     def max_nodes(self) -> int:
-        """Return the most nodes of a tree."""
+        """Return the most nodes of the trees that are grown at a time."""
         levels = sum(self.level_capacity(depth) for depth in range(self.max_depth + 1))
-        return min(levels, 2 * self.n_rows - 1)
+        return min(levels, self.n_trees * (2 * self.n_rows - 1))
 
     @property
     def row_groups(self) -> int:
         """Work-groups that share all rows evenly, for passes over every row."""
         return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+
+    def leaf_rate(self, learning_rate: float | None) -> np.float32:
+        """Return the factor on leaf values; None is the parameters' learning rate."""
+        rate = self.params.learning_rate if learning_rate is None else learning_rate
+        factor: np.float32 = np.float32(rate) / np.float32(self.n_parallel)
+        return factor
+
+    @property
+    def keeps_margins(self) -> bool:
+        """Whether a round's margins change while gradients are still to be taken of them."""
+        return len(self.batches) > 1 and not self.given
 
     @property
     def histogram_groups(self) -> int:
@@ -181,32 +251,35 @@ class Workspace:
 
     @property
     def forest_block(self) -> int:
-        """Trees that wait on the device before the host reads them."""
+        """Batches of trees that wait on the device before the host reads them."""
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
         most = room // (self.max_nodes * NODE.itemsize)
-        return max(1, min(most, self.params.n_estimators))
+        batches = len(self.batches)  # those of a round are read together
+        return max(batches, min(most, self.params.n_estimators * batches))
 
     def plan(self) -> MemoryPlan:
         """Return every array of the fit, before one is allocated."""
-        n, groups = self.n_rows, self.row_groups
+        n, groups, trees = self.n_rows, self.row_groups, self.n_trees
         n_codes, n_features = self.layout.n_codes, self.layout.n_features
         last = self.level_capacity(self.max_depth)
         search, nodes = self.search_capacity, self.max_nodes
         partials = not self.variant("histogram").int64_atomics
         plan = MemoryPlan()
-        plan.add("margins", n, VALUE)
-        plan.add("labels", n, VALUE)
+        plan.add("margins", self.margin_shape(n), VALUE)
+        if self.keeps_margins:
+            plan.add("before", self.margin_shape(n), VALUE)
+        plan.add("labels", n if self.n_targets == 1 else (self.n_targets, n), VALUE)
         plan.add("weights", n if self.weighted else 1, VALUE)
         for name in ("given_g", "given_h"):
-            plan.add(name, (1, n if self.given else 1), VALUE)
-        plan.add("exponents", 512, np.uint32)
-        plan.add("scale", 1, SCALE)
-        plan.add("quanta", (n, 2), QUANTA)
-        plan.add("high", (n if self.has_high else 1, 2), QUANTA)
+            plan.add(name, (self.n_outputs, n) if self.given else (1, 1), VALUE)
+        plan.add("exponents", (trees, 512), np.uint32)
+        plan.add("scale", trees, SCALE)
+        plan.add("quanta", (trees * n, 2), QUANTA)
+        plan.add("high", (trees * n if self.has_high else 1, 2), QUANTA)
         plan.add("needs_high", 1, np.uint32)
-        plan.add("sums", (groups, 2), SUM)
-        plan.add("even_rows", n, ROW)
-        plan.add("odd_rows", n, ROW)
+        plan.add("sums", (trees * groups, 2), SUM)
+        plan.add("even_rows", trees * n, ROW)
+        plan.add("odd_rows", trees * n, ROW)
         plan.add("levels", self.max_depth + 1, LEVEL)
         plan.add("nodes", nodes, NODE)
         plan.add("row_task_begin", last + 1, np.uint32)
@@ -220,7 +293,7 @@ class Workspace:
         plan.add("leaf_header", 3, np.uint32)
         plan.add("walk", nodes, WALK)
         plan.add("steps", nodes, STEP)
-        plan.add("first_tree", 1, np.uint32)
+        plan.add("roots", trees, np.uint32)
         plan.add("feature_offset", n_features + 1, np.uint32)
         plan.add("fullest", n_features, np.uint32)
         plan.add("feature_bins", n_features, np.uint32)
@@ -235,7 +308,7 @@ class Workspace:
     def most_row_tasks(self) -> int:
         """Most tasks of a partition pass: whole chunks, and one more for every node's rest."""
         chunk = self.variant("partition").params["chunk"]
-        return self.n_rows // chunk + self.search_capacity
+        return self.n_trees * self.n_rows // chunk + self.search_capacity
 
     @property
     def rows_page(self) -> QuantizedPage:
@@ -299,7 +372,7 @@ class Workspace:
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
         self["fullest"].set(self.layout.fullest)
-        self["first_tree"].set([0])
+        self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
         self.device.clear(self["exponents"])  # every tree leaves them so
         self.begin()
 
@@ -316,5 +389,5 @@ class Workspace:
         MemoryPlanError
         """
         self.has_high = True
-        self.arrays["high"] = self.device.empty((self.n_rows, 2), QUANTA)
+        self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
         self.begin()

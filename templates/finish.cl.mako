@@ -1,8 +1,9 @@
 ## finish: what one work-group does when a tree has all its nodes
 ## uses: portable_math structs gain tasks
 ##
-##   finish_tree  the last level's leaves, leaf tasks, and the tree as `predict` and `leaf` walk it
-##   keep         the tree goes where it waits for the host
+##   finish_tree  the last level's leaves, leaf tasks, and the trees as `predict` and `leaf` walk
+##                them
+##   keep         the trees go where they wait for the host
 ##
 ## params: wg_size; leaf_chunk, rows in a task of leaves
 <%page args="wg_size, leaf_chunk"/>
@@ -12,7 +13,8 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 /* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
    does whether it splits or not, as the last level's leaves need no lists of their own. */
 KERNEL(${wg_size}) finish_tree(
-        const u32 depth, const u32 features_per_block, const u32 block, const u32 most_kept,
+        const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
+        const u32 most_kept,
         const f32 learning_rate, const f32 reg_lambda, const f32 reg_alpha,
         const f32 max_delta_step, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale,
@@ -22,11 +24,12 @@ KERNEL(${wg_size}) finish_tree(
         GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 n_nodes = levels[depth].first + levels[depth].count;
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) exponents[i] = 0; /* for the next tree */
-    const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
-    const i32 hessian_power = 24 + scale->weight_shift - scale->h;
-    for (u32 id = levels[depth].first + LOCAL_ID; id < n_nodes; id += ${wg_size})
-        finish_node(&nodes[id], rule, learning_rate, hessian_power);
+    for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next */
+    for (u32 id = levels[depth].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
+        GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
+        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        finish_node(&nodes[id], own_scale, rule, learning_rate);
+    }
     BARRIER();
     u32 n_tasks = 0, more;
     for (u32 base = 0; base < n_nodes; base += ${wg_size}) {
@@ -40,11 +43,11 @@ KERNEL(${wg_size}) finish_tree(
         leaf_task_begin[id] = task;
         const u32 feature = nodes[id].feature, bin = nodes[id].bin;
         const u32 left = leaf ? 0 : nodes[id].left, default_left = nodes[id].default_left;
-        walk[id].left = left;
+        walk[id].left = leaf ? 0 : left - nodes[id].tree; /* counted from the root */
         walk[id].feature = feature;
         walk[id].default_left = default_left;
         walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
-        steps[id].left = left;
+        steps[id].left = walk[id].left;
         steps[id].place = feature / features_per_block * block + feature % features_per_block;
         steps[id].lefts = bin | (default_left ? feature_bins[feature] : bin) << 16;
         steps[id].value = nodes[id].value;

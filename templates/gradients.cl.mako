@@ -10,13 +10,18 @@
 ##   High words are 0, and not written, unless scale.wide is set. Few data need them: there is no
 ##   room for them (has_high) until a tree did.
 ##
-## params: wg_size; loss, statements that set g and h from margin and label; weighted
+##   Trees that are grown at a time have a work-group in y each; several of them may belong to one
+##   output (a class, say), whose margins and labels they read.
+##
+## params: wg_size; loss, statements that set g and h from margin, label and output; weighted
 <%page args="wg_size, loss, weighted"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 
-FN void gradient(const f32 margin, const f32 label, f32* gradient, f32* hessian) {
+FN void gradient(
+        const f32 margin, const f32 label, const u32 output, f32* gradient, f32* hessian) {
     f32 g, h;
+    (void)output;
     ${loss}
     *gradient = g;
     *hessian = h;
@@ -24,9 +29,14 @@ FN void gradient(const f32 margin, const f32 label, f32* gradient, f32* hessian)
 
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) gradients(
-        const u32 n_rows, GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
+        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL u32* exponents) {
     LOCAL_ARRAY(u32, counts, 512);
+    const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
+    margins += (u64)output * n_rows;
+    labels += output * label_stride;
+    exponents += 512 * GROUP_ID_Y;
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = 0;
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
@@ -37,7 +47,7 @@ KERNEL(${wg_size}) gradients(
         const u32 n = end - at < 64 ? end - at : 64;
         for (u32 i = 0; i < n; i++) {
             f32 g, h;
-            gradient(margins[at + i], labels[at + i], &g, &h);
+            gradient(margins[at + i], labels[at + i], output, &g, &h);
             gs[i] = g;
             hs[i] = h;
         }
@@ -55,7 +65,7 @@ KERNEL(${wg_size}) gradients(
         if (as_u32(weights[row]) == 0) continue;
 % endif
         f32 g, h;
-        gradient(margins[row], labels[row], &g, &h);
+        gradient(margins[row], labels[row], output, &g, &h);
         atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
         atomic_add_local_u32(&counts[256 + ((as_u32(h) >> 23) & 0xFF)], 1);
     }
@@ -101,7 +111,8 @@ FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide)
 }
 
 KERNEL(${wg_size}) quantize_gradients(
-        const u32 n_rows, const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
+        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
         const u32 has_high, GLOBAL u32* RESTRICT needs_high,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL const u32* RESTRICT exponents,
@@ -111,6 +122,15 @@ KERNEL(${wg_size}) quantize_gradients(
     LOCAL_ARRAY(u32, counts, 512);
     LOCAL_ARRAY(i32, powers, 2);
     LOCAL_ARRAY(u32, wides, 2);
+    const u32 tree = GROUP_ID_Y, output = (first_tree + tree) / n_parallel;
+    margins += (u64)output * n_rows;
+    labels += output * label_stride;
+    exponents += 512 * tree;
+    scale += tree;
+    quanta += 2 * (u64)tree * n_rows;
+    if (has_high) high += 2 * (u64)tree * n_rows;
+    sums += 2 * (u64)tree * N_GROUPS;
+    pool += (u64)tree * root_cells;
     /* every group finds the scale by itself: a launch would take longer */
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[i];
     BARRIER();
@@ -142,7 +162,7 @@ KERNEL(${wg_size}) quantize_gradients(
     const u32 narrow_end = wide ? begin : end;
     for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
         f32 gradient_g, gradient_h;
-        gradient(margins[row], labels[row], &gradient_g, &gradient_h);
+        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
         const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
         const i32 g = round_to_i32(exact_g);
         i32 h = round_to_i32(exact_h);
@@ -158,7 +178,7 @@ KERNEL(${wg_size}) quantize_gradients(
 % endif
     for (u32 row = wide_begin + LOCAL_ID; row < end; row += ${wg_size}) {
         f32 gradient_g, gradient_h;
-        gradient(margins[row], labels[row], &gradient_g, &gradient_h);
+        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
         i64 g = to_quanta(gradient_g, scale_g);
         i64 h = to_quanta(gradient_h, scale_h);
         if (h < 1) h = 1; /* a row that counts is seen by its Hessian */

@@ -2,12 +2,13 @@
 ##       histograms of the children lie, and how the work is cut into tasks
 ## uses: portable_math structs gain tasks
 ##
-##   begin_tree   the root
+##   begin_tree   the roots
 ##   decide       best splits -> nodes split or become leaves; ids of the children; row tasks
 ##   place        how many rows went left -> where the children's rows begin; histogram tasks
 ##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours,
-##                                  a node's children too
+##                                  a node's children too; n trees that are grown at a time begin
+##                                  with n roots and share levels from then on
 ##   slots   the larger child takes the parent's place in the histogram pool (parent - sibling),
 ##           the smaller one a new place and is built from rows
 ##
@@ -17,33 +18,37 @@
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
 
+/* Work-group t makes the root of tree t. */
 KERNEL(${wg_size}) begin_tree(
         const u32 n_rows, const u32 n_groups, GLOBAL const i64* RESTRICT sums,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
+    const u32 tree = GROUP_ID, tasks = tasks_of(n_rows, ${hist_chunk});
     i64 g = 0, h = 0;
-    for (u32 i = LOCAL_ID; i < n_groups; i += ${wg_size}) {
+    for (u32 i = tree * n_groups + LOCAL_ID; i < (tree + 1) * n_groups; i += ${wg_size}) {
         g += sums[2 * i];
         h += sums[2 * i + 1];
     }
     g = group_sum(g, shared);
     h = group_sum(h, shared);
     if (LOCAL_ID != 0) return;
-    GLOBAL node_t* root = &nodes[0];
+    GLOBAL node_t* root = &nodes[tree];
     root->sum_g = g;
     root->sum_h = h;
-    root->begin = 0;
+    root->begin = tree * n_rows;
     root->count = n_rows;
     root->parent = NO_NODE;
     root->depth = 0;
-    root->slot = 0;
+    root->slot = (i32)tree;
     root->sibling_slot = -1;
+    root->tree = tree;
+    hist_task_begin[tree] = tree * tasks;
+    if (tree + 1 < N_GROUPS) return;
     levels[0].first = 0;
-    levels[0].count = 1;
-    levels[0].hist_tasks = tasks_of(n_rows, ${hist_chunk});
-    hist_task_begin[0] = 0;
-    hist_task_begin[1] = levels[0].hist_tasks;
+    levels[0].count = N_GROUPS;
+    levels[0].hist_tasks = N_GROUPS * tasks;
+    hist_task_begin[N_GROUPS] = N_GROUPS * tasks;
 }
 
 /* The best of a node's candidates; an invalid one where all are. */
@@ -69,12 +74,12 @@ KERNEL(${wg_size}) decide(
         GLOBAL u32* RESTRICT row_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
-    const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
-    const i32 hessian_power = 24 + scale->weight_shift - scale->h;
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;
         GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
+        GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
+        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         int split = 0;
         f32 gain = 0.0f;
         GLOBAL const candidate_t* c = chosen;
@@ -94,7 +99,7 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) {
             row_task_begin[index] = my_tasks;
-            finish_node(node, rule, learning_rate, hessian_power);
+            finish_node(node, own_scale, rule, learning_rate);
         }
         if (split) {
             const u32 left = first + count + 2 * rank;
@@ -111,6 +116,7 @@ KERNEL(${wg_size}) decide(
             for (u32 side = 0; side < 2; side++) {
                 nodes[left + side].parent = first + index;
                 nodes[left + side].depth = depth + 1;
+                nodes[left + side].tree = node->tree;
                 nodes[left + side].count = 0; /* `partition` counts */
             }
         }
@@ -128,12 +134,12 @@ KERNEL(${wg_size}) decide(
 }
 
 KERNEL(${wg_size}) place(
-        const u32 depth, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        const u32 depth, const u32 n_trees, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
-    /* the root has slot 0, and every split of the levels before took one more */
-    const u32 next_slot = (first + count - 1) / 2 + 1;
+    /* roots have the first slots, and every split of the levels before took one more */
+    const u32 next_slot = (first + count - n_trees) / 2 + n_trees;
     u32 n_hist = 0, more;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;

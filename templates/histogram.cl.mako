@@ -74,6 +74,7 @@ FN void carry(GLOBAL i64* target, const i32 old_g, const i32 g, const i32 high_g
 
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 n_rows,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
         GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
@@ -91,7 +92,6 @@ KERNEL(${wg_size}) histogram(
     const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
-    const i32 wide_sign = scale->wide ? -1 : 0;
     const u32 copy_minus = (LOCAL_ID & ${copies - 1}) - ${copies} * code_begin;
     const u32 block = place_begin / ${block};
 % if unroll:
@@ -108,6 +108,8 @@ KERNEL(${wg_size}) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
+        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
+        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
         const u32 task_end = node_last < my_last ? node_last : my_last;
         const u32 begin = node->begin + (task - node_first) * ${chunk};
@@ -135,10 +137,10 @@ KERNEL(${wg_size}) histogram(
         }
         BARRIER();
         for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
-            const u32 row = depth == 0 ? position : rows[position];
-            const i32x2 low = quanta[row];
+            const u32 row = depth == 0 ? position - base : rows[position];
+            const i32x2 low = quanta[base + row];
             i32x2 high = MAKE_I32X2(0, 0);
-            if (wide_sign) high = high_words[row];
+            if (wide_sign) high = high_words[base + row];
             const i32 g = low.x, h = low.y;
             GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
 % if not unroll:

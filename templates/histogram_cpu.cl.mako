@@ -14,6 +14,7 @@
 <% code = "u8" if block == 16 else "u16" %>
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 n_rows,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
         GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
@@ -30,7 +31,6 @@ KERNEL(${wg_size}) histogram(
     GLOBAL const ${code}* mine = (GLOBAL const ${code}*)(codes + (u64)first_block * block_stride);
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
-    const u32 wide = scale->wide;
     (void)fullest; /* here it costs less to add than to leave out */
 
     u32 task = my_first;
@@ -38,6 +38,8 @@ KERNEL(${wg_size}) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
+        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
+        const u32 wide = scale[node->tree].wide;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
         const u32 task_end = node_last < my_last ? node_last : my_last;
         const u32 begin = node->begin + (task - node_first) * ${chunk};
@@ -49,19 +51,19 @@ KERNEL(${wg_size}) histogram(
         else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
         for (u32 at = begin; at < end; at++) {
-            const u32 row = depth == 0 ? at : rows[at];
+            const u32 row = depth == 0 ? at - base : rows[at];
 % if prefetch:
             if (depth && at + ${prefetch} < end) {
                 const u32 later = rows[at + ${prefetch}];
                 PREFETCH(mine + (u64)later * row_stride * ${block});
                 PREFETCH(mine + (u64)later * row_stride * ${block} + n_places - 1);
-                PREFETCH(quanta + later);
+                PREFETCH(quanta + base + later);
             }
 % endif
-            const i32x2 low = quanta[row];
+            const i32x2 low = quanta[base + row];
             i64x2 pair = MAKE_I64X2(low.x, low.y);
             if (wide) {
-                const i32x2 high = high_words[row];
+                const i32x2 high = high_words[base + row];
                 pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
             GLOBAL const ${code}* code = mine + (u64)row * row_stride * ${block};

@@ -20,6 +20,7 @@
 %>
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 n_rows,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
@@ -34,7 +35,6 @@ KERNEL(${wg_size}) histogram(
     const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
-    const u32 wide = scale->wide;
     const u32 block = place_begin / ${block};
     GLOBAL const ${code}* block_codes = codes + (u64)block * block_stride * ${block};
 
@@ -43,6 +43,8 @@ KERNEL(${wg_size}) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
+        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
+        const u32 wide = scale[node->tree].wide;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
         const u32 task_end = node_last < my_last ? node_last : my_last;
         const u32 begin = node->begin + (task - node_first) * ${chunk};
@@ -61,10 +63,10 @@ KERNEL(${wg_size}) histogram(
             const u32 skipped = fullest[place];
             LOCAL i64* mine = sums + 2 * (copy * ${codes} + place_offset[place] - code_begin) + part;
             for (u32 position = begin + copy; position < end; position += ${copies}) {
-                const u64 row = depth == 0 ? position : rows[position];
+                const u64 row = depth == 0 ? position - base : rows[position];
                 const u32 c = block_codes[row * row_stride * ${block} + place % ${block}];
-                i64 q = quanta[2 * row + part];
-                if (wide) q += (i64)high[2 * row + part] << 32;
+                i64 q = quanta[2 * (base + row) + part];
+                if (wide) q += (i64)high[2 * (base + row) + part] << 32;
                 if (c != skipped) mine[2 * c] += q;
             }
         }

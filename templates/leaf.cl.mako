@@ -4,7 +4,8 @@
 ##   walk      every row walks the tree by its codes, row after row: memory is read in order
 ##   by_rows   the row lists of the nodes say where the rows are: less work where reading out of
 ##             order is cheap. A node keeps its rows, since they stopped moving, in row list
-##             depth % 2; it is a leaf, or it splits into two leaves of the last level.
+##             depth % 2; it is a leaf, or it splits into two leaves of the last level. An output
+##             has one tree then: two would meet at a margin.
 ##
 ## params: wg_size; walk; chunk, rows a task; code, the code's type
 <%page args="wg_size, walk, chunk, code"/>
@@ -14,23 +15,33 @@
 #define BLOCK ${16 if code == "u8" else 8}
 
 KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, const u64 row_stride, const u64 block_stride,
-        GLOBAL const u32x4* RESTRICT steps,
+        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
+        const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL f32* RESTRICT margins) {
+    /* the trees of one output, which is a row of work-groups, one after the other */
+    const u32 output = first_tree / n_parallel + GROUP_ID_Y;
+    const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
+    const u32 own_end = (output + 1) * n_parallel - first_tree;
+    const u32 end = own_end < n_trees ? own_end : n_trees;
+    margins += (u64)output * n_rows;
     for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
         GLOBAL const ${code}* mine = codes + (u64)row * row_stride;
-        u32x4 step = steps[0]; /* a step_t */
-        while (step.x) {
-            const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
-            const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
-            step = steps[left ? step.x : step.x + 1];
+        f32 margin = margins[row];
+        for (u32 tree = begin; tree < end; tree++) {
+            u32x4 step = steps[tree]; /* a step_t */
+            while (step.x) {
+                const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
+                const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
+                step = steps[tree + (left ? step.x : step.x + 1)];
+            }
+            margin += as_f32(step.w);
         }
-        margins[row] += as_f32(step.w);
+        margins[row] = margin;
     }
 }
 % else:
 KERNEL(${wg_size}) add_leaves(
-        const u32 block_features, const u64 row_stride, const u64 block_stride,
+        const u32 n_rows, const u32 first_tree, const u32 block_features, const u64 row_stride, const u64 block_stride,
         GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
@@ -42,13 +53,15 @@ KERNEL(${wg_size}) add_leaves(
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
         const u32 in_order = node->depth == 0; /* all rows, not listed */
+        const u32 base = node->tree * n_rows;
+        GLOBAL f32* own = margins + (u64)(first_tree + node->tree) * n_rows;
         const u32 begin = node->begin + (task - task_begin[id]) * ${chunk};
         const u32 node_end = node->begin + node->count;
         const u32 end = begin + ${chunk} < node_end ? begin + ${chunk} : node_end;
         if (node->left == NO_NODE) {
             const f32 value = node->value;
             for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size})
-                margins[in_order ? position : rows[position]] += value;
+                own[in_order ? position - base : rows[position]] += value;
         } else {
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
             const u32 bin = node->bin;
@@ -56,9 +69,9 @@ KERNEL(${wg_size}) add_leaves(
             GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
                 + node->feature % block_features;
             for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
-                const u32 row = in_order ? position : rows[position];
+                const u32 row = in_order ? position - base : rows[position];
                 const u32 c = column[row * row_stride];
-                margins[row] += c <= bin || c == also_left ? left : right;
+                own[row] += c <= bin || c == also_left ? left : right;
             }
         }
     }

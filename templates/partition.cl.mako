@@ -27,7 +27,8 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 #define PIECES 32
 
 KERNEL(${wg_size}) move(
-        const u32 depth, const u32 slot_cells, const u32 block_features, const u64 row_stride,
+        const u32 depth, const u32 n_rows, const u32 n_trees, const u32 slot_cells,
+        const u32 block_features, const u64 row_stride,
         const u64 block_stride,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
@@ -45,7 +46,7 @@ KERNEL(${wg_size}) move(
 
     /* Smaller children are built in the histograms behind those of the splits before; those that
        fit one work-group are cleared there. */
-    const u32 next_slot = (first + count - 1) / 2 + 1;
+    const u32 next_slot = (first + count - n_trees) / 2 + n_trees;
     const u32 piece = (slot_cells + PIECES - 1) / PIECES;
     const u32 n_pieces = slot_cells ? count * PIECES : 0;
     for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
@@ -60,6 +61,7 @@ KERNEL(${wg_size}) move(
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 index = find_node(task_begin, count, task);
         GLOBAL const node_t* node = &nodes[first + index];
+        const u32 base = node->tree * n_rows; /* the root has all rows in order */
         const u32 begin = node->begin + (task - task_begin[index]) * ${chunk};
         const u32 node_end = node->begin + node->count;
         const u32 size = node_end - begin < ${chunk} ? node_end - begin : ${chunk};
@@ -71,7 +73,7 @@ KERNEL(${wg_size}) move(
         /* both sides are written and one of them counts: no branch is mispredicted */
         u32 n_left = 0, n_right = 0;
         for (u32 i = 0; i < size; i++) {
-            const u32 row = depth == 0 ? begin + i : rows[begin + i];
+            const u32 row = depth == 0 ? begin + i - base : rows[begin + i];
             const u32 c = column[row * row_stride];
             const u32 left = c <= bin || c == also_left;
             lefts[n_left] = row;
@@ -86,7 +88,7 @@ KERNEL(${wg_size}) move(
         for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
 % else:
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
-            const u32 row = depth == 0 ? begin + i : rows[begin + i];
+            const u32 row = depth == 0 ? begin + i - base : rows[begin + i];
             const u32 c = column[row * row_stride];
             staged[PLACE(i)] = c <= bin || c == also_left ? row | LEFT : row;
         }

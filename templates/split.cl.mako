@@ -51,11 +51,12 @@ KERNEL(${wg_size}) find(
     const u32 run = (n_bins + ${wg_size - 1}) / ${wg_size};
     const u32 run_begin = LOCAL_ID * run < n_bins ? LOCAL_ID * run : n_bins;
     const u32 run_end = run_begin + run < n_bins ? run_begin + run : n_bins;
-    const i64 least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
-    const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
-    const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
+        GLOBAL const scale_t* own_scale = scale + node->tree;
+        const i64 least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL const i64* sibling = node->sibling_slot < 0
             ? cells : pool + 2 * ((u64)node->sibling_slot * n_codes + offset);

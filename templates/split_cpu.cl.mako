@@ -36,13 +36,14 @@ KERNEL(${wg_size}) find(
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const u32 n_own = feature_offset[feature + 1] - offset; /* codes: bins, and perhaps missing */
     const u32 full = fullest[feature];
-    const i64 least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
-    const rule_t rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
-    const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
     i64 own_h[RUN], sum_g[RUN], sum_h[RUN]; /* of a bin, and up to the border behind it */
     i32 bits[RUN];                          /* rough scores, as integers that order alike */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
+        GLOBAL const scale_t* own_scale = scale + node->tree;
+        const i64 least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         if (node->sibling_slot >= 0) {
             GLOBAL const i64* sibling = pool + 2 * ((u64)node->sibling_slot * n_codes + offset);

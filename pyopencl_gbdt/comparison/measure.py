@@ -29,6 +29,7 @@ from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.profiling import ROUNDS, KernelTime
 from pyopencl_gbdt.training import Model, train
+from pyopencl_gbdt.watched import start_of
 
 F32 = npt.NDArray[np.float32]
 Record = dict[str, Any]
@@ -87,8 +88,8 @@ def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) 
     data = Dataset(values, labels[:, 0])
     for k in range(shape.n_models):
         data.label = np.ascontiguousarray(labels[:, k])
-        score = objective.to_margin(objective.starting_score(data.label, None))
-        boosting = Boosting(device, p, objective, data, score)
+        score = objective.to_margin(objective.starting_scores(data.label, None))
+        boosting = Boosting(device, p, objective, data, start_of(score))
         device.finish()
         ready = time.perf_counter()
         trees.append(boosting.run(n_rounds))

@@ -33,7 +33,7 @@ def check_target(
 
     Parameters
     ----------
-    y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
+    y : (n_rows,) or (n_rows, n_targets) array-like, Series or DataFrame
         Finite numbers, of which the objective may take some alone, see ``labels.LABELS``.
     n_rows : int
         The number of rows of the matrix.
@@ -42,7 +42,7 @@ def check_target(
 
     Returns
     -------
-    target : (n_rows,) float32 array, contiguous
+    target : (n_rows,) float32 array, or (n_rows, n_targets) where there are several targets
         `y` itself where it is that already.
 
     Raises
@@ -50,7 +50,10 @@ def check_target(
     DataError
         The shape, the length, the dtype or a value cannot be used.
     """
-    return check_labels(_vector(y, n_rows, "y"), objective)
+    target = _columns(y, n_rows, "y")
+    for column in [target] if target.ndim == 1 else target.T:
+        check_labels(column, objective)
+    return target
 
 
 def check_binary_labels(y: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -149,9 +152,37 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
     return weight
 
 
-def check_base_margin(margin: Any, n_rows: int) -> NDArray[np.float32] | None:
-    """Check the margins that rows start from: one finite number a row, or None."""
-    return None if margin is None else _vector(margin, n_rows, "base_margin")
+def check_base_margin(
+    margin: Any, n_rows: int, n_outputs: int | None = None
+) -> NDArray[np.float32] | None:
+    """Check the margins that rows start from: None, or a finite number a row and output.
+
+    Of shape (n_rows,), or (n_rows, n_outputs) where there are several outputs.
+    """
+    if margin is None:
+        return None
+    found = _columns(margin, n_rows, "base_margin")
+    n_found = 1 if found.ndim == 1 else found.shape[1]
+    if n_outputs is not None and n_found != n_outputs:
+        raise DataError(
+            f"base_margin has {plural(n_found, 'column')}, the model "
+            f"{plural(n_outputs, 'output')}: expected a column for every output; give "
+            f"(n_rows, {n_outputs}) numbers"
+        )
+    return found
+
+
+def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
+    """Convert to float32 without NaN or infinity: (n_rows,), or (n_rows, n) of several columns."""
+    try:
+        shape = np.shape(values)
+    except ValueError:  # rows of different lengths
+        shape = ()
+    if len(shape) != 2 or shape[1] < 2:
+        return _vector(values, n_rows, name)
+    source = Source(name, is_vector=False)
+    table = values.to_numpy() if is_frame(values) else as_array(values, source)
+    return np.column_stack([_vector(table[:, i], n_rows, name) for i in range(shape[1])])
 
 
 def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:

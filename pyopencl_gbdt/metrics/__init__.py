@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.metrics.classification import error, logloss
+from pyopencl_gbdt.metrics.classification import error, logloss, merror, mlogloss
 from pyopencl_gbdt.metrics.curves import auc, aucpr
 from pyopencl_gbdt.metrics.likelihood import (
     gamma_deviance,
@@ -64,6 +64,8 @@ METRICS: dict[str, Row] = {
     "quantile": Row(quantile, "quantile_alpha", 0.5),
     "logloss": Row(logloss),
     "error": Row(error, default=0.5, after_at=(-np.inf, np.inf)),
+    "merror": Row(merror),
+    "mlogloss": Row(mlogloss),
     "auc": Row(auc),
     "aucpr": Row(aucpr),
     "poisson-nloglik": Row(poisson_nloglik),
@@ -132,6 +134,6 @@ def _number(name: str, text: str, row: Row) -> float:
 
 __all__ = [
     "METRICS", "Metric", "auc", "aucpr", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
-    "logloss", "mae", "mape", "mphe", "poisson_nloglik", "quantile", "rmse", "rmsle",
-    "tweedie_nloglik",
+    "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "poisson_nloglik", "quantile", "rmse",
+    "rmsle", "tweedie_nloglik",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
-"""Metrics of probabilities of label 1.
+"""Metrics of probabilities: of label 1, or of every class.
 
-Each takes float32 arrays of shape (n_rows,) and weights or None, and returns a float64. XGBoost
-3.2, ``src/metric/elementwise_metric.cu``.
+Each takes float32 arrays of shape (n_rows,), those of several classes probabilities of shape
+(n_classes, n_rows), and weights or None, and returns a float64. XGBoost 3.2,
+``src/metric/elementwise_metric.cu`` and ``multiclass_metric.cu``.
 """
 
 from __future__ import annotations
@@ -23,3 +24,15 @@ def error(label: F32, prediction: F32, weight: F32 | None = None, number: float 
     """Share of rows on the wrong side; predictions above ``number`` stand for label 1."""
     y = label.astype(np.float64)
     return float(np.average(np.where(prediction > number, 1.0 - y, y), weights=weight))
+
+
+def mlogloss(label: F32, prediction: F32, weight: F32 | None = None) -> float:
+    """Return the (weighted) mean of -log p of a row's class; p is kept 1e-16 from 0."""
+    own = prediction[label.astype(np.intp), np.arange(label.size)].astype(np.float64)
+    return float(np.average(-np.log(np.maximum(own, 1e-16)), weights=weight))
+
+
+def merror(label: F32, prediction: F32, weight: F32 | None = None) -> float:
+    """Share of rows whose class is not the most probable one, the first of equals."""
+    wrong = np.argmax(prediction, axis=0) != label
+    return float(np.average(wrong, weights=weight))

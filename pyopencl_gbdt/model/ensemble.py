@@ -11,6 +11,20 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.tree import Tree
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
+#: A starting score, or one for each of several outputs.
+Score = float | tuple[float, ...]
+
+
+def each(score: Score) -> tuple[float, ...]:
+    """Return the score of every output."""
+    return score if isinstance(score, tuple) else (score,)
+
+
+def _rounded(score: Score) -> Score:
+    """Return a score as float32 holds it; what float32 cannot hold stays."""
+    if isinstance(score, (tuple, list, np.ndarray)):
+        return tuple(float(_rounded(float(s))) for s in score)  # type: ignore[arg-type]
+    return float(np.float32(score)) if abs(score) <= _MAX_FLOAT32 else float(score)
 
 
 @dataclass
@@ -20,20 +34,25 @@ class Ensemble:
     Attributes
     ----------
     trees : list of Tree
-        In boosting order; the margin of a row is the float32 sum, from left to right, of
-        ``base_margin`` and every tree's leaf value.
+        Round by round; in a round the ``n_parallel`` trees of every output. A margin of a row is
+        the float32 sum, from left to right, of ``base_margin`` and the leaf values of its trees.
     objective : str
         Name of the loss, as in ``pyopencl_gbdt.objectives``.
     n_features : int
         Columns that the model was trained on.
-    base_margin : float
-        Starting score in margin space, exactly representable in float32.
-    base_score : float
+    base_margin : float or tuple of float
+        Starting score in margin space, exactly representable in float32; of every output, if there
+        are several.
+    base_score : float or tuple of float
         The same in the space of the prediction (a probability for ``binary:logistic``), float32;
         rounded to it here.
     feature_names : list of str or None
     attributes : dict of str to str
         Facts of our own, kept in XGBoost's ``attributes``.
+    n_outputs : int
+        Margins of a row: classes of ``multi:softprob``, targets of a regression.
+    n_parallel : int
+        Trees that a round adds to every output.
     objective_parameters : dict of str to float
         Parameters of the loss that are not its defaults, as float32 holds them.
 
@@ -46,18 +65,39 @@ class Ensemble:
     trees: list[Tree]
     objective: str
     n_features: int
-    base_margin: float
-    base_score: float
+    base_margin: Score
+    base_score: Score
     feature_names: list[str] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     n_outputs: int = 1
     objective_parameters: dict[str, float] = field(default_factory=dict)
+    n_parallel: int = 1
 
     def __post_init__(self) -> None:
-        self.base_margin = float(self.base_margin)
-        if abs(self.base_score) <= _MAX_FLOAT32:
-            self.base_score = float(np.float32(self.base_score))
+        margin = self.base_margin
+        self.base_margin = margin if isinstance(margin, tuple) else float(margin)
+        self.base_score = _rounded(self.base_score)
         self.check()
+
+    @property
+    def round_trees(self) -> int:
+        """Trees of a round."""
+        return self.n_outputs * self.n_parallel
+
+    @property
+    def n_rounds(self) -> int:
+        return len(self.trees) // self.round_trees
+
+    def by_output(self) -> list[Tree]:
+        """Return the trees of the first output, round by round, then those of the next."""
+        n, step = self.n_parallel, self.round_trees
+        starts = range(0, len(self.trees), step)
+        return [
+            tree
+            for output in range(self.n_outputs)
+            for start in starts
+            for tree in self.trees[start + output * n : start + (output + 1) * n]
+        ]
 
     def check(self) -> None:
         """Raise ``ModelFormatError`` where parts of the model contradict each other."""
@@ -66,12 +106,19 @@ class Ensemble:
                 f"n_features={self.n_features}: expected 1..2147483647; train on a column or more"
             )
         for name in ("base_margin", "base_score"):
-            score = getattr(self, name)
-            if not math.isfinite(score) or abs(score) > _MAX_FLOAT32:
+            scores = each(getattr(self, name))
+            for score in scores:
+                if not math.isfinite(score) or abs(score) > _MAX_FLOAT32:
+                    raise ModelFormatError(
+                        f"{name}={score}: expected a finite float32; look for infinities in the "
+                        f"target"
+                    )
+            if len(scores) != self.n_outputs:
                 raise ModelFormatError(
-                    f"{name}={score}: expected a finite float32; look for infinities in the target"
+                    f"{name} has {len(scores)} entries: expected n_outputs={self.n_outputs}; give "
+                    f"one for every output"
                 )
-        if float(np.float32(self.base_margin)) != self.base_margin:
+        if any(float(np.float32(margin)) != margin for margin in each(self.base_margin)):
             raise ModelFormatError(
                 f"base_margin={self.base_margin!r}: expected a float32; round it by np.float32"
             )
@@ -81,12 +128,17 @@ class Ensemble:
                 f"feature_names has {len(names)} entries: expected n_features={self.n_features}; "
                 f"name every column or none"
             )
+        if self.n_parallel < 1 or len(self.trees) % self.round_trees:
+            raise ModelFormatError(
+                f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
+                f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
+            )
         for index, tree in enumerate(self.trees):
             highest = int(tree.feature.max())
-            if highest >= self.n_features or tree.n_outputs != self.n_outputs:
+            if highest >= self.n_features or tree.n_outputs != 1:
                 raise ModelFormatError(
                     f"trees[{index}] uses feature {highest} and has {tree.n_outputs} outputs: "
-                    f"expected features 0..{self.n_features - 1} and {self.n_outputs} outputs; "
+                    f"expected features 0..{self.n_features - 1} and 1 output; "
                     f"keep trees of one training only"
                 )
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
@@ -82,7 +82,7 @@ def dump_text(ensemble: Ensemble) -> str:
     lines = [
         f"{ensemble.objective}: {_count(len(ensemble.trees), 'tree')}, "
         f"{_count(ensemble.n_features, 'feature')}, "
-        f"base margin {_short(ensemble.base_margin)}"
+        f"base margin {', '.join(map(_short, each(ensemble.base_margin)))}"
     ]
     for index, tree in enumerate(ensemble.trees):
         depth, is_leaf = tree.depth.tolist(), tree.is_leaf

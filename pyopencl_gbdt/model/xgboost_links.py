@@ -92,7 +92,7 @@ def _logarithm(name: str, group: str, parameters: Mapping[str, float]) -> Link:
 
 
 _LOSS, _POSITIVE = "reg_loss_param", {"scale_pos_weight": 1.0}
-_SQUARED = "reg:squarederror"
+_SQUARED, _CLASSES = "reg:squarederror", "softmax_multiclass_param"
 
 LINKS: dict[str, Link] = {
     _SQUARED: _identity(_SQUARED, _LOSS, parameters=_POSITIVE),
@@ -115,7 +115,11 @@ LINKS: dict[str, Link] = {
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),
     "cross_entropy": _probability("reg:logistic"),
+    "multi:softprob": _identity("multi:softprob", _CLASSES, parameters={"num_class": 0.0}),
+    "multi:softmax": _identity("multi:softmax", _CLASSES, parameters={"num_class": 0.0}),
 }
+#: Objectives whose outputs are classes.
+MULTICLASS = ("multi:softprob", "multi:softmax")
 
 SUPPORTED_OBJECTIVES = ", ".join(sorted(LINKS))
 

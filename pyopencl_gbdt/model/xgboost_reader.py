@@ -13,7 +13,7 @@ import re
 import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.ensemble import Ensemble, Score
 from pyopencl_gbdt.model.json_cursor import Cursor
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.xgboost_links import (
@@ -37,6 +37,8 @@ RESERVED_KEYS = (
     FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PARAMETERS_KEY, PLACEHOLDER_KEY,
 )  # fmt: skip
 FORMAT_VERSION = "1"
+#: More outputs than this are taken for a damaged file.
+_MOST_OUTPUTS = 2**20
 
 _NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?")
 
@@ -56,27 +58,26 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     Ensemble
         Trees renumbered breadth-first, without the nodes that pruning deleted.
         ``base_margin`` is our own exact one if the file has it, else what XGBoost computes from
-        ``base_score`` (``margin_from_base_score``). The trees of a random forest
-        (``num_parallel_tree``) follow each other.
+        ``base_score`` (``margin_from_base_score``).
 
     Raises
     ------
     ModelFormatError
         If the text is not a consistent model, or uses what is not supported: objectives beyond
-        those in the message, linear and dart boosters, category splits, several outputs.
+        those in the message, linear and dart boosters, category splits, leaves of several numbers.
     """
     document = Cursor(_parse(text, source), "", source)
     if document.has("version"):
         document.member("version").integers(0, XGBOOST_NONE, 3, "major, minor and patch")
     learner = document.member("learner")
-    n_features = _read_n_features(learner)
+    n_features, n_outputs = _read_sizes(learner)
     attributes = _read_attributes(learner)
     objective = _read_objective(learner, attributes)
-    base_score, base_margin = _read_base(learner, objective, attributes)
+    base_score, base_margin = _read_base(learner, objective, attributes, n_outputs)
     parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
-    trees = _read_trees(learner, n_features)
-    if PLACEHOLDER_KEY in attributes and trees and _is_empty_tree(trees[0]):
-        del trees[0]
+    trees, n_parallel = _read_trees(learner, n_features, n_outputs)
+    if PLACEHOLDER_KEY in attributes and all(_is_empty_tree(t) for t in trees[:n_outputs]):
+        del trees[: n_outputs * n_parallel]
     for key in RESERVED_KEYS:
         attributes.pop(key, None)
     return Ensemble(
@@ -87,6 +88,8 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         base_score=base_score,
         feature_names=_read_feature_names(learner, n_features),
         attributes=attributes,
+        n_outputs=n_outputs,
+        n_parallel=n_parallel,
         objective_parameters=parameters,
     )
 
@@ -101,19 +104,17 @@ def _parse(text: str | bytes, source: str) -> object:
         ) from error
 
 
-def _read_n_features(learner: Cursor) -> int:
-    """Return ``num_feature``; refuse several outputs and boosters that are not sums of trees."""
+def _read_sizes(learner: Cursor) -> tuple[int, int]:
+    """Return the numbers of features and outputs; refuse boosters that are not sums of trees."""
     parameters = learner.member("learner_model_param")
-    for name, move in (
-        ("num_class", "train one model per class"),
-        ("num_target", "train one model per target"),
-    ):
-        if parameters.has(name) and parameters.member(name).parameter(0, XGBOOST_NONE) > 1:
-            parameters.member(name).fail("at most 1; only one output is supported", move)
+    n_outputs = 1
+    for name in ("num_class", "num_target"):
+        if parameters.has(name):
+            n_outputs *= max(1, parameters.member(name).parameter(0, _MOST_OUTPUTS))
     booster = learner.member("gradient_booster").member("name")
     if booster.text() != "gbtree":
         booster.fail("'gbtree', the only booster supported", "train with booster='gbtree'")
-    return parameters.member("num_feature").parameter(1, XGBOOST_NONE)
+    return parameters.member("num_feature").parameter(1, XGBOOST_NONE), n_outputs
 
 
 def _read_attributes(learner: Cursor) -> dict[str, str]:
@@ -146,54 +147,90 @@ def _read_objective(learner: Cursor, attributes: dict[str, str]) -> str:
     return objective
 
 
-def _read_base(learner: Cursor, objective: str, attributes: dict[str, str]) -> tuple[float, float]:
+def _read_base(
+    learner: Cursor, objective: str, attributes: dict[str, str], n_outputs: int
+) -> tuple[Score, Score]:
     """Return the starting score and the starting margin."""
     place = learner.member("learner_model_param").member("base_score")
     text = place.text().strip()
     if text.startswith("[") and text.endswith("]"):  # since XGBoost 3.1, a number per output
-        text = text[1:-1].strip()
+        text = text[1:-1]
+    texts = [part.strip() for part in text.split(",", n_outputs)]
     link = LINKS[objective]
-    with np.errstate(over="ignore"):
-        number = np.float32(float(text)) if _NUMBER.fullmatch(text) else np.float32(np.nan)
-    if not np.isfinite(number) or not link.lowest <= number <= link.highest:
+    numbers = [_number(part) for part in texts]
+    if len(numbers) == 1:
+        numbers *= n_outputs  # before 3.1, one for all
+    good = len(numbers) == n_outputs and all(
+        np.isfinite(number) and link.lowest <= number <= link.highest for number in numbers
+    )
+    if not good:
+        count = "one finite number" if n_outputs == 1 else f"{n_outputs} finite numbers"
         place.fail(
-            f"a string that holds one finite number, {link.lowest:g}..{link.highest:g} for "
+            f"a string that holds {count}, {link.lowest:g}..{link.highest:g} for "
             f"{objective}, such as '[5E-1]'"
         )
-    base_score = float(number)
-    if BASE_MARGIN_KEY not in attributes:
-        return base_score, margin_from_base_score(objective, base_score)
-    exact = learner.member("attributes").member(BASE_MARGIN_KEY)
-    try:
-        base_margin = float.fromhex(exact.text())
-    except (ValueError, OverflowError):
-        base_margin = math.nan
+    scores = tuple(float(number) for number in numbers)
+    if BASE_MARGIN_KEY in attributes:
+        margins = _exact_margins(learner, objective, scores)
+    else:
+        margins = tuple(margin_from_base_score(objective, score) for score in scores)
+    return (scores, margins) if n_outputs > 1 else (scores[0], margins[0])
+
+
+def _number(text: str) -> np.float32:
+    """Return a number, or NaN where there is none."""
     with np.errstate(over="ignore"):
-        is_float32 = math.isfinite(base_margin) and float(np.float32(base_margin)) == base_margin
-    if not is_float32:
-        exact.fail("a finite float32, as written by float.hex")
-    if not scores_agree(objective, base_margin, base_score):
-        exact.fail(
-            f"the margin of base_score={base_score!r}",
-            "remove the attribute if base_score was changed on purpose",
-        )
-    return base_score, base_margin
+        number: np.float32 = np.float32(float(text) if _NUMBER.fullmatch(text) else np.nan)
+    return number
 
 
-def _read_trees(learner: Cursor, n_features: int) -> list[Tree]:
+def _exact_margins(learner: Cursor, objective: str, scores: tuple[float, ...]) -> tuple[float, ...]:
+    """Return our own starting margins, which have to be those of the scores."""
+    place = learner.member("attributes").member(BASE_MARGIN_KEY)
+    margins = tuple(_from_hex(part) for part in place.text().split(" ", len(scores)))
+    with np.errstate(over="ignore"):
+        exact = [math.isfinite(m) and float(np.float32(m)) == m for m in margins]
+    if len(margins) != len(scores) or not all(exact):
+        place.fail("a finite float32, as written by float.hex")
+    for margin, score in zip(margins, scores, strict=True):
+        if not scores_agree(objective, margin, score):
+            place.fail(
+                f"the margin of base_score={score!r}",
+                "remove the attribute if base_score was changed on purpose",
+            )
+    return margins
+
+
+def _from_hex(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[Tree], int]:
+    """Return the trees, and how many a round adds to every output."""
     model = learner.member("gradient_booster").member("model")
     parameters = model.member("gbtree_model_param")
     n_trees = parameters.member("num_trees").parameter(0, XGBOOST_NONE)
+    n_parallel = 1
+    if parameters.has("num_parallel_tree"):
+        n_parallel = max(1, parameters.member("num_parallel_tree").parameter(0, XGBOOST_NONE))
+    if n_trees % (n_parallel * n_outputs):
+        parameters.member("num_trees").fail(
+            f"a multiple of {n_outputs} outputs times num_parallel_tree={n_parallel}"
+        )
     why = "gbtree_model_param.num_trees"
     trees = model.member("trees")
     trees.array(n_trees, why)
     groups = model.member("tree_info")
     for index, group in enumerate(groups.integers(0, XGBOOST_NONE, n_trees, why)):
-        if group:
-            groups.entry(index).fail("0; only one output is supported", "train one model per class")
+        output = index // n_parallel % n_outputs
+        if group != output:
+            groups.entry(index).fail(f"{output}, the trees of an output after those of another")
     if model.has("iteration_indptr"):
         _check_iterations(model.member("iteration_indptr"), n_trees)
-    return [read_tree(trees.entry(index), n_features) for index in range(n_trees)]
+    return [read_tree(trees.entry(index), n_features) for index in range(n_trees)], n_parallel
 
 
 def _check_iterations(cursor: Cursor, n_trees: int) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
-from pyopencl_gbdt.model.xgboost_links import LINKS, SUPPORTED_OBJECTIVES, scores_agree
+from pyopencl_gbdt.model.xgboost_links import LINKS, MULTICLASS, SUPPORTED_OBJECTIVES, scores_agree
 from pyopencl_gbdt.model.xgboost_reader import (
     BASE_MARGIN_KEY,
     FORMAT_VERSION,
@@ -60,14 +60,19 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     is written with one leaf of value 0, which our reader drops again.
     """
     _check(ensemble)
-    trees = ensemble.trees or [_empty_tree()]
+    trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
+    n_parallel, step = ensemble.n_parallel, ensemble.round_trees
+    classes = ensemble.objective in MULTICLASS
     n_features = str(ensemble.n_features)
     names = ensemble.feature_names or []
     model = {
         "cats": {"enc": [], "feature_segments": [], "sorted_idx": []},
-        "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
-        "iteration_indptr": list(range(len(trees) + 1)),
-        "tree_info": [0] * len(trees),
+        "gbtree_model_param": {
+            "num_parallel_tree": str(n_parallel),
+            "num_trees": str(len(trees)),
+        },
+        "iteration_indptr": list(range(0, len(trees) + 1, step)),
+        "tree_info": [index // n_parallel % ensemble.n_outputs for index in range(len(trees))],
         "trees": [_tree(tree, index, n_features) for index, tree in enumerate(trees)],
     }
     learner = {
@@ -76,11 +81,11 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
         "feature_types": ["float"] * len(names),
         "gradient_booster": {"model": model, "name": "gbtree"},
         "learner_model_param": {
-            "base_score": _render(np.array([ensemble.base_score], np.float32)),
+            "base_score": _render(np.array(each(ensemble.base_score), np.float32)),
             "boost_from_average": "1",
-            "num_class": "0",
+            "num_class": str(ensemble.n_outputs) if classes else "0",
             "num_feature": n_features,
-            "num_target": "1",
+            "num_target": "1" if classes else str(ensemble.n_outputs),
         },
         "objective": _objective(ensemble),
     }
@@ -95,16 +100,16 @@ def _check(ensemble: Ensemble) -> None:
             f"objective={objective!r}: expected one of {SUPPORTED_OBJECTIVES}; "
             f"pickle the ensemble instead"
         )
-    if ensemble.n_outputs != 1:
-        raise ModelFormatError(
-            f"n_outputs={ensemble.n_outputs}: expected 1; pickle the ensemble instead"
-        )
     link = LINKS[objective]
-    if not link.lowest <= score <= link.highest or not scores_agree(
-        objective, ensemble.base_margin, score
+    pairs = zip(each(ensemble.base_margin), each(score), strict=True)
+    scores = [link.score(margin) for margin in each(ensemble.base_margin)]
+    expected = repr(scores if len(scores) > 1 else scores[0])
+    if not all(
+        link.lowest <= one <= link.highest and scores_agree(objective, margin, one)
+        for margin, one in pairs
     ):
         raise ModelFormatError(
-            f"base_score={score!r}: expected {link.score(ensemble.base_margin)!r}, the score of "
+            f"base_score={score!r}: expected {expected}, the score of "
             f"base_margin={ensemble.base_margin!r} under {objective}; set both"
         )
     for name, value in ensemble.objective_parameters.items():
@@ -142,7 +147,7 @@ def _objective(ensemble: Ensemble) -> dict[str, Any]:
 def _attributes(ensemble: Ensemble) -> dict[str, str]:
     attributes = {k: v for k, v in ensemble.attributes.items() if k not in RESERVED_KEYS}
     attributes[FORMAT_VERSION_KEY] = FORMAT_VERSION
-    attributes[BASE_MARGIN_KEY] = float(ensemble.base_margin).hex()
+    attributes[BASE_MARGIN_KEY] = " ".join(m.hex() for m in each(ensemble.base_margin))
     attributes[OBJECTIVE_KEY] = ensemble.objective
     given, ours = ensemble.objective_parameters, LINKS[ensemble.objective].ours
     if any(k in given for k in ours):

@@ -13,6 +13,7 @@ from pyopencl_gbdt.objectives.hinge import Hinge
 from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
 from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
 from pyopencl_gbdt.objectives.robust import Fair, Huber, Mape
+from pyopencl_gbdt.objectives.softmax import SoftMax, SoftProb
 from pyopencl_gbdt.objectives.squared_error import SquaredError
 from pyopencl_gbdt.objectives.squared_log_error import SquaredLogError
 
@@ -25,6 +26,7 @@ OBJECTIVES: dict[str, Objective] = {
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
         Poisson(), Logistic(), LogitRaw(), Hinge(), Huber(), Fair(), Mape(), CrossEntropy(),
+        SoftProb(), SoftMax(),
     )
 }  # fmt: skip
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
+from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
 from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
 
@@ -93,6 +95,11 @@ class Objective(ABC):
             Gradient and Hessian by the margin, without weights.
         """
 
+    @property
+    def n_outputs(self) -> int:
+        """Margins of a row."""
+        return 1
+
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the gradients of a round; for ``given`` ones the host twin of ``source``.
 
@@ -107,8 +114,18 @@ class Objective(ABC):
         g, h : float32 array, shape (n_outputs, n_rows)
             Gradient and Hessian by the margins, without the rows' weights.
         """
-        g, h = self.gradient(margins, data.label)
+        label = data.label if data.n_targets == 1 else data.label.T
+        g, h = self.gradient(margins, label)
         return g, h
+
+    def check(self, label: F32) -> None:
+        """Refuse labels that the loss does not take, float32 (n_rows,).
+
+        Raises
+        ------
+        DataError
+        """
+        check_labels(label, self.name)
 
     def source(self, ws: Workspace, data: Dataset) -> GradientSource:
         """Return the kernels of a loss whose gradients are ``given``."""
@@ -122,16 +139,31 @@ class Objective(ABC):
         return {k: v for k, v in given.items() if v != float(np.float32(getattr(usual, k)))}
 
     def to_prediction(self, margin: F32) -> F32:
-        """Map margins to what ``predict`` returns."""
+        """Map margins, of any shape, to what ``predict`` returns, of the same shape."""
         return margin
 
     def to_probability(self, margin: F32) -> F32:
         """Map margins to what metrics take: the prediction, or the probability of label 1."""
         return self.to_prediction(margin)
 
-    def to_margin(self, score: float) -> float:
+    def to_margin(self, score: Score) -> Score:
         """Map a starting score from the space of predictions to margins, rounded to float32."""
+        if isinstance(score, tuple):
+            return tuple(margin_from_base_score(self.name, one) for one in score)
         return margin_from_base_score(self.name, score)
+
+    def starting_scores(self, label: F32, weight: F32 | None) -> Score:
+        """Return the score before the first tree: of every output, if there are several.
+
+        Parameters
+        ----------
+        label : float32 array, shape (n_rows,) or (n_rows, n_targets)
+        weight : float32 array, shape (n_rows,), or None
+        """
+        if label.ndim == 1:
+            return self.starting_score(label, weight)
+        targets = np.ascontiguousarray(label.T)
+        return tuple(self.starting_score(target, weight) for target in targets)
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the score before the first tree, in the space of predictions, as a float32.

@@ -94,7 +94,8 @@ class Grower:
         """Give a node what it has as a leaf."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
         node.weight = _finite(node_weight(g, h, self.rule)[0])
-        node.value = _finite(node.weight * np.float32(self.params.learning_rate))
+        rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
+        node.value = _finite(node.weight * rate)
         node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.sum_h)[0])
 
     def gain(self, node: Node, best: Candidate) -> np.float32:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 F32 = npt.NDArray[np.float32]
@@ -27,15 +28,16 @@ def predict(ensemble: Ensemble, values: F32) -> F32:
     Parameters
     ----------
     ensemble : Ensemble
-        One output.
     values : float32 array, shape (n_rows, n_features)
 
     Returns
     -------
-    float32 array, shape (n_rows,)
+    float32 array, shape (n_rows,), or (n_outputs, n_rows) if there are several outputs
     """
-    margins = np.full(values.shape[0], ensemble.base_margin, np.float32)
-    for tree in ensemble.trees:
+    margins = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
+    margins[:] = np.array(each(ensemble.base_margin), np.float32)[:, None]
+    for index, tree in enumerate(ensemble.trees):
+        output = index // ensemble.n_parallel % ensemble.n_outputs
         leaves = [leaf_of(tree, x) for x in values]
-        margins = margins + tree.value[leaves, 0]
-    return margins
+        margins[output] = margins[output] + tree.value[leaves, 0]
+    return margins[0] if ensemble.n_outputs == 1 else margins

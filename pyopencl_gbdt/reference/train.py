@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
@@ -50,26 +51,32 @@ def train_reference(
         Equal to what ``training.train`` returns on every device.
     """
     objective = get_objective(params.objective, params)
+    data = Dataset(values, label, weight, **extra)
+    n_outputs = max(objective.n_outputs, data.n_targets)
+    base_score: Score
     if params.base_score is None:
-        base_score = objective.starting_score(label, weight)
+        base_score = objective.starting_scores(data.label, weight)
     else:
         base_score = float(np.float32(params.base_score))
+        base_score = base_score if n_outputs == 1 else (base_score,) * n_outputs
     base_margin = objective.to_margin(base_score)
     layout = quantize.make_layout(quantize.cuts(values, weight, params.max_bin))
     codes = quantize.encode(values, layout)
-    data = Dataset(values, label, weight, **extra)
     scaled, *powers = normalise(weight)
-    margins = np.full(label.size, base_margin, np.float32)
+    margins = np.empty((n_outputs, data.n_rows), np.float32)
+    margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
     for _ in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            g, h = (part[0] for part in objective.gradients(margins[None], data))
-            scale = choose_scale(g, h, scaled, *powers)
-            quanta = quantize_gradients(g, h, scaled, scale)
-            nodes = Grower(codes, quanta, scale, layout, params).grow()
-            leaves = ((node.rows, node.value) for node in nodes if node.left == NO_NODE)
-            margins = add_leaves(margins, leaves)
-        trees.append(to_tree(nodes, layout))
+            gradients = objective.gradients(margins, data)
+            for output, g, h in zip(range(n_outputs), *gradients, strict=True):
+                for _ in range(params.num_parallel_tree):
+                    scale = choose_scale(g, h, scaled, *powers)
+                    quanta = quantize_gradients(g, h, scaled, scale)
+                    nodes = Grower(codes, quanta, scale, layout, params).grow()
+                    leaves = ((node.rows, node.value) for node in nodes if node.left == NO_NODE)
+                    margins[output] = add_leaves(margins[output], leaves)
+                    trees.append(to_tree(nodes, layout))
     return Ensemble(
         trees=trees,
         objective=params.objective,
@@ -77,5 +84,7 @@ def train_reference(
         base_margin=base_margin,
         base_score=base_score,
         feature_names=feature_names,
+        n_outputs=n_outputs,
+        n_parallel=params.num_parallel_tree,
         objective_parameters=objective.parameters,
     )

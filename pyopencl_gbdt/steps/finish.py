@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.workspace import Batch, Workspace
 
 
 class Finish:
@@ -22,25 +22,25 @@ class Finish:
             ),
         )
 
-    def tree(self, learning_rate: float | None = None) -> Launch:
-        """Return the launch that makes the last leaves, leaf tasks and the tree that rows walk.
+    def tree(self, batch: Batch, learning_rate: float | None = None) -> Launch:
+        """Return the launch that makes the last leaves, leaf tasks and the trees that rows walk.
 
         The learning rate is that of the parameters if it is None, see ``Grow.decide``.
         """
         ws, page, p = self.ws, self.ws.rows_page, self.ws.params
-        rate = p.learning_rate if learning_rate is None else learning_rate
+        rate = ws.leaf_rate(learning_rate)
         bind = self.program.bind if learning_rate is None else self.program.prepare
         return bind(
-            "finish_tree", 1, np.uint32(ws.max_depth), np.uint32(page.block_features),
-            np.uint32(page.block_codes), np.uint32(ws.forest_block), np.float32(rate),
-            np.float32(p.reg_lambda), np.float32(p.reg_alpha), np.float32(p.max_delta_step),
-            ws["levels"], ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"],
-            ws["thresholds"], ws["leaf_task_begin"], ws["leaf_header"], ws["walk"], ws["steps"],
-            ws["exponents"],
+            "finish_tree", 1, np.uint32(ws.max_depth), np.uint32(batch.size),
+            np.uint32(page.block_features), np.uint32(page.block_codes),
+            np.uint32(ws.forest_block), rate, np.float32(p.reg_lambda), np.float32(p.reg_alpha),
+            np.float32(p.max_delta_step), ws["levels"], ws["nodes"], ws["scale"],
+            ws["feature_offset"], ws["feature_bins"], ws["thresholds"], ws["leaf_task_begin"],
+            ws["leaf_header"], ws["walk"], ws["steps"], ws["exponents"],
         )  # fmt: skip
 
     def keep(self) -> Launch:
-        """Return the launch that puts the tree where it waits for the host."""
+        """Return the launch that puts the trees where they wait for the host."""
         ws = self.ws
         words = [ws[name].nbytes // 4 for name in ("nodes", "levels")]
         groups = min(-(-words[0] // self.program.wg_size), ws.device.caps.compute_units)

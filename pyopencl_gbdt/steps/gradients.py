@@ -6,7 +6,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.workspace import Batch, Workspace
 
 
 class Gradients:
@@ -24,23 +24,30 @@ class Gradients:
             ),
         )
 
-    def launches(self) -> list[Launch]:
-        """Return the launches that fill ``quanta``, ``scale`` and ``sums``.
+    def launches(self, batch: Batch) -> list[Launch]:
+        """Return the launches that fill ``quanta``, ``scale`` and ``sums`` for some trees.
 
-        They also clear the root's histogram, unless the histogram's variant does so itself.
+        They also clear the roots' histograms, unless the histogram's variant does so itself.
         ``high`` holds the high words of the quanta where ``scale.wide`` is set. Where they are
-        needed and there is no room for them, ``needs_high`` is set and the tree is void.
+        needed and there is no room for them, ``needs_high`` is set and the trees are void.
         """
         ws, bind = self.ws, self.program.bind
-        groups, n_rows = ws.row_groups, np.uint32(ws.n_rows)
+        groups = (ws.row_groups, batch.size)
         inputs = ("given_g", "given_h") if self.given else ("margins", "labels")
         margins, labels = (ws[name] for name in inputs)
+        if ws.keeps_margins:
+            margins = ws["before"]
+        stride = ws.n_rows if self.given or ws.n_targets > 1 else 0
+        where = (
+            np.uint32(ws.n_rows), np.uint32(batch.first), np.uint32(ws.n_parallel),
+            np.uint64(stride),
+        )  # fmt: skip
         return [
             bind(
-                "gradients", groups, n_rows, margins, labels, ws["weights"], ws["exponents"],
+                "gradients", groups, *where, margins, labels, ws["weights"], ws["exponents"],
             ),
             bind(
-                "quantize_gradients", groups, n_rows, np.int32(ws.weight_bits),
+                "quantize_gradients", groups, *where, np.int32(ws.weight_bits),
                 np.int32(ws.weight_shift), np.uint32(ws.cells_to_clear), np.uint32(ws.has_high),
                 ws["needs_high"], margins, labels, ws["weights"], ws["exponents"],
                 ws["scale"], ws["quanta"], ws["high"], ws["sums"], ws["pool"],

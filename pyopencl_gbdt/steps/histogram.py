@@ -151,7 +151,7 @@ class Histogram:
         n_codes = np.uint32(ws.layout.n_codes)
         build = self.program.bind(
             "histogram", (self.n_ranges, groups), np.uint32(depth),
-            *ws.rows_page.block_strides(), n_codes, ws["levels"], ws["nodes"],
+            *ws.rows_page.block_strides(), n_codes, np.uint32(ws.n_rows), ws["levels"], ws["nodes"],
             ws["hist_task_begin"], rows, ws.codes, ws["quanta"], ws["high"], ws["scale"],
             self.place_offset, self.fullest, self.ranges, ws["pool"], ws["partial"],
         )  # fmt: skip

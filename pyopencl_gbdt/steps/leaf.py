@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.workspace import Batch, Workspace
 
 
 class Leaf:
@@ -24,21 +24,24 @@ class Leaf:
             ),
         )
 
-    def add(self) -> Launch:
-        """Return the launch that adds the tree that was finished last."""
+    def add(self, batch: Batch) -> Launch:
+        """Return the launch that adds the trees that were finished last."""
         ws, bind = self.ws, self.program.bind
         row = ws.variant("leaf")
         most_groups = 16 * ws.device.caps.compute_units
         if row.name == "walk":
             groups = min(most_groups, -(-ws.n_rows // self.program.wg_size))
+            outputs = -(-batch.size // ws.n_parallel)
             return bind(
-                "add_leaves", groups, np.uint32(ws.n_rows), *ws.rows_page.code_strides(),
+                "add_leaves", (groups, outputs), np.uint32(ws.n_rows), np.uint32(batch.first),
+                np.uint32(batch.size), np.uint32(ws.n_parallel), *ws.rows_page.code_strides(),
                 ws["steps"], ws.codes, ws["margins"],
             )  # fmt: skip
         columns, *strides = ws.rows_page.columns()
-        most_tasks = ws.n_rows // row.params["chunk"] + ws.max_nodes
+        most_tasks = ws.n_trees * ws.n_rows // row.params["chunk"] + ws.max_nodes
         return bind(
-            "add_leaves", min(most_tasks, most_groups), *strides, ws["leaf_header"],
+            "add_leaves", min(most_tasks, most_groups), np.uint32(ws.n_rows),
+            np.uint32(batch.first), *strides, ws["leaf_header"],
             ws["leaf_task_begin"], ws["nodes"], ws["even_rows"], ws["odd_rows"], columns,
             ws["feature_bins"], ws["margins"],
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.workspace import Batch, Workspace
 
 
 class Partition:
@@ -28,7 +28,7 @@ class Partition:
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 
-    def move(self, depth: int) -> Launch:
+    def move(self, depth: int, batch: Batch) -> Launch:
         """Return the launch that moves the rows of a level and counts them in the children.
 
         It also clears the histograms that several work-groups will add to.
@@ -36,7 +36,8 @@ class Partition:
         ws = self.ws
         columns, *strides = ws.rows_page.columns()
         return self.program.bind(
-            "move", self.groups, np.uint32(depth), np.uint32(ws.cells_to_clear), *strides,
+            "move", self.groups, np.uint32(depth), np.uint32(ws.n_rows), np.uint32(batch.size),
+            np.uint32(ws.cells_to_clear), *strides,
             ws["levels"], ws["nodes"], ws["row_task_begin"], self._rows(depth), columns,
             ws["feature_bins"], ws["pool"],
             self._rows(depth + 1),

@@ -37,6 +37,7 @@ def prepare(
     *,
     trees: tuple[int, int],
     longest: int,
+    outputs: tuple[int, int] = (0, 1),
 ) -> Launch:
     """Return the launch that adds trees to margins, one after the other.
 
@@ -48,16 +49,20 @@ def prepare(
         Nodes of all trees.
     tree_begin : DeviceArray of uint32
         First node of every tree.
-    margins : DeviceArray of float32, shape (n_rows,), written
+    margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows), written
         Margins so far.
     trees : (int, int)
-        First tree and tree behind the last.
+        First tree and tree behind the last; the outputs share them evenly.
     longest : int
         Most steps from a root to a leaf.
+    outputs : (int, int)
+        First output and output behind the last.
     """
     program, rows, _ = build(device)
-    args = _row_arguments(values, nodes, tree_begin, margins, trees, longest)
-    return program.bind("predict", _ceil(values.shape[0], rows), *args)
+    first, n_outputs = outputs[0], outputs[1] - outputs[0]
+    each = (trees[0], trees[0] + (trees[1] - trees[0]) // n_outputs)
+    args = _row_arguments(values, nodes, tree_begin, margins, each, longest, first)
+    return program.bind("predict", (_ceil(values.shape[0], rows), n_outputs), *args)
 
 
 def _row_arguments(
@@ -67,10 +72,11 @@ def _row_arguments(
     margins: DeviceArray,
     trees: tuple[int, int],
     longest: int,
+    output: int = 0,
 ) -> tuple[Any, ...]:
     n_rows, n_features = values.shape
     return (
-        np.uint64(n_rows), np.uint32(n_features), np.uint32(trees[0]),
+        np.uint64(n_rows), np.uint32(n_features), np.uint32(output), np.uint32(trees[0]),
         np.uint32(trees[1] - trees[0]), np.uint32(longest), values, nodes, tree_begin, margins,
     )  # fmt: skip
 

@@ -1,0 +1,107 @@
+"""``multi:softprob`` and ``multi:softmax``: classes, a margin each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.objectives.base import F32, GradientSource, Objective
+from pyopencl_gbdt.objectives.exact_sums import exact_sum
+from pyopencl_gbdt.reference.portable_math import portable_exp, reciprocal
+from pyopencl_gbdt.steps.softmax import Softmax
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.workspace import Workspace
+
+_f = np.float32
+#: Shares of classes that no row has are taken to be this, for a finite margin.
+_LEAST_SHARE = 1e-16
+LEAST_HESSIAN = _f(1e-16)
+
+
+def softmax(margins: F32) -> F32:
+    """Return probabilities, float32 (n_classes, n_rows), of margins of that shape.
+
+    Sums run over the classes in order: the same bits everywhere.
+    """
+    powers = portable_exp(margins - margins.max(axis=0))
+    total = np.zeros(margins.shape[1], np.float32)
+    for power in powers:
+        total = total + power
+    return powers * reciprocal(total)
+
+
+@dataclass(frozen=True)
+class SoftProb(Objective):
+    """Gradient ``p - (label is the class)``, Hessian ``2 p (1 - p)``; p is the softmax of margins.
+
+    Starts at the logarithms of the classes' shares, less their mean. XGBoost 3.2,
+    ``src/objective/multiclass_obj.cu``.
+
+    Attributes
+    ----------
+    num_class : int
+    """
+
+    name = "multi:softprob"
+    metric = "mlogloss"
+    kernel = ""
+    given: ClassVar[bool] = True
+    num_class: int = 0
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.num_class)
+
+    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
+        """Return gradients of margins of shape (n_classes, n_rows)."""
+        p = softmax(margin)
+        own = label == np.arange(margin.shape[0], dtype=np.float32)[:, None]
+        g = np.where(own, p - _f(1.0), p)
+        return g, np.maximum(_f(2.0) * p * (_f(1.0) - p), LEAST_HESSIAN)
+
+    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
+        return Softmax(ws)
+
+    def check(self, label: F32) -> None:
+        wrong = (label != np.floor(label)) | (label < 0) | (label >= self.num_class)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise DataError(
+                f"y holds {show(label[row])} at row {row}: expected whole numbers "
+                f"0..{int(self.num_class) - 1} for num_class={int(self.num_class)}; raise "
+                f"num_class or number the classes from 0"
+            )
+
+    def starting_scores(self, label: F32, weight: F32 | None) -> Score:
+        rows = [(label == k).astype(np.float32) for k in range(self.n_outputs)]
+        counts = [exact_sum(row, weight) for row in rows]
+        shares = [max(float(count / sum(counts)), _LEAST_SHARE) for count in counts]
+        logs = [Decimal(share).ln() for share in shares]
+        mean = sum(logs, Decimal(0)) / len(logs)
+        return tuple(float(np.float32(float(log - mean))) for log in logs)
+
+    def to_prediction(self, margin: F32) -> F32:
+        """Map margins, shape (n_classes, n_rows), to probabilities."""
+        return softmax(margin)
+
+    def to_probability(self, margin: F32) -> F32:
+        return softmax(margin)
+
+
+@dataclass(frozen=True)
+class SoftMax(SoftProb):
+    """As ``multi:softprob``, but the prediction is the most probable class, the first of equals."""
+
+    name = "multi:softmax"
+
+    def to_prediction(self, margin: F32) -> F32:
+        most: F32 = np.argmax(margin, axis=0).astype(np.float32)
+        return most

@@ -1,0 +1,41 @@
+## softmax: margins of all classes -> gradients and Hessians
+## uses: portable_math
+##
+##   margins  (class, row)      a work-item takes a row: the largest of its margins, the powers of
+##     | . . r . . |            e and their sum, class after class, then every class's gradient;
+##     | . . r . . |            the powers wait in `hessians`
+##
+## params: wg_size
+<%page args="wg_size"/>
+
+KERNEL(${wg_size}) softmax(
+        const u32 n_rows, const u32 n_classes, GLOBAL const f32* RESTRICT margins,
+        GLOBAL const f32* RESTRICT labels, GLOBAL f32* RESTRICT gradients,
+        GLOBAL f32* RESTRICT hessians) {
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        f32 most = margins[row];
+        for (u32 k = 1; k < n_classes; k++) {
+            const f32 margin = margins[(u64)k * n_rows + row];
+            most = margin > most ? margin : most;
+        }
+        f32 total = 0.0f;
+        for (u32 k = 0; k < n_classes; k++) {
+            const f32 power = portable_exp(margins[(u64)k * n_rows + row] - most);
+            hessians[(u64)k * n_rows + row] = power;
+            total = total + power;
+        }
+        const f32 share = reciprocal(total);
+        const f32 label = labels[row];
+        for (u32 k = 0; k < n_classes; k++) {
+            const f32 p = hessians[(u64)k * n_rows + row] * share;
+            const f32 rest = 1.0f - p;
+            const f32 twice = 2.0f * p;
+            f32 h = twice * rest;
+            if (h < 1e-16f) h = 1e-16f;
+            gradients[(u64)k * n_rows + row] = label == (f32)k ? p - 1.0f : p;
+            hessians[(u64)k * n_rows + row] = h;
+        }
+    }
+}

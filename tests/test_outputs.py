@@ -1,0 +1,204 @@
+"""Several trees a round: classes, targets and forests, against the twin and XGBoost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.data import load_higgs7k
+from pyopencl_gbdt.device import open_device, runnable
+from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
+from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.reference import predict as predict_twin
+from pyopencl_gbdt.reference.train import train_reference
+from pyopencl_gbdt.workspace import Workspace
+
+from .conftest import TEST_DEVICE
+
+N = 500
+CASES = {
+    "classes": {"objective": "multi:softprob", "num_class": 4},
+    "targets": {},
+    "forest": {"num_parallel_tree": 5, "learning_rate": 0.5},
+    "forests of classes": {"objective": "multi:softmax", "num_class": 4, "num_parallel_tree": 2},
+}
+HISTOGRAMS = [v.name for v in runnable("histogram", open_device(TEST_DEVICE).caps)]
+
+
+def problem(case):
+    """Parameters, values, labels and weights of a case."""
+    X, y, _, _ = load_higgs7k()
+    X, y = X[:N].copy(), y[:N]
+    rng = np.random.default_rng(0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    signal = np.nan_to_num(X[:, 0]) * 3 + y
+    labels = {
+        "targets": np.c_[signal, np.nan_to_num(X[:, 1]), y],
+        "forest": signal,
+    }.get(case, y + 2 * (signal > 3))
+    params = {"n_estimators": 3, "max_depth": 4, "max_bin": 32, **CASES[case]}
+    return params, X, labels.astype(np.float32), rng.integers(0, 3, N).astype(np.float32)
+
+
+def bytes_of(params, X, y, weight):
+    params = {"device": TEST_DEVICE, **params}
+    return to_xgboost_json(train(params, Dataset(X, y, weight)).ensemble)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_twins_model(case):
+    params, *data = problem(case)
+    twin = to_xgboost_json(train_reference(Parameters.from_dict(params), *data))
+    assert bytes_of(params, *data) == twin
+    assert bytes_of({**params, "work_group_size": 64}, *data) == twin
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("histogram", HISTOGRAMS)
+def test_every_histogram_gives_the_same_model(case, histogram):
+    params, *data = problem(case)
+    assert bytes_of({**params, "histogram": histogram}, *data) == bytes_of(params, *data)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_trees_that_do_not_fit_together_are_grown_one_after_the_other(case, at_once, monkeypatch):
+    params, *data = problem(case)
+    usual = bytes_of(params, *data)
+    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws: ws.n_trees <= at_once)
+    assert bytes_of(params, *data) == usual
+
+
+def test_heavy_tails_of_one_output_alone():
+    """Its trees get high words after the first round, which starts everything anew."""
+    params, X, y, weight = problem("targets")
+    y[7, 1] = 1e9
+    twin = train_reference(Parameters.from_dict(params), X, y, weight)
+    assert bytes_of(params, X, y, weight) == to_xgboost_json(twin)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_prediction(case):
+    params, X, y, weight = problem(case)
+    model = train({"device": TEST_DEVICE, **params}, Dataset(X, y, weight))
+    margins = model.predict(X, output_margin=True, device=TEST_DEVICE)
+    twin = predict_twin.predict(model.ensemble, X).T
+    np.testing.assert_array_equal(margins, twin)
+    first = model.predict(X, output_margin=True, iteration_range=(0, 1), device=TEST_DEVICE)
+    rest = model.predict(
+        X, output_margin=True, iteration_range=(1, 3), base_margin=first, device=TEST_DEVICE
+    )
+    np.testing.assert_array_equal(rest, margins)
+    if case == "classes":
+        p = model.predict(X, device=TEST_DEVICE)
+        assert p.shape == (N, 4)
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-6)
+        winners = train({"device": TEST_DEVICE, **params, "objective": "multi:softmax"},
+                        Dataset(X, y, weight)).predict(X, device=TEST_DEVICE)  # fmt: skip
+        np.testing.assert_array_equal(winners, p.argmax(axis=1))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_xgboost_reads_the_file_and_predicts_the_same(case):
+    xgboost = pytest.importorskip("xgboost")
+    params, X, y, weight = problem(case)
+    model = train({"device": TEST_DEVICE, **params}, Dataset(X, y, weight))
+    text = to_xgboost_json(model.ensemble)
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(text.encode()))
+    theirs = booster.predict(xgboost.DMatrix(X))
+    np.testing.assert_allclose(theirs, model.predict(X, device=TEST_DEVICE), rtol=1e-5, atol=1e-6)
+    written = bytes(booster.save_raw("json"))
+    again = from_xgboost_json(written)
+    np.testing.assert_allclose(again.base_margin, model.ensemble.base_margin, rtol=1e-6, atol=1e-6)
+    assert again.trees == model.ensemble.trees
+    assert to_xgboost_json(from_xgboost_json(text)) == text
+
+
+def test_starting_scores_of_classes_are_xgboosts():
+    xgboost = pytest.importorskip("xgboost")
+    params, X, y, weight = problem("classes")
+    ours = train_reference(Parameters.from_dict({**params, "n_estimators": 0}), X, y, weight)
+    data = xgboost.DMatrix(X, y, weight=weight)
+    booster = xgboost.train({"objective": "multi:softprob", "num_class": 4}, data, 1)
+    theirs = from_xgboost_json(bytes(booster.save_raw("json"))).base_score
+    np.testing.assert_allclose(ours.base_score, theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_quality_is_xgboosts(case):
+    xgboost = pytest.importorskip("xgboost")
+    params, X, y, weight = problem(case)
+    model = train({"device": TEST_DEVICE, **params}, Dataset(X, y, weight))
+    names = {k: v for k, v in params.items() if k != "n_estimators"}
+    booster = xgboost.train(
+        {**names, "tree_method": "hist"}, xgboost.DMatrix(X, y, weight=weight), 3
+    )
+    ours, theirs = model.predict(X, device=TEST_DEVICE), booster.predict(xgboost.DMatrix(X))
+    if params["objective" if "objective" in params else "max_bin"] == "multi:softmax":
+        hits = [np.average(p == y, weights=weight) for p in (ours, theirs)]
+        assert hits[0] > hits[1] - 0.02
+        return
+    target = np.eye(4)[y.astype(int)] if case == "classes" else y
+    errors = [np.sqrt(np.average((p - target) ** 2, axis=0, weights=weight).sum())
+              for p in (ours, theirs)]  # fmt: skip
+    assert errors[0] < errors[1] * 1.02
+
+
+@pytest.mark.parametrize("case", ["classes", "targets"])
+def test_rows_that_are_watched(case):
+    params, X, y, weight = problem(case)
+    params, rows = {"device": TEST_DEVICE, **params}, Dataset(X[:100], y[:100], weight[:100])
+    model = train(params, Dataset(X, y, weight), evals=[(rows, "rows")])
+    (metric,) = model.history["rows"]
+    again = train(params, Dataset(X, y, weight), evals=[(rows, "rows"), (Dataset(X, y), "all")])
+    assert again.history["rows"] == model.history["rows"]
+    last = model.objective.to_probability(
+        np.ascontiguousarray(model.predict(X[:100], output_margin=True, device=TEST_DEVICE).T)
+    )
+    if case == "classes":
+        own = last[y[:100].astype(int), np.arange(100)].astype(np.float64)
+        expected = np.average(-np.log(own), weights=weight[:100])
+    else:
+        expected = np.sqrt(np.average(((last.T - y[:100]) ** 2).mean(axis=1), weights=weight[:100]))
+    assert model.history["rows"][metric][-1] == pytest.approx(expected, rel=1e-5)
+
+
+def test_ten_rounds_and_ten_more():
+    params, X, y, weight = problem("classes")
+    data, params = Dataset(X, y, weight), {"device": TEST_DEVICE, **params}
+    half = train(params, data, 2)
+    whole = train(params, data, 2, model=half)
+    assert whole.num_boosted_rounds() == 4
+    assert to_xgboost_json(whole.ensemble) == to_xgboost_json(train(params, data, 4).ensemble)
+
+
+def test_no_trees():
+    params, X, y, weight = problem("classes")
+    model = train({"device": TEST_DEVICE, **params, "n_estimators": 0}, Dataset(X, y, weight))
+    text = to_xgboost_json(model.ensemble)
+    assert from_xgboost_json(text) == model.ensemble
+    assert model.predict(X).shape == (N, 4)
+
+
+def test_bad_input():
+    params, X, y, _ = problem("classes")
+    with pytest.raises(DataError, match=r"y holds 9.* at row 3: expected whole numbers 0\.\.3"):
+        train(params, Dataset(X, np.where(np.arange(N) == 3, 9, y)))
+    with pytest.raises(ParameterError, match="num_class=0: expected 2 or more"):
+        train({"objective": "multi:softprob"}, Dataset(X, y))
+    with pytest.raises(ParameterError, match="num_class=3: expected 0"):
+        train({"num_class": 3}, Dataset(X, y))
+    with pytest.raises(DataError, match="y has 2 columns: expected one for objective"):
+        train(params, Dataset(X, np.c_[y, y]))
+    with pytest.raises(DataError, match="base_margin has 1 column, the model 4 outputs"):
+        train(params, Dataset(X, y, base_margin=y))
+    with pytest.raises(DataError, match="'rows' has 1 targets, the training data 2"):
+        train({}, Dataset(X, np.c_[y, y]), evals=[(Dataset(X, y), "rows")])
+    with pytest.raises(ParameterError, match="num_parallel_tree=0"):
+        train({"num_parallel_tree": 0}, Dataset(X, y))
+    tree = train({"max_depth": 1}, Dataset(X, y), 1).ensemble.trees
+    with pytest.raises(ModelFormatError, match="1 trees: expected a multiple of"):
+        Ensemble(tree, "reg:squarederror", 28, (0.0, 0.0), (0.0, 0.0), n_outputs=2)
