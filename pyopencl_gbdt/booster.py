@@ -18,16 +18,19 @@ import numpy.typing as npt
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, Launch
 from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
+from pyopencl_gbdt.steps.columns import Columns
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.steps.grow import Grow
 from pyopencl_gbdt.steps.histogram import Histogram
 from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
+from pyopencl_gbdt.steps.sample import Sample
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees
@@ -48,7 +51,9 @@ class Steps:
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws = ws
         self.source = objective.source(ws, data) if objective.given else None
+        self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
+        self.columns = Columns(ws) if ws.masks_columns else None
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
         self.leaf = Leaf(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
@@ -56,9 +61,12 @@ class Steps:
     def trees(self, batch: Batch) -> list[Launch]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
         ws, grow, partition = self.ws, self.grow, self.partition
-        launches = [*self.gradients.launches(batch), grow.begin(batch)]
+        drawn = [] if self.sample is None else self.sample.launches(batch)
+        launches = [*drawn, *self.gradients.launches(batch), grow.begin(batch)]
         for depth in range(ws.max_depth):
             launches += self.histogram.level(depth)
+            if self.columns is not None:
+                launches.append(self.columns.level(depth, batch))
             launches += self.split.level(depth)
             launches.append(grow.decide(depth))
             if depth + 1 < ws.max_depth:  # leaves of the last level need no lists of rows
@@ -104,6 +112,9 @@ class Boosting:
             ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
             ws.given, ws.n_outputs = objective.given, max(objective.n_outputs, data.n_targets)
             ws.n_parallel, ws.n_targets = params.num_parallel_tree, data.n_targets
+            ws.first_round, limits = first_round, limits_of(params, data)
+            ws.monotone, ws.interactions = limits.monotone, limits.interactions
+            ws.feature_weights = limits.feature_weights
             ws.choose_trees()
             return ws
 
@@ -120,8 +131,9 @@ class Boosting:
         ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws["weights"].set(weight)
+        if self.steps.columns is not None:
+            self.steps.columns.begin()
         self.base_margin = base_margin
-        self.first_round = first_round
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
         self.learning_rate = params.learning_rate

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix, check_target, check_weight
-from pyopencl_gbdt.data.targets import check_base_margin
+from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.quantized import QuantizedData
@@ -38,6 +38,9 @@ class Dataset:
     base_margin : (n_rows,) array-like or None
         Where the margin of each row starts, instead of ``base_score``: another model's margins,
         say. ``predict`` has to be given those of its rows.
+    feature_weights : (n_features,) array-like or None
+        How probable it is that ``colsample_bytree``, ``bylevel`` or ``bynode`` draws each column,
+        beside others; above 0.
 
     Attributes
     ----------
@@ -58,6 +61,7 @@ class Dataset:
         weight: Any = None,
         feature_names: list[str] | None = None,
         base_margin: Any = None,
+        feature_weights: Any = None,
     ) -> None:
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
@@ -70,6 +74,7 @@ class Dataset:
         self.label = check_target(label, self.n_rows)
         self.weight: F32 | None = check_weight(weight, self.n_rows)
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
+        self.feature_weights = check_feature_weights(feature_weights, self.n_features)
         self._quantized: tuple[tuple[str, int], QuantizedData] | None = None
 
     @property
@@ -97,7 +102,8 @@ class Dataset:
         own = (self.weight, self.base_margin)
         weight, base_margin = (None if column is None else column[rows] for column in own)
         names = self.feature_names
-        return Dataset(self.values[rows], self.label[rows], weight, names, base_margin)
+        kept = (names, base_margin, self.feature_weights)
+        return Dataset(self.values[rows], self.label[rows], weight, *kept)
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by its name: equal data have equal ones."""
@@ -106,6 +112,7 @@ class Dataset:
             "label": self.label,
             "weight": self.weight,
             "base_margin": self.base_margin,
+            "feature_weights": self.feature_weights,
         }
         found = {name: "" if part is None else _digest(part) for name, part in parts.items()}
         return {**found, "shape": str(self.values.shape), "feature_names": str(self.feature_names)}

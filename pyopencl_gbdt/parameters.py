@@ -25,6 +25,7 @@ OBJECTIVES = (
     "fair", "mape", "cross_entropy", "multi:softprob", "multi:softmax",
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
+SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
@@ -49,6 +50,26 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("max_delta_step", float, 0.0,
                  "Largest size of a leaf value before learning_rate; 0 is no limit. Left out, "
                  f"it is {POISSON_DELTA_STEP} for count:poisson.", low=0),
+    ParameterRow("subsample", float, 1.0, "Share of the rows that a tree sees.",
+                 low=0, low_open=True, high=1),
+    ParameterRow("sampling_method", str, "uniform", "How rows are drawn: uniform; gradient_based, "
+                 "rows with large gradients rather than others; goss, LightGBM's way: the top_rate "
+                 "of rows with largest gradients and an other_rate of the others.",
+                 allowed=SAMPLING_METHODS),
+    ParameterRow("top_rate", float, 0.2, "goss: share of the rows that are always seen.",
+                 low=0, high=1),
+    ParameterRow("other_rate", float, 0.1, "goss: share of the rows that are drawn of the others.",
+                 low=0, low_open=True, high=1),
+    ParameterRow("colsample_bytree", float, 1.0, "Share of the features that a tree may use.",
+                 low=0, low_open=True, high=1),
+    ParameterRow("colsample_bylevel", float, 1.0, "Share of the tree's features that a level of it "
+                 "may use.", low=0, low_open=True, high=1),
+    ParameterRow("colsample_bynode", float, 1.0, "Share of the level's features that a node may "
+                 "use.", low=0, low_open=True, high=1),
+    ParameterRow("monotone_constraints", str, "", "Columns along which predictions rise (1) or "
+                 "fall (-1): a number for each, or a dict of some.", structured=True),
+    ParameterRow("interaction_constraints", str, "", "Columns that may follow each other on the "
+                 "way to a leaf: a list of lists.", structured=True),
     ParameterRow("base_score", float, None, "Prediction before the first tree (a probability "
                  "for binary:logistic); None takes it from the data."),
     ParameterRow("scale_pos_weight", float, 1.0, "Weight of rows with label 1, for "
@@ -84,9 +105,6 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "booster": ("gbtree",),
     "tree_method": ("auto", "hist"),
     "grow_policy": ("depthwise", 0),
-    "sampling_method": ("uniform",),
-    "monotone_constraints": ("", "()", _EMPTY),
-    "interaction_constraints": ("", "[]", _EMPTY),
     "multi_strategy": ("one_output_per_tree",),
     "max_cat_to_onehot": (4,),
     "max_cat_threshold": (64,),
@@ -102,8 +120,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "aft_loss_distribution": ("normal",),
     "lambdarank_pair_method": ("topk",),
     **dict.fromkeys(
-        ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
-         "num_target", "refresh_leaf",
+        ("num_target", "refresh_leaf",
          "aft_loss_distribution_scale", "lambdarank_normalization", "lambdarank_bias_norm",
          "lambdarank_score_normalization", "ndcg_exp_gain"),
         (1,),
@@ -145,6 +162,15 @@ class Parameters:
     gamma: float
     min_child_weight: float
     max_delta_step: float
+    subsample: float
+    sampling_method: str
+    top_rate: float
+    other_rate: float
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    monotone_constraints: str
+    interaction_constraints: str
     base_score: float | None
     scale_pos_weight: float
     huber_slope: float
@@ -165,6 +191,7 @@ class Parameters:
             checked = _ROWS[field.name].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
+        self._check_sampling()
         multiclass = self.objective in MULTICLASS
         if multiclass != (self.num_class > 1):
             expected = "2 or more" if multiclass else "0, or objective='multi:softprob'"
@@ -180,6 +207,47 @@ class Parameters:
                 f"scale_pos_weight={self.scale_pos_weight!r}: expected 1 for "
                 f"objective={self.objective!r}; give row weights instead"
             )
+
+    def _check_sampling(self) -> None:
+        if self.sampling_method != "goss":
+            return
+        if self.subsample != 1:
+            raise ParameterError(
+                f"subsample={self.subsample!r}: expected 1 for sampling_method='goss'; give "
+                f"top_rate and other_rate"
+            )
+        if not 0 < self.top_rate + self.other_rate < 1:
+            raise ParameterError(
+                f"top_rate={self.top_rate!r}: expected top_rate + other_rate below 1, other_rate "
+                f"is {self.other_rate!r}; lower one of them"
+            )
+
+    @property
+    def samples_rows(self) -> bool:
+        """Whether trees see some of the rows alone."""
+        return self.sampling_method == "goss" or self.subsample < 1
+
+    @property
+    def keep_below(self) -> np.uint32:
+        """Uniform sampling: random numbers of 32 bits of rows that are seen lie below this."""
+        most: np.uint32 = np.uint32(min(int(self.subsample * 2.0**32), 2**32 - 1))
+        return most
+
+    @property
+    def root_lambda(self) -> np.float32:
+        """The weight of a Hessian in the importance of a row."""
+        root: np.float32 = np.float32(math.sqrt(min(self.reg_lambda, 1e12)))
+        return root
+
+    @property
+    def rounds_of_all_rows(self) -> int:
+        """Rounds before the first that GOSS samples for, as LightGBM has it: 1 / learning_rate."""
+        return int(min(1.0 / self.learning_rate, 2.0**31))
+
+    @property
+    def samples_columns(self) -> bool:
+        """Whether trees, levels or nodes get some of the features alone."""
+        return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
 
     def _check_base_score(self) -> None:
         """Refuse a score whose margin is infinite.

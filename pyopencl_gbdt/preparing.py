@@ -15,6 +15,7 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fitted_model import Model
 from pyopencl_gbdt.fitting import StartingPoint, Task
+from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.metrics import Metric, get_metric
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.ensemble import Score, each
@@ -65,6 +66,7 @@ def prepare(
     objective = get_objective(p.objective, p)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p)
+    limits_of(p, data)  # refuses constraints that do not go with the data
     metrics = choose_metrics(eval_metric, objective, p)
     if before is None:
         start = StartingPoint(*_starting_score(p, objective, data, n_outputs))

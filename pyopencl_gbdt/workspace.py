@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -68,6 +68,14 @@ class Workspace:
         Labels of a row: 1, or one an output.
     n_trees : int
         Trees that are grown at a time; see ``choose_trees``.
+    first_round : int
+        Rounds before the first one.
+    monotone : uint32 array, shape (n_features,), or None
+        Constraints: 1 rising, 2 falling, 0 none.
+    interactions : sequence of sequence of int
+        Features that may follow each other; none is no constraint.
+    feature_weights : float32 array, shape (n_features,), or None
+        For the sampling of features.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     arrays : dict of str to DeviceArray
@@ -89,6 +97,10 @@ class Workspace:
     n_parallel: int = 1
     n_targets: int = 1
     n_trees: int = 1
+    first_round: int = 0
+    monotone: npt.NDArray[np.uint32] | None = None
+    interactions: Sequence[Sequence[int]] = ()
+    feature_weights: npt.NDArray[np.float32] | None = None
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
@@ -219,6 +231,27 @@ class Workspace:
         """Work-groups that share all rows evenly, for passes over every row."""
         return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
 
+    def gradient_inputs(
+        self, batch: Batch
+    ) -> tuple[DeviceArray, DeviceArray, tuple[np.generic, ...]]:
+        """Return what gradients are taken of, and where those of some trees lie.
+
+        Margins and labels, or gradients and Hessians that are given; the kernels' rows, first
+        tree, trees of an output, and distance of two outputs' labels.
+        """
+        names = ("given_g", "given_h") if self.given else ("margins", "labels")
+        margins, labels = (self[name] for name in names)
+        if self.keeps_margins:
+            margins = self["before"]
+        stride = self.n_rows if self.given or self.n_targets > 1 else 0
+        numbers = (np.uint32(self.n_rows), np.uint32(batch.first), np.uint32(self.n_parallel))
+        return margins, labels, (*numbers, np.uint64(stride))
+
+    @property
+    def masks_columns(self) -> bool:
+        """Whether nodes may split on some of the features alone."""
+        return self.params.samples_columns or bool(self.interactions)
+
     def leaf_rate(self, learning_rate: float | None) -> np.float32:
         """Return the factor on leaf values; None is the parameters' learning rate."""
         rate = self.params.learning_rate if learning_rate is None else learning_rate
@@ -290,7 +323,10 @@ class Workspace:
         plan.add("candidates", (search, n_features), CANDIDATE)
         plan.add("chosen", search, CANDIDATE)
         plan.add("leaf_task_begin", nodes + 1, np.uint32)
-        plan.add("leaf_header", 3, np.uint32)
+        plan.add("leaf_header", 4, np.uint32)
+        plan.add("monotone", n_features if self.monotone is not None else 1, np.uint32)
+        words = (search, -(-n_features // 32)) if self.masks_columns else (1, 1)
+        plan.add("allowed", words, np.uint32)
         plan.add("walk", nodes, WALK)
         plan.add("steps", nodes, STEP)
         plan.add("roots", trees, np.uint32)
@@ -372,13 +408,16 @@ class Workspace:
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
         self["fullest"].set(self.layout.fullest)
+        if self.monotone is not None:
+            self["monotone"].set(self.monotone)
         self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
         self.device.clear(self["exponents"])  # every tree leaves them so
         self.begin()
 
     def begin(self) -> None:
         """Set what the first tree expects."""
-        self["leaf_header"].set([0, 0, self.forest_block - 1])  # it will wait at 0
+        done = self.first_round * len(self.batches)
+        self["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
         self["needs_high"].set([0])
 
     def make_room_for_high_words(self) -> None:

@@ -27,7 +27,8 @@ KERNEL(${wg_size}) finish_tree(
     for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next */
     for (u32 id = levels[depth].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
-        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = within(unbounded, nodes[id].lower, nodes[id].upper);
         finish_node(&nodes[id], own_scale, rule, learning_rate);
     }
     BARRIER();
@@ -57,6 +58,7 @@ KERNEL(${wg_size}) finish_tree(
         leaf_header[0] = n_nodes;
         leaf_header[1] = n_tasks;
         leaf_header[2] = leaf_header[2] + 1 < most_kept ? leaf_header[2] + 1 : 0;
+        leaf_header[3]++; /* batches so far, on which random numbers depend */
     }
 }
 

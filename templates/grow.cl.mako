@@ -43,6 +43,9 @@ KERNEL(${wg_size}) begin_tree(
     root->slot = (i32)tree;
     root->sibling_slot = -1;
     root->tree = tree;
+    root->path = 1;
+    root->lower = -UNBOUNDED;
+    root->upper = UNBOUNDED;
     hist_task_begin[tree] = tree * tasks;
     if (tree + 1 < N_GROUPS) return;
     levels[0].first = 0;
@@ -69,6 +72,7 @@ FN u32 best_of(GLOBAL const candidate_t* mine, const u32 n) {
 KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const f32 learning_rate, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        const u32 has_monotone, GLOBAL const u32* RESTRICT monotone,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL u32* RESTRICT row_task_begin) {
@@ -79,7 +83,8 @@ KERNEL(${wg_size}) decide(
         const u32 index = base + LOCAL_ID;
         GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
         GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
-        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = index < count ? within(unbounded, node->lower, node->upper) : unbounded;
         int split = 0;
         f32 gain = 0.0f;
         GLOBAL const candidate_t* c = chosen;
@@ -117,7 +122,20 @@ KERNEL(${wg_size}) decide(
                 nodes[left + side].parent = first + index;
                 nodes[left + side].depth = depth + 1;
                 nodes[left + side].tree = node->tree;
+                nodes[left + side].path = 2 * node->path + side;
+                nodes[left + side].lower = node->lower;
+                nodes[left + side].upper = node->upper;
                 nodes[left + side].count = 0; /* `partition` counts */
+            }
+            const u32 constraint = has_monotone ? monotone[c->feature] : 0;
+            if (constraint) { /* what is below keeps to its side of the middle */
+                const f32 one = weight_in_units(nodes[left].sum_g, nodes[left].sum_h, rule);
+                const f32 other = weight_in_units(nodes[left + 1].sum_g, nodes[left + 1].sum_h, rule);
+                const f32 half_one = 0.5f * one, half_other = 0.5f * other;
+                const f32 middle = half_one + half_other;
+                const u32 low = constraint == 1 ? left : left + 1;
+                nodes[low].upper = middle;
+                nodes[2 * left + 1 - low].lower = middle;
             }
         }
         n_split += more_split;

@@ -96,6 +96,11 @@ class Objective(ABC):
         """
 
     @property
+    def statements(self) -> str:
+        """Return ``kernel``, or where gradients are given, what takes them as they are."""
+        return "g = margin; h = label;" if self.given else self.kernel
+
+    @property
     def n_outputs(self) -> int:
         """Margins of a row."""
         return 1

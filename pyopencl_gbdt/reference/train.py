@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.tree import NO_NODE
@@ -18,6 +19,7 @@ from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
 from pyopencl_gbdt.reference.grow import Grower, to_tree
 from pyopencl_gbdt.reference.leaf import add_leaves
+from pyopencl_gbdt.reference.sample import factors
 from pyopencl_gbdt.weights import normalise
 
 F32 = npt.NDArray[np.float32]
@@ -66,14 +68,17 @@ def train_reference(
     margins = np.empty((n_outputs, data.n_rows), np.float32)
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
-    for _ in range(params.n_estimators):
+    limits = limits_of(params, data)
+    for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gradients = objective.gradients(margins, data)
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
-                for _ in range(params.num_parallel_tree):
-                    scale = choose_scale(g, h, scaled, *powers)
-                    quanta = quantize_gradients(g, h, scaled, scale)
-                    nodes = Grower(codes, quanta, scale, layout, params).grow()
+                for parallel in range(params.num_parallel_tree):
+                    tree = (number, output * params.num_parallel_tree + parallel)
+                    drawn = factors(params, g, h, scaled, *tree)
+                    scale = choose_scale(g, h, scaled, *powers, factors=drawn)
+                    quanta = quantize_gradients(g, h, scaled, scale, drawn)
+                    nodes = Grower(codes, quanta, scale, layout, params, tree, limits).grow()
                     leaves = ((node.rows, node.value) for node in nodes if node.left == NO_NODE)
                     margins[output] = add_leaves(margins[output], leaves)
                     trees.append(to_tree(nodes, layout))

@@ -47,7 +47,8 @@ class Grow:
         return bind(
             "decide", 1, np.uint32(depth), np.uint32(ws.layout.n_features if few else 1),
             rate, np.float32(p.gamma), np.float32(p.reg_lambda),
-            np.float32(p.reg_alpha), np.float32(p.max_delta_step), ws["levels"], ws["nodes"],
+            np.float32(p.reg_alpha), np.float32(p.max_delta_step),
+            np.uint32(ws.monotone is not None), ws["monotone"], ws["levels"], ws["nodes"],
             ws["scale"], ws["candidates" if few else "chosen"], ws["row_task_begin"],
         )  # fmt: skip
 
