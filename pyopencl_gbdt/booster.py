@@ -42,7 +42,7 @@ F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
 #: Kernels that multiply leaves by the learning rate.
-_RATED = ("decide", "finish_tree")
+_RATED = ("decide", "pick", "finish_tree")
 
 
 class Steps:
@@ -63,21 +63,28 @@ class Steps:
         ws, grow, partition = self.ws, self.grow, self.partition
         drawn = [] if self.sample is None else self.sample.launches(batch)
         launches = [*drawn, *self.gradients.launches(batch), grow.begin(batch)]
-        for depth in range(ws.max_depth):
+        for depth in range(ws.n_levels):
             launches += self.histogram.level(depth)
             if self.columns is not None:
                 launches.append(self.columns.level(depth, batch))
             launches += self.split.level(depth)
-            launches.append(grow.decide(depth))
-            if depth + 1 < ws.max_depth:  # leaves of the last level need no lists of rows
+            if ws.params.leaf_wise:
+                launches += [grow.pick(depth, batch), grow.decide_picked(depth, batch)]
+            else:
+                launches.append(grow.decide(depth))
+            # leaves of the last level need no lists of rows
+            if ws.params.leaf_wise or depth + 1 < ws.n_levels:
                 launches += [partition.move(depth, batch), grow.place(depth, batch)]
         return [*launches, self.finish.tree(batch), self.leaf.add(batch), self.finish.keep()]
 
     def with_rate(self, learning_rate: float) -> Iterator[Launch]:
         """Return, in order, those launches of a round that know the learning rate, for another."""
         for batch in self.ws.batches:
-            for depth in range(self.ws.max_depth):
-                yield self.grow.decide(depth, learning_rate)
+            for depth in range(self.ws.n_levels):
+                if self.ws.params.leaf_wise:
+                    yield self.grow.pick(depth, batch, learning_rate)
+                else:
+                    yield self.grow.decide(depth, learning_rate)
             yield self.finish.tree(batch, learning_rate)
 
 

@@ -38,7 +38,12 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("num_parallel_tree", int, 1, "Trees that a round adds to each output, each "
                  "learning_rate / num_parallel_tree of its own: a random forest.",
                  low=1, high=2**16),
-    ParameterRow("max_depth", int, 6, "Most splits between root and leaf.", low=1, high=32),
+    ParameterRow("max_depth", int, 6, "Most splits between root and leaf; 0 is no limit, where "
+                 "max_leaves is one.", low=0, high=32),
+    ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
+                 low=0, high=2**16),
+    ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those next to the "
+                 "root, or (lossguide) the one that gains most.", allowed=("depthwise", "lossguide")),
     ParameterRow("max_bin", int, 256, "Most bins per feature.", low=2, high=65535),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
@@ -104,7 +109,6 @@ _EMPTY = ()
 XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "booster": ("gbtree",),
     "tree_method": ("auto", "hist"),
-    "grow_policy": ("depthwise", 0),
     "multi_strategy": ("one_output_per_tree",),
     "max_cat_to_onehot": (4,),
     "max_cat_threshold": (64,),
@@ -126,7 +130,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
         (1,),
     ),
     **dict.fromkeys(
-        ("max_leaves", "enable_categorical", "extmem_single_page", "disable_default_eval_metric",
+        ("enable_categorical", "extmem_single_page", "disable_default_eval_metric",
          "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k",
          "expectile_alpha", "lambdarank_unbiased"),
         (0,),
@@ -156,6 +160,8 @@ class Parameters:
     learning_rate: float
     num_parallel_tree: int
     max_depth: int
+    max_leaves: int
+    grow_policy: str
     max_bin: int
     reg_lambda: float
     reg_alpha: float
@@ -192,6 +198,11 @@ class Parameters:
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
         self._check_sampling()
+        if self.max_leaves == 1 or (self.max_depth == 0 and self.max_leaves == 0):
+            name, value = ("max_leaves", 1) if self.max_leaves else ("max_depth", 0)
+            raise ParameterError(
+                f"{name}={value}: expected max_depth above 0, or max_leaves of 2 or more; give one"
+            )
         multiclass = self.objective in MULTICLASS
         if multiclass != (self.num_class > 1):
             expected = "2 or more" if multiclass else "0, or objective='multi:softprob'"
@@ -221,6 +232,11 @@ class Parameters:
                 f"top_rate={self.top_rate!r}: expected top_rate + other_rate below 1, other_rate "
                 f"is {self.other_rate!r}; lower one of them"
             )
+
+    @property
+    def leaf_wise(self) -> bool:
+        """Whether leaves split one by one; without a limit of them the order does not matter."""
+        return self.grow_policy == "lossguide" and self.max_leaves > 0
 
     @property
     def samples_rows(self) -> bool:

@@ -119,7 +119,7 @@ def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     codes = ws.codes.dtype.itemsize
     if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
         return margins + int(tree.split_rows.sum()) * codes
-    in_order = not tree.splits[0] or ws.max_depth == 1  # the root's rows are not listed
+    in_order = not tree.splits[0] or ws.n_levels == 1  # the root's rows are not listed
     listed = 0 if in_order else ws.n_rows * _ROW_ID
     return margins + listed + int(tree.split_rows[-2]) * codes
 

@@ -123,19 +123,38 @@ class Grower:
         return children
 
     def grow(self) -> list[Node]:
-        """Return the nodes, breadth first: children are appended as their parents are split."""
+        """Return the nodes, breadth first."""
         rows = np.arange(self.codes.shape[0], dtype=np.uint32)
         sum_g, sum_h = self.quanta.sum(axis=0)
-        nodes = [Node(rows, int(sum_g), int(sum_h))]
-        begin = 0
-        for depth in range(self.params.max_depth + 1):
+        root = Node(rows, int(sum_g), int(sum_h))
+        self._finish(root)
+        if self.params.leaf_wise:
+            return breadth_first(self._by_gain(root))
+        nodes, begin = [root], 0
+        n_leaves, most = 1, self.params.max_leaves or 2**62
+        while begin < len(nodes):
             level = range(begin, len(nodes))
             begin = len(nodes)
             for number in level:
-                node = nodes[number]
-                self._finish(node)
-                if depth < self.params.max_depth:
-                    nodes += self._split(node, number, len(nodes))
+                best = self._best(nodes[number]) if n_leaves < most else None
+                if best is not None:
+                    nodes += self._split(nodes[number], number, len(nodes), *best)
+                    n_leaves += 1
+        return nodes
+
+    def _by_gain(self, root: Node) -> list[Node]:
+        """Return the nodes in the order in which they were made: the best split first."""
+        nodes, found = [root], {0: self._best(root)}
+        for _ in range(self.params.max_leaves - 1):
+            gains = {number: best[1] for number, best in found.items() if best is not None}
+            if not gains:
+                break
+            number = max(gains, key=lambda n: (gains[n], -n))
+            best = found.pop(number)
+            assert best is not None
+            left = len(nodes)
+            nodes += self._split(nodes[number], number, left, *best)
+            found |= {child: self._best(nodes[child]) for child in (left, left + 1)}
         return nodes
 
     def _finish(self, node: Node) -> None:
@@ -152,27 +171,47 @@ class Grower:
         loss = df_add(best.score, df_neg(score(g, h, self._rule_of(node))))
         return _finite(scale_by(loss[0], self.rule.gain_power)[0])
 
-    def _split(self, node: Node, number: int, left: int) -> list[Node]:
-        """Split a node if that gains enough; return its children, the left one's id is ``left``."""
-        least = int(
-            to_quanta(np.array([self.params.min_child_weight], np.float32), self.scale.sum_h)[0]
-        )
+    def _best(self, node: Node) -> tuple[Candidate, np.float32] | None:
+        """Return the best split of a node and what it gains; None if that is too little."""
+        p = self.params
+        if node.depth >= (p.max_depth or 2**31):
+            return None
+        least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
         hist = histogram(self.codes, self.quanta, node.rows, self.layout)
         best = best_split(
             hist, node.sum_g, node.sum_h, self.layout, self._rule_of(node), least,
             monotone=self.limits.monotone, allowed=self._allowed(node),
         )  # fmt: skip
         if best is None:
-            return []
+            return None
         gain = self.gain(node, best)
-        if not (gain > _LEAST_GAIN and gain >= np.float32(self.params.gamma)):
-            return []
+        return (best, gain) if gain > _LEAST_GAIN and gain >= np.float32(p.gamma) else None
+
+    def _split(
+        self, node: Node, number: int, left: int, best: Candidate, gain: np.float32
+    ) -> list[Node]:
+        """Split a node; return its children, the left one's id is ``left``."""
         node.left, node.gain, node.value = left, gain, _ZERO
         node.feature, node.bin, node.default_left = best.feature, best.bin, bool(best.direction)
         n_bins = int(self.layout.feature_bins[best.feature])
         codes = self.codes[node.rows, best.feature]
         rows = partition(node.rows, goes_left(codes, best.bin, n_bins, node.default_left))
-        return self._children(node, number, best, rows)
+        children = self._children(node, number, best, rows)
+        for child in children:
+            self._finish(child)
+        return children
+
+
+def breadth_first(nodes: list[Node]) -> list[Node]:
+    """Return nodes in breadth-first order, numbered anew."""
+    order, level = [0], [0]
+    while level:
+        lefts = [nodes[n].left for n in level if nodes[n].left != NO_NODE]
+        level = [child for left in lefts for child in (left, left + 1)]
+        order += level
+    new = {old: number for number, old in enumerate(order)} | {NO_NODE: NO_NODE}
+    moved = [nodes[n] for n in order]
+    return [replace(node, left=new[node.left], parent=new[node.parent]) for node in moved]
 
 
 def to_tree(nodes: list[Node], layout: Layout) -> Tree:
