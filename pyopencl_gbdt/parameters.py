@@ -42,8 +42,9 @@ TABLE: tuple[ParameterRow, ...] = (
                  "max_leaves is one.", low=0, high=32),
     ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
                  low=0, high=2**16),
-    ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those next to the "
-                 "root, or (lossguide) the one that gains most.", allowed=("depthwise", "lossguide")),
+    ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those nearest the "
+                 "root, or (lossguide) those that gain most.",
+                 allowed=("depthwise", "lossguide")),
     ParameterRow("max_bin", int, 256, "Most bins per feature.", low=2, high=65535),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
