@@ -177,7 +177,7 @@ def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
     if is_series(values):
         return _vector(values, n_rows, name)
     is_table = is_frame(values)
-    table = values if is_table else as_array(values, Source(name, is_vector=True))
+    table: Any = values if is_table else as_array(values, Source(name, is_vector=True))
     if table.ndim > 2:
         raise DataError(
             f"{name} has shape {table.shape}: expected (n_rows,) or (n_rows, n_outputs); give a "
