@@ -45,7 +45,7 @@ typedef struct {
     u32 bin_direction; /* 2 * bin + (missing goes left) */
 } candidate_t;
 
-/* Fixed point of one tree (each has its own): quanta = round(x * 2^exponent) times a weight that was scaled by
+/* Fixed point of one tree: quanta = round(x * 2^exponent) times a weight that was scaled by
    2^-weight_shift; a sum of quanta is worth 2^(weight_shift - exponent) each. */
 typedef struct {
     i32 g;

@@ -41,8 +41,8 @@ KERNEL(${wg_size}) add_leaves(
 }
 % else:
 KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, const u32 first_tree, const u32 block_features, const u64 row_stride, const u64 block_stride,
-        GLOBAL const u32* RESTRICT header,
+        const u32 n_rows, const u32 first_tree, const u32 block_features, const u64 row_stride,
+        const u64 block_stride, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,

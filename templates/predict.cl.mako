@@ -26,7 +26,8 @@
 
 KERNEL(${wg_size}) predict(
         const u64 n_rows, const u32 n_features, const u32 first_output, const u32 first_tree,
-        const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values, GLOBAL const walk_t* RESTRICT nodes,
+        const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
+        GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
     const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* outputs have as many trees each */
     margins += (first_output + GROUP_ID_Y) * n_rows;

@@ -121,13 +121,22 @@ def test_bad_margins():
         (np.zeros(3), "base_margin has 3 values, X has 500 rows"),
         (np.full(500, np.nan), "base_margin holds"),
         (np.full(500, np.inf), "base_margin holds"),
-        (np.zeros((500, 2)), "base_margin has shape"),
+        (np.zeros((500, 2, 2)), r"base_margin has shape \(500, 2, 2\)"),
     ]:
         with pytest.raises(DataError, match=words):
             Dataset(X, SCORE, base_margin=margins)
-    model = train({"device": TEST_DEVICE}, Dataset(X, SCORE), 1)
+    data = Dataset(X, SCORE)
+    model = train({"device": TEST_DEVICE}, data, 1)
     with pytest.raises(DataError, match="base_margin has 3 values"):
         model.predict(X, base_margin=np.zeros(3))
+    two, words = np.zeros((500, 2)), "base_margin has 2 columns, the model 1 output: .*for every"
+    for fail in (
+        lambda: model.predict(X, base_margin=two),
+        lambda: train({"device": TEST_DEVICE}, Dataset(X, SCORE, base_margin=two), 1),
+        lambda: train({}, data, 1, evals=[(Dataset(X, SCORE, base_margin=two), "a")]),
+    ):
+        with pytest.raises(DataError, match=words):
+            fail()
 
 
 def test_margins_as_xgboost():

@@ -17,13 +17,21 @@ BINARY = ("logloss", "error", "auc", "aucpr")
 NAMES = [name for name in METRICS if name != "tweedie-nloglik"]
 NAMES += ["error@0.7", "error@0.25", "tweedie-nloglik@1.1", "tweedie-nloglik@1.5"]
 NAMES += ["tweedie-nloglik@1.9"]
+CLASSES = {"merror": 4, "mlogloss": 4}
 NUMBERS = {"mphe": {"huber_slope": 0.7}, "quantile": {"quantile_alpha": 0.3}}
 
 
 def drawn(name, n=3000, seed=0):
-    """Return labels, predictions with ties, weights, some of them 0."""
+    """Return labels, predictions with ties, weights, some of them 0.
+
+    Predictions of classes are probabilities, shape (n_classes, n).
+    """
     rng = np.random.default_rng(seed)
-    if name.split("@")[0] in BINARY:
+    if name in CLASSES:
+        y = rng.integers(0, CLASSES[name], n)
+        p = np.round(rng.dirichlet(np.ones(CLASSES[name]), n).T * 10) + (y == np.arange(4)[:, None])
+        p = p / p.sum(axis=0)
+    elif name.split("@")[0] in BINARY:
         y = rng.random(n) < 0.3
         p = np.round(np.clip(rng.normal(0.3 + 0.3 * y, 0.2), 0.01, 0.99), 2)
     else:
@@ -35,8 +43,13 @@ def drawn(name, n=3000, seed=0):
 
 
 def xgboosts(name, y, p, weight, **params):
+    settings = {"objective": "reg:squarederror"}
+    if name in CLASSES:  # the probabilities are the softmax of their logarithms
+        settings = {"objective": "multi:softprob", "num_class": CLASSES[name]}
+        with np.errstate(divide="ignore"):
+            p = np.log(p.T)
     data = xgboost.DMatrix(np.zeros((y.size, 1)), y, weight=weight, base_margin=p)
-    settings = {"objective": "reg:squarederror", "eval_metric": name, "nthread": 1, **params}
+    settings = {**settings, "eval_metric": name, "nthread": 1, **params}
     return float(xgboost.Booster(settings, [data]).eval(data).split(":")[1])
 
 
@@ -84,7 +97,8 @@ def test_law_a_weight_counts_as_rows(name):
     times = np.random.default_rng(3).integers(0, 4, y.size)
     metric = get_metric(name)
     weighted = metric(y, p, times.astype(np.float32))
-    assert weighted == pytest.approx(metric(np.repeat(y, times), np.repeat(p, times), None))
+    repeated = np.repeat(y, times), np.repeat(p, times, axis=-1)
+    assert weighted == pytest.approx(metric(*repeated, None))
 
 
 @pytest.mark.parametrize("name", ["auc", "aucpr"])
@@ -110,6 +124,8 @@ def test_edges_stay_finite():
     for name in ("poisson-nloglik", "gamma-nloglik", "gamma-deviance", "tweedie-nloglik@1.5"):
         assert math.isfinite(get_metric(name)(one, zero, None))
         assert math.isfinite(get_metric(name)(zero, zero, None))
+    assert get_metric("mlogloss")(zero, zero[None], None) == pytest.approx(-math.log(1e-16))
+    assert get_metric("merror")(one, np.float32([[0.5], [0.5]]), None) == 1  # the first of equals
     assert get_metric("logloss")(one, zero, None) == pytest.approx(-math.log(1e-16))
     assert get_metric("mape")(zero, one, None) == math.inf
     assert math.isfinite(get_metric("tweedie-nloglik@1")(one, one, None))

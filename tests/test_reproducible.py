@@ -39,8 +39,12 @@ LOSSES = {
     "fair": "677fa6e141794acd04acfb27c405296df33b75feeee810663c981f7d2239a479",
     "mape": "74c41926cd445a5c88e478d126f2e38a96e57643ad868638629b61ae40e7905a",
     "cross_entropy": "376365d3b55c8b800af9a193322c6fcb3d642d63029fc4348cd6a19ca60a0fcd",
+    "multi:softprob": "55024c8829b6eb4a143c7d684c5bc4cb59567b265deaa42bfe4d9544044dd16e",
+    "multi:softmax": "2f298c01fa77c73143b1c45e408c276d5669dcc2c378492b1c1a844d091300de",
 }
 OWN = {
+    "multi:softprob": {"num_class": 4},
+    "multi:softmax": {"num_class": 3},
     "reg:pseudohubererror": {"huber_slope": 2.5},
     "reg:tweedie": {"tweedie_variance_power": 1.3},
     "binary:logitraw": {"scale_pos_weight": 1.7},
@@ -54,6 +58,8 @@ def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 3]) * np.float32(0.5) + y
     if name.startswith("binary:"):
         return y
+    if name.startswith("multi:"):
+        return np.clip(np.floor(np.abs(signal)), 0, OWN[name]["num_class"] - 1)
     if name in ("reg:logistic", "cross_entropy"):
         return np.clip(signal * np.float32(0.25), 0, 1)
     if name == "count:poisson":

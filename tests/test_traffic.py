@@ -50,10 +50,11 @@ class Workspace(dict):
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
     )
 
-    def __init__(self, *, weighted=False, atomics=True, leaf="walk"):
+    def __init__(self, *, weighted=False, atomics=True, leaf="walk", trees=1):
+        self.n_trees = self.n_outputs = trees
         super().__init__(
-            quanta=np.zeros((ROWS, 2), np.int32),
-            sums=np.zeros((5, 2), np.int64),
+            quanta=np.zeros((trees * ROWS, 2), np.int32),
+            sums=np.zeros((trees * 5, 2), np.int64),
             nodes=np.zeros(15, NODE),
             levels=np.zeros(DEPTH + 1, LEVEL),
         )
@@ -151,6 +152,17 @@ def test_hand_count(kernel):
 
 def test_every_formula_is_counted_by_hand():
     assert traffic.TREE.keys() - ATOMICS.keys() == {"histogram.reduce"}
+
+
+def test_several_outputs():
+    """Rows are read once for every output, but codes and nodes are counted in the trees."""
+    ws = Workspace(trees=3)
+    for kernel, once in (
+        ("gradients", 0), ("gradients.quantize_gradients", 0), ("plan.begin_tree", 0),
+        ("leaf.add_leaves", 21), ("histogram", ATOMICS["histogram"]),
+    ):  # fmt: skip
+        found = traffic.TREE[kernel](ws, count_tree(*tree()))
+        assert found - once == 3 * (ATOMICS[kernel] - once)
 
 
 def test_weights_are_read_twice():

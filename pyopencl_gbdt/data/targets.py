@@ -194,31 +194,42 @@ def check_base_margin(
 
 def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
     """Convert to float32 without NaN or infinity: (n_rows,), or (n_rows, n) of several columns."""
-    try:
-        shape = np.shape(values)
-    except ValueError:  # rows of different lengths
-        shape = ()
-    if len(shape) != 2 or shape[1] < 2:
+    if is_series(values):
         return _vector(values, n_rows, name)
-    source = Source(name, is_vector=False)
-    table = values.to_numpy() if is_frame(values) else as_array(values, source)
-    return np.column_stack([_vector(table[:, i], n_rows, name) for i in range(shape[1])])
+    is_table = is_frame(values)
+    table: Any = values if is_table else as_array(values, Source(name, is_vector=True))
+    if table.ndim > 2:
+        raise DataError(
+            f"{name} has shape {table.shape}: expected (n_rows,) or (n_rows, n_outputs); give a "
+            f"column for every output"
+        )
+    if table.ndim == 1 or table.shape[1] < 2:
+        return _vector(table, n_rows, name)
+    _check_length(len(table), n_rows, name)
+    columns = [table.iloc[:, i] if is_table else table[:, i] for i in range(table.shape[1])]
+    return np.column_stack(
+        [_vector(column, n_rows, f"{name}[:, {i}]") for i, column in enumerate(columns)]
+    )
 
 
 def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
     """Convert to (n_rows,) float32 without NaN or infinity."""
     source = Source(name, is_vector=True)
     column = _column(values, source)
-    if len(column) != n_rows:
-        raise DataError(
-            f"{name} has {plural(len(column), 'value')}, X has {plural(n_rows, 'row')}: "
-            f"expected one value per row; pass the {name} that belongs to X"
-        )
+    _check_length(len(column), n_rows, name)
     if is_series(column):
         numeric = series_to_numeric(column, source)
     else:
         numeric = as_numeric(column.reshape(-1, 1), source)
     return to_float32(numeric, source, allow_missing=False).reshape(-1)
+
+
+def _check_length(length: int, n_rows: int, name: str) -> None:
+    if length != n_rows:
+        raise DataError(
+            f"{name} has {plural(length, 'value')}, X has {plural(n_rows, 'row')}: "
+            f"expected one value per row; pass the {name} that belongs to X"
+        )
 
 
 def _column(values: Any, source: Source) -> Any:

@@ -191,7 +191,8 @@ def _exact_margins(learner: Cursor, objective: str, scores: tuple[float, ...]) -
     with np.errstate(over="ignore"):
         exact = [math.isfinite(m) and float(np.float32(m)) == m for m in margins]
     if len(margins) != len(scores) or not all(exact):
-        place.fail("a finite float32, as written by float.hex")
+        count = "a" if len(scores) == 1 else len(scores)
+        place.fail(f"{count} finite float32, as written by float.hex")
     for margin, score in zip(margins, scores, strict=True):
         if not scores_agree(objective, margin, score):
             place.fail(
@@ -213,6 +214,10 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
     model = learner.member("gradient_booster").member("model")
     parameters = model.member("gbtree_model_param")
     n_trees = parameters.member("num_trees").parameter(0, XGBOOST_NONE)
+    why = "gbtree_model_param.num_trees"
+    entries = model.member("trees")
+    entries.array(n_trees, why)
+    trees = [read_tree(entries.entry(index), n_features) for index in range(n_trees)]
     n_parallel = 1
     if parameters.has("num_parallel_tree"):
         n_parallel = max(1, parameters.member("num_parallel_tree").parameter(0, XGBOOST_NONE))
@@ -220,9 +225,6 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
         parameters.member("num_trees").fail(
             f"a multiple of {n_outputs} outputs times num_parallel_tree={n_parallel}"
         )
-    why = "gbtree_model_param.num_trees"
-    trees = model.member("trees")
-    trees.array(n_trees, why)
     groups = model.member("tree_info")
     for index, group in enumerate(groups.integers(0, XGBOOST_NONE, n_trees, why)):
         output = index // n_parallel % n_outputs
@@ -230,7 +232,7 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
             groups.entry(index).fail(f"{output}, the trees of an output after those of another")
     if model.has("iteration_indptr"):
         _check_iterations(model.member("iteration_indptr"), n_trees)
-    return [read_tree(trees.entry(index), n_features) for index in range(n_trees)], n_parallel
+    return trees, n_parallel
 
 
 def _check_iterations(cursor: Cursor, n_trees: int) -> None:

@@ -32,6 +32,21 @@ def test_target_becomes_a_float32_vector(y):
     np.testing.assert_array_equal(target, np.asarray(y, float).reshape(-1))
 
 
+def test_several_targets():
+    y = [[1, 2], [3, 4], [5, 6]]
+    for given in (
+        y,
+        np.array(y, ">f8"),
+        np.asfortranarray(y),
+        np.ma.masked_array(y, np.zeros((3, 2))),
+    ):
+        target = check_target(given, 3)
+        assert target.dtype == np.float32
+        assert target.tolist() == y
+    with pytest.raises(DataError, match=r"y holds -1.0 at row 2, .*expected label >= 0"):
+        check_target([[1, 2], [3, 4], [5, -1]], 3, objective="count:poisson")
+
+
 def test_target_is_not_copied():
     y = np.ones(4, np.float32)
     assert np.shares_memory(check_target(y, 4), y)
@@ -45,8 +60,13 @@ def test_target_is_not_copied():
         ([1], "y has 1 value, X has 3 rows"),
         (1.0, "y is 1.0: expected an array"),
         (None, "y is None: expected an array"),
-        ([[1, 2, 3]], r"y has shape \(1, 3\): expected \(n_rows,\) or \(n_rows, 1\)"),
-        (np.zeros((3, 1, 1)), r"y has shape \(3, 1, 1\)"),
+        ([[1, 2, 3]], "y has 1 value, X has 3 rows"),
+        (np.zeros((3, 0)), r"y has shape \(3, 0\): expected \(n_rows,\) or \(n_rows, 1\)"),
+        (np.zeros((3, 1, 1)), r"y has shape \(3, 1, 1\): expected .* or \(n_rows, n_outputs\)"),
+        (np.zeros((3, 2, 2)), r"y has shape \(3, 2, 2\): expected .*a column for every output"),
+        ([[1, 2], [1], [1, 2]], "y is not an array of numbers: .*rows of equal length"),
+        ([[1, 2], [1, NAN], [1, 2]], r"y\[:, 1\] holds 1 missing value, the first .* at row 1,"),
+        ([[1, 2], [1, 2], ["a", 2]], r"y\[:, 0\] holds 'a' at row 2"),
         ([1, NAN, 3], "1 missing value, the first .* at row 1,"),
         ([1, None, None], "2 missing values, the first .* at row 1,"),
         ([1, 2, np.inf], "1 infinite value, the first .* at row 2, .*expected finite numbers;"),
@@ -193,8 +213,10 @@ def test_pandas_targets():
         check_target(pd.Series(["a", "b"]), 2)
     with pytest.raises(DataError, match="y has dtype category"):
         check_target(pd.Series([1, 2], dtype="category"), 2)
-    with pytest.raises(DataError, match=r"y has shape \(1, 2\)"):
-        check_target(pd.DataFrame([[1, 2]]), 1)
+    two = check_target(pd.DataFrame({"a": [1, 2], "b": pd.array([3, 4], "Int64")}), 2)
+    assert two.tolist() == [[1, 3], [2, 4]]
+    with pytest.raises(DataError, match=r"y\[:, 1\] holds 1 missing value, the first .* at row 0,"):
+        check_target(pd.DataFrame({"a": [1], "b": pd.array([None], "Int64")}), 1)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "category", "object", "string", "boolean"])

@@ -55,7 +55,10 @@ VALUES: dict[str, list[Any]] = {
     "large_tiles": [4],
     "descending": [False, True],
     "value": ["", "u32", "u64"],
-    "loss": [objective.kernel for objective in OBJECTIVES.values()],
+    "loss": [
+        *(objective.kernel for objective in OBJECTIVES.values() if not objective.given),
+        "g = margin; h = label;",
+    ],
     "fields": ["", "walk_t:left,number"],
     "weighted": [False, True],
     "has_values": [False, True],

@@ -116,6 +116,10 @@ def test_wrong_dtype_and_shape(tree: Tree) -> None:
         dataclasses.replace(tree, weight=tree.weight.tolist())
 
 
+def pair(number: float) -> dict[str, object]:
+    return {"n_outputs": 2, "base_margin": (number, 0.0), "base_score": (number, 0.0)}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -126,7 +130,12 @@ def test_wrong_dtype_and_shape(tree: Tree) -> None:
         ({"base_score": np.nan}, "base_score=nan: expected a finite"),
         ({"base_score": 1e39}, r"base_score=1e\+39: expected a finite"),
         ({"feature_names": ["a"]}, "feature_names has 1 entries"),
-        ({"n_outputs": 2}, "1 outputs"),
+        ({"n_outputs": 2}, "base_margin has 1 entries: expected n_outputs=2"),
+        ({**pair(0.5), "base_score": 0.5}, "base_score has 1 entries"),
+        (pair(0.3), "expected a float32; round it"),
+        (pair(0.5), "1 trees: expected a multiple of .* = 2 [*] 1"),
+        ({"n_parallel": 3}, "1 trees: expected a multiple of .* = 1 [*] 3"),
+        ({"n_parallel": 0}, "expected a multiple of"),
     ],
 )
 def test_inconsistent_ensemble(changes: dict[str, object], message: str) -> None:

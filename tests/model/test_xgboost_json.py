@@ -239,7 +239,6 @@ def test_the_same_bytes_for_equal_models() -> None:
         (make_ensemble([1], feature_names=["a", "b", "c", "\x08"]), "without control"),
         (make_ensemble([1], attributes={"a": "\ud800"}), "without control"),
         (make_ensemble([1], attributes={"a": 1}), "expected a string"),
-        (make_ensemble([], n_outputs=2), "n_outputs=2"),
     ],
 )
 def test_models_that_the_format_cannot_hold(ensemble: Ensemble, message: str) -> None:

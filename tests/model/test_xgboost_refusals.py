@@ -36,17 +36,9 @@ UNSUPPORTED: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: fitted(LABELS).replace(b'"name":"gbtree"', b'"name":"dart"'),
         "name='dart': expected 'gbtree'",
     ),
-    "classes": (
-        lambda: fitted(LABELS, objective="multi:softmax", num_class=3),
-        "num_class='3': expected at most 1",
-    ),
-    "targets": (
-        lambda: fitted(np.stack([LABELS, LABELS], 1)),
-        "num_target='2': expected at most 1",
-    ),
     "vector leaves": (
-        lambda: fitted(np.stack([LABELS, LABELS], 1), multi_strategy="multi_output_tree"),
-        "num_target='2': expected at most 1",
+        lambda: fitted(np.stack([LABELS, LABELS, LABELS], 1), multi_strategy="multi_output_tree"),
+        "size_leaf_vector='3': expected \"1\"",
     ),
     "objective": (
         lambda: fitted(LABELS, objective="reg:absoluteerror"),
@@ -118,6 +110,8 @@ LIES: list[tuple[str, object, str]] = [
     (f"{MODEL}.gbtree_model_param.num_trees", "1", "trees has 2 entries: expected 1"),
     (f"{MODEL}.tree_info", [0], "tree_info has 1 entries: expected 2"),
     (f"{MODEL}.tree_info[1]", 1, "tree_info[1]=1: expected 0"),
+    (f"{MODEL}.gbtree_model_param.num_parallel_tree", "3", "num_trees='2': expected a multiple"),
+    (f"{PARAM}.num_class", "2", "expected 2 finite float32, as written by float.hex"),
     (f"{MODEL}.iteration_indptr", [0, 1], "expected numbers that rise from 0 to num_trees=2"),
     (f"{MODEL}.iteration_indptr", [0, 2, 1, 2], "expected numbers that rise"),
     (f"{MODEL}.iteration_indptr", [], "expected numbers that rise"),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.objectives import OBJECTIVES
+from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
+
+#: What losses cannot do without.
+NEEDED = {"multi:softprob": {"num_class": 4}, "multi:softmax": {"num_class": 3}}
 
 #: Losses with their own parameters at other values than the defaults.
 WITH_PARAMETERS = [
@@ -19,7 +22,10 @@ WITH_PARAMETERS = [
     ("fair", {"fair_c": 0.3}),
 ]
 #: (loss, its own parameters): every loss at its defaults, then those above.
-LOSSES = [*((name, {}) for name in OBJECTIVES), *WITH_PARAMETERS]
+LOSSES = [*((name, NEEDED.get(name, {})) for name in OBJECTIVES), *WITH_PARAMETERS]
+#: Losses of one margin a row, and those of them whose gradient is a function of margin and label.
+ONE_OUTPUT = [case for case in LOSSES if get_objective(*case).n_outputs == 1]
+PER_ROW = [case for case in ONE_OUTPUT if not get_objective(*case).given]
 #: Losses that XGBoost lacks.
 LIGHTGBM = ("huber", "fair", "mape", "cross_entropy")
 XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM]
@@ -46,6 +52,9 @@ def label_of(objective: str, signal: np.ndarray, rng: np.random.Generator) -> np
         y[::7] = 1
     elif objective.startswith("binary:"):
         y = signal + rng.logistic(size=n) > 0.2
+    elif objective in NEEDED:
+        n_classes = NEEDED[objective]["num_class"]
+        y = np.clip(np.floor(signal + rng.logistic(size=n) + n_classes / 2), 0, n_classes - 1)
     elif objective == "mape":
         y = 5 + signal + rng.normal(0, 0.4, n)
     else:

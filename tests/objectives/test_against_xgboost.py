@@ -11,9 +11,9 @@ import xgboost
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import from_xgboost_json
-from pyopencl_gbdt.objectives import OBJECTIVES
+from pyopencl_gbdt.model.xgboost_links import LINKS
 from tests.conftest import TEST_DEVICE
-from tests.objectives.samples import LIGHTGBM, XGBOOST, few_values, name_of
+from tests.objectives.samples import LIGHTGBM, NEEDED, XGBOOST, few_values, name_of
 
 
 def both(case, seed, weighted=False, n_rounds=10, **more):
@@ -54,7 +54,10 @@ def test_same_starting_score(case, weighted):
     for seed in (2, 3):
         _, _, ours, theirs = both(case, seed, weighted, 1)
         theirs = from_xgboost_json(bytes(theirs.save_raw("json")))
-        assert ours.ensemble.base_score == pytest.approx(theirs.base_score, rel=2e-6, abs=1e-6)
+        near = {"rel": 2e-6, "abs": 1e-6}
+        if case[0] in NEEDED:  # theirs are means of logarithms in float32
+            near = {"rel": 1e-5}
+        assert ours.ensemble.base_score == pytest.approx(theirs.base_score, **near)
         assert ours.ensemble.base_margin == pytest.approx(theirs.base_margin, rel=1e-5, abs=1e-5)
 
 
@@ -119,5 +122,6 @@ def test_hinge_errs_as_rarely():
     assert mine == pytest.approx(other, abs=0.01)
 
 
-def test_losses_that_xgboost_lacks_are_the_last():
-    assert tuple(OBJECTIVES)[-len(LIGHTGBM):] == LIGHTGBM  # fmt: skip
+def test_files_name_xgboosts_losses():
+    lacks = {name for name, link in LINKS.items() if link.xgboost_name != name}
+    assert lacks == set(LIGHTGBM)

@@ -11,7 +11,7 @@ from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.base import literal
 from pyopencl_gbdt.parameters import OBJECTIVES as NAMES
 from pyopencl_gbdt.parameters import Parameters
-from tests.objectives.samples import LOSSES, label_of, name_of
+from tests.objectives.samples import NEEDED, ONE_OUTPUT, PER_ROW, label_of, name_of
 
 
 def cross_entropy(m, y, s=1.0):
@@ -54,7 +54,7 @@ def drawn(objective, n=4000):
     return margin.astype(np.float32), label_of(objective, rng.normal(size=n), rng)
 
 
-@pytest.mark.parametrize("case", LOSSES, ids=name_of)
+@pytest.mark.parametrize("case", PER_ROW, ids=name_of)
 def test_gradients_are_derivatives(case):
     name, params = case
     margin, label = drawn(name)
@@ -77,7 +77,7 @@ def test_gradients_are_derivatives(case):
         np.testing.assert_allclose(h[smooth], wanted[smooth], rtol=1e-4, atol=2e-4)
 
 
-@pytest.mark.parametrize("case", LOSSES, ids=name_of)
+@pytest.mark.parametrize("case", PER_ROW, ids=name_of)
 def test_finite_for_finite_numbers(case):
     name, params = case
     edges = np.float32([0, 1e-45, 1e-30, 1, 50, 80, 100, 1e10, 1e30, 3e38])
@@ -95,7 +95,7 @@ def test_finite_for_finite_numbers(case):
     assert (h >= 0).all()
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", sorted({name for name, _ in ONE_OUTPUT}))
 def test_links_invert_each_other(name):
     objective = get_objective(name)
     if name == "binary:hinge":
@@ -105,6 +105,37 @@ def test_links_invert_each_other(name):
         margin = objective.to_margin(score)
         assert margin == np.float32(margin) == margin_from_base_score(name, score)
         assert objective.to_prediction(np.float32([margin]))[0] == pytest.approx(score, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_classes(name):
+    """Gradients of -log softmax, the diagonal of its Hessian twice, and its mean at the start."""
+    objective, rng = get_objective(name, NEEDED[name]), np.random.default_rng(1)
+    k = objective.n_outputs
+    margins = rng.normal(0, 2, (k, 500)).astype(np.float32)
+    label = rng.integers(0, k, 500).astype(np.float32)
+    g, h = objective.gradient(margins, label)
+    assert g.dtype == h.dtype == np.float32
+    m, e = margins.astype(np.float64), 1e-4
+
+    def loss(m):
+        return np.log(np.exp(m).sum(axis=0)) - m[label.astype(int), np.arange(500)]
+
+    for output in range(k):
+        step = e * (np.arange(k) == output)[:, None]
+        first = (loss(m + step) - loss(m - step)) / (2 * e)
+        second = (loss(m + step) - 2 * loss(m) + loss(m - step)) / (e * e)
+        np.testing.assert_allclose(g[output], first, rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(h[output], 2 * second, rtol=1e-4, atol=2e-6)
+    edges = np.float32([-3e38, -1e30, -50, 0, 1e-30, 50, 1e10, 1.5e38])
+    with np.errstate(all="ignore"):
+        for margin in (np.resize(edges, (k, 40)), np.repeat(edges[None], k, axis=0)):
+            g, h = objective.gradient(margin, np.zeros(margin.shape[1], np.float32))
+            assert np.isfinite(g).all()
+            assert (h > 0).all()
+    shares = np.bincount(label.astype(int), minlength=k) / label.size
+    start = np.float32(objective.to_margin(objective.starting_scores(label, None)))[:, None]
+    np.testing.assert_allclose(objective.to_probability(start)[:, 0], shares, rtol=1e-6)
 
 
 def test_every_loss_is_listed_once():

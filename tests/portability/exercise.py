@@ -36,6 +36,7 @@ from pyopencl_gbdt.reference import segmented_reduce as reduce_twin
 from pyopencl_gbdt.reference import segmented_scan as segmented_twin
 from pyopencl_gbdt.reference import stable_partition as partition_twin
 from pyopencl_gbdt.reference.train import train_reference
+from pyopencl_gbdt.watched import start_of
 from tests.compare import assert_same_bits
 from tests.primitives.samples import cuts, elements
 
@@ -110,6 +111,10 @@ def problem(size: str, name: str) -> tuple[dict[str, Any], Any, Any, Any]:
         weight = rng.integers(0, 4, n).astype(np.float32)
         params["objective"] = "binary:logistic"
         return params, values, (signal > 0).astype(np.float32), weight
+    if name == "classes":
+        own = {"objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2}
+        label = np.digitize(signal, [-0.5, 0.5]).astype(np.float32)
+        return {**params, **own}, values, label, None
     label = signal.astype(np.float32)
     label[7] = 1e9  # one gradient that needs its high word
     return {**params, "reg_alpha": 0.5}, values, label, None
@@ -117,13 +122,14 @@ def problem(size: str, name: str) -> tuple[dict[str, Any], Any, Any, Any]:
 
 def training_checks(device: Device, size: str) -> Iterator[Check]:
     """Yield a check of the model and of its predictions for every histogram variant."""
-    for name in ("logistic", "heavy"):
+    for name in ("logistic", "heavy", "classes"):
         params, values, label, weight = problem(size, name)
         twin = train_reference(Parameters.from_dict(params), values, label, weight)
         data = Dataset(values, label, weight)
         for row in runnable("histogram", device.caps):
             p = Parameters.from_dict({**params, "histogram": row.name})
-            fit = Boosting(device, p, get_objective(p.objective), data, twin.base_margin)
+            start = start_of(twin.base_margin)
+            fit = Boosting(device, p, get_objective(p.objective, p), data, start)
             model = replace(twin, trees=fit.run(p.n_estimators))
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
             yield f"training {name} {row.name}: model", (got, wanted)

@@ -45,7 +45,9 @@ def make_page(device, codes):
     return page
 
 
-def make_workspace(device, layout, codes, *, weights=(None, 0, 0), **params):
+def make_workspace(
+    device, layout, codes, *, weights=(None, 0, 0), outputs=1, parallel=1, targets=1, **params
+):
     """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests."""
     ws = Workspace(
         device=device,
@@ -56,6 +58,10 @@ def make_workspace(device, layout, codes, *, weights=(None, 0, 0), **params):
         weighted=weights[0] is not None,
         weight_bits=weights[1],
         weight_shift=weights[2],
+        n_outputs=outputs,
+        n_parallel=parallel,
+        n_targets=targets,
+        n_trees=outputs * parallel,
     )
     ws.has_high = True
     ws.allocate()
@@ -71,19 +77,19 @@ def spoil(array, rng):
     return array.get()
 
 
-def set_scale(ws, scale):
-    ws["scale"].set(np.array([astuple(scale)], ws["scale"].dtype))
+def set_scale(ws, *scales):
+    """Set the scale of every tree, or one for all."""
+    scales = scales * ws.n_trees if len(scales) == 1 else scales
+    ws["scale"].set(np.array([astuple(scale) for scale in scales], ws["scale"].dtype))
 
 
 def set_quanta(ws, quanta, *, wide, rng):
-    """Set quanta; high words that must not be read are junk."""
+    """Set quanta of all trees; high words of those that are not wide must not be read: junk."""
     low, high = words(quanta)
     ws["quanta"].set(low)
-    if wide:
-        ws["high"].set(high)
-    else:
-        assert not high.any()
-        spoil(ws["high"], rng)
+    wide = np.repeat(np.broadcast_to(wide, ws.n_trees), ws.n_rows)
+    assert not high[~wide].any()
+    ws["high"].set(np.where(wide[:, None], high, spoil(ws["high"], rng)))
 
 
 def level_nodes(counts, chunk, from_rows=None):

@@ -12,8 +12,9 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.reference import gradients as twin
 from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.weights import normalise
+from pyopencl_gbdt.workspace import Batch
 from tests.compare import assert_same_bits
-from tests.objectives.samples import LOSSES, label_of, name_of
+from tests.objectives.samples import PER_ROW, label_of, name_of
 from tests.steps.builders import make_layout, make_workspace, spoil
 
 SQUARED, LOGISTIC = "reg:squarederror", "binary:logistic"
@@ -27,45 +28,57 @@ BUILDS = [
 ]
 
 
-def check(device, rng, wg, loss, margin, label, weight, params=None):
-    objective, n = get_objective(loss, params), label.size
+def check(device, rng, wg, loss, margin, label, weight, params=None, *, parallel=1, batch=None):
+    """Compare some trees of a round; margins of shape (n_rows,) or (n_outputs, n_rows)."""
+    objective, n = get_objective(loss, params), label.shape[-1]
+    margins, labels = np.atleast_2d(margin), np.atleast_2d(label)
     normalised = normalise(weight)
     scaled, bits, shift = normalised
     ws = make_workspace(
         device, make_layout([2], [False]), np.zeros((n, 1), np.uint8),
-        weights=normalised, work_group_size=wg,
+        weights=normalised, work_group_size=wg, outputs=len(margins), parallel=parallel,
+        targets=len(labels),
     )  # fmt: skip
-    for name in ("quanta", "sums", "pool"):
-        spoil(ws[name], rng)
-    unused = spoil(ws["high"], rng)
+    batch = batch or Batch(0, ws.round_trees)
+    before = {name: spoil(ws[name], rng) for name in ("quanta", "sums", "pool", "high")}
     ws["margins"].set(margin)
     ws["labels"].set(label)
-    launches = Gradients(ws, objective).launches()
+    launches = Gradients(ws, objective).launches(batch)
     launches[0]()
-    with np.errstate(over="ignore", under="ignore"):
-        g, h = objective.gradient(margin, label)
-    counts = np.concatenate([twin.exponent_counts(x, scaled) for x in (g, h)])
-    found = ws["exponents"].get().astype(np.int64)
-    ignored = np.isin(np.arange(512), (0, 256))  # zeros and subnormals
-    assert_same_bits(np.where(ignored, 0, found), np.where(ignored, 0, counts), "exponents")
-
+    exponents = ws["exponents"].get().astype(np.int64)
     for launch in launches[1:]:
         launch()
-    scale = twin.choose_scale(g, h, scaled, bits, shift)
-    assert ws["scale"].get()[0].item() == astuple(scale)
-    quanta = twin.quantize(g, h, scaled, scale)
-    low, high = twin.words(quanta)
-    assert_same_bits(ws["quanta"].get(), low, "low words")
-    assert_same_bits(ws["high"].get(), high if scale.wide else unused, "high words")
-    assert scale.wide or not high.any()
-    assert not ws["pool"].get()[0].any() or not ws.cells_to_clear
+    found = {name: ws[name].get() for name in before}
+    scales = ws["scale"].get()
     bounds = n * np.arange(ws.row_groups + 1) // ws.row_groups
-    sums = [quanta[a:b].sum(axis=0) for a, b in pairwise(bounds)]
-    assert_same_bits(ws["sums"].get(), np.array(sums), "sums")
-    assert np.abs(quanta.astype(np.float64)).sum(axis=0).max() < 2.0**61
-    if weight is not None:
-        assert not quanta[weight == 0].any()
-        assert (quanta[weight > 0, 1] >= 1).all()
+    for tree in range(batch.size):
+        output = (batch.first + tree) // parallel
+        with np.errstate(over="ignore", under="ignore"):
+            g, h = objective.gradient(margins[output], labels[output if len(labels) > 1 else 0])
+        counts = np.concatenate([twin.exponent_counts(x, scaled) for x in (g, h)])
+        ignored = np.isin(np.arange(512), (0, 256))  # zeros and subnormals
+        own = np.where(ignored, 0, exponents[tree])
+        assert_same_bits(own, np.where(ignored, 0, counts), f"exponents of tree {tree}")
+        scale = twin.choose_scale(g, h, scaled, bits, shift)
+        assert scales[tree].item() == astuple(scale)
+        quanta = twin.quantize(g, h, scaled, scale)
+        low, high = twin.words(quanta)
+        rows = slice(tree * n, (tree + 1) * n)
+        assert_same_bits(found["quanta"][rows], low, "low words")
+        high_words = high if scale.wide else before["high"][rows]
+        assert_same_bits(found["high"][rows], high_words, "high words")
+        assert scale.wide or not high.any()
+        assert not found["pool"][tree].any() or not ws.cells_to_clear
+        sums = [quanta[a:b].sum(axis=0) for a, b in pairwise(bounds)]
+        groups = slice(tree * ws.row_groups, (tree + 1) * ws.row_groups)
+        assert_same_bits(found["sums"][groups], np.array(sums), "sums")
+        assert np.abs(quanta.astype(np.float64)).sum(axis=0).max() < 2.0**61
+        if weight is not None:
+            assert not quanta[weight == 0].any()
+            assert (quanta[weight > 0, 1] >= 1).all()
+    for name, part in (("quanta", n), ("high", n), ("sums", ws.row_groups), ("pool", 1)):
+        others = slice(part * batch.size, None)
+        assert_same_bits(found[name][others], before[name][others], f"{name} of other trees")
 
 
 def weights(rng, n, kind):
@@ -122,6 +135,18 @@ def test_unusual_targets(device, rng, wg, kind):
         check(device, rng, wg, SQUARED, margin, labels(rng, n, kind), weight)
 
 
+@pytest.mark.parametrize("wg", [1, 64])
+def test_several_trees_at_a_time(device, rng, wg):
+    """Every tree has its own scale, and margins and labels of its output."""
+    n = 700
+    margins = rng.normal(size=(3, n)).astype(np.float32) * np.float32([[1], [1000], [1e-3]])
+    targets = np.stack([labels(rng, n, kind) for kind in ("normal", "heavy", "tiny")])
+    for batch in (Batch(0, 6), Batch(0, 1), Batch(2, 3), Batch(5, 1)):
+        for label in (targets, targets[0]):
+            for weight in (None, weights(rng, n, "mixed")):
+                check(device, rng, wg, SQUARED, margins, label, weight, parallel=2, batch=batch)
+
+
 def test_saturated_probabilities(device, rng):
     margin = np.float32([-1000, -200, -80, -40, -17, 0, 17, 40, 80, 200, 1000] * 40)
     label = rng.integers(0, 2, margin.size).astype(np.float32)
@@ -148,7 +173,7 @@ def far(loss):
     return margin[ok], label[ok]
 
 
-@pytest.mark.parametrize("case", LOSSES, ids=name_of)
+@pytest.mark.parametrize("case", PER_ROW, ids=name_of)
 def test_every_loss_has_the_twins_bits(device, rng, case):
     loss, params = case
     wg = 64 if device.caps.kind != "cpu" or params else 1

@@ -13,6 +13,7 @@ from pyopencl_gbdt.reference.grow import Grower, Node
 from pyopencl_gbdt.reference.split import Candidate
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.grow import Grow
+from pyopencl_gbdt.workspace import Batch
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     level_nodes,
@@ -25,18 +26,24 @@ from tests.steps.builders import (
 
 LAYOUT = make_layout([200, 5, 30], [True, False, True])
 SCALE = Scale(22, 23, wide=False, weight_shift=-1)
+#: Of trees that are grown at a time.
+SCALES = (SCALE, Scale(20, 25, wide=False, weight_shift=-1), Scale(24, 22, wide=True))
 DEPTH = 9
 WG_SIZES, WG_SIZES_CPU = (1, 16, 64, 256), (1, 64)
 RULES = [{}, {"gamma": 3.0, "learning_rate": 0.05}, {"reg_alpha": 0.5, "max_delta_step": 0.2}]
 
 
-def candidates(rng, nodes, rule):
+def candidates(rng, nodes, params):
     """Random splits of nodes, some of them with next to no gain, some missing."""
     n = len(nodes)
     chosen = np.zeros(n, CANDIDATE)
     chosen["left_g"] = nodes["sum_g"] // 2 + rng.integers(-(2**24), 2**24, n)
     chosen["left_h"] = nodes["sum_h"] // 2
-    own = score(nodes["sum_g"], nodes["sum_h"], rule)
+    own = np.zeros((2, n), np.float32)
+    for tree, scale in enumerate(SCALES):
+        mine = nodes["tree"] == tree
+        rule = grower_of(scale, params).rule
+        own[:, mine] = score(nodes["sum_g"][mine], nodes["sum_h"][mine], rule)
     chosen["score_hi"] = own[0] + rng.normal(0, 2**24, n) * rng.choice([0, 1, 1e-6], n)
     chosen["score_hi"][rng.random(n) < 0.2] = -1
     chosen["score_lo"] = own[1] + rng.uniform(-1e-6, 1e-6, n)
@@ -63,31 +70,32 @@ def workspace(device, rng, wg, n_rows, **params):
         device, LAYOUT, np.zeros((n_rows, 3), np.uint8), max_depth=DEPTH + 1, work_group_size=wg,
         **params,
     )  # fmt: skip
-    set_scale(ws, SCALE)
+    set_scale(ws, *SCALES[: ws.n_trees])
     for name in ("nodes", "row_task_begin", "hist_task_begin", "chosen"):
         spoil(ws[name], rng)
     return ws
 
 
-def level(rng, n_nodes):
+def level(rng, n_nodes, trees=1):
     nodes, _ = level_nodes(rng.integers(2, 400, n_nodes), 64)
+    nodes["tree"] = np.sort(rng.integers(0, trees, n_nodes))
     nodes["sum_g"] = rng.integers(-(2**33), 2**33, n_nodes)
     nodes["sum_h"] = rng.integers(2**24, 2**33, n_nodes)
     nodes["slot"] = rng.permutation(n_nodes)
     return nodes
 
 
-def rule_of(params):
+def grower_of(scale, params):
     none = np.zeros((1, 3), np.uint8), np.zeros((1, 2), np.int64)
-    return Grower(*none, SCALE, LAYOUT, params).rule
+    return Grower(*none, scale, LAYOUT, params)
 
 
 def expected_decisions(nodes, chosen, params):
     """Nodes as the twin finishes them, and which split; ``chosen`` is None on the last level."""
-    none = np.zeros((1, 3), np.uint8), np.zeros((1, 2), np.int64)
-    grower = Grower(*none, SCALE, LAYOUT, params)
+    growers = [grower_of(scale, params) for scale in SCALES]
     finished = []
     for index, row in enumerate(nodes):
+        grower = growers[row["tree"]]
         node = Node(np.zeros(0, np.uint32), int(row["sum_g"]), int(row["sum_h"]))
         grower._finish(node)
         c = None if chosen is None else chosen[index]
@@ -104,12 +112,12 @@ def expected_decisions(nodes, chosen, params):
 def test_decide(device, rng, wg, few, monkeypatch):
     """Splits that ``split`` compared, or few enough to be compared here."""
     monkeypatch.setattr(workspace_module, "FEW_CANDIDATES", 10**6 if few else 0)
-    for n_nodes in (1, wg, wg + 1, 300):
+    for n_nodes, trees in ((1, 1), (wg, 1), (wg + 1, 3), (300, 3)):
         for rules in RULES:
-            ws = workspace(device, rng, wg, 130_000, **rules)
+            ws = workspace(device, rng, wg, 130_000, outputs=trees, **rules)
             depth = DEPTH
-            nodes = level(rng, n_nodes)
-            chosen = candidates(rng, nodes, rule_of(ws.params))
+            nodes = level(rng, n_nodes, trees)
+            chosen = candidates(rng, nodes, ws.params)
             first = set_level(ws, depth, nodes)
             if few:
                 every = spread(rng, chosen)
@@ -148,6 +156,7 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 assert_same_bits(lefts[name], part, name)
                 assert_same_bits(rights[name], nodes[name][splits] - part, name)
             for children in (lefts, rights):
+                assert_same_bits(children["tree"], nodes["tree"][splits])
                 assert_same_bits(
                     children["parent"], (first + np.flatnonzero(splits)).astype(np.uint32)
                 )
@@ -160,13 +169,14 @@ def row_chunk(ws):
 
 
 def test_place(device, rng, wg):
-    for n_nodes in (1, wg + 1, 300):
-        ws = workspace(device, rng, wg, 130_000)
-        nodes = level(rng, n_nodes)
+    for n_nodes, trees in ((1, 1), (wg + 1, 1), (300, 3)):
+        ws = workspace(device, rng, wg, 130_000, outputs=trees)
+        nodes = level(rng, n_nodes, trees)
         splits = rng.random(n_nodes) < (0.7 if n_nodes > 1 else 1)
         nodes["count"] = rng.choice([2, 5000, 70_000, 9000], n_nodes)
         nodes["begin"] = np.cumsum(nodes["count"]) - nodes["count"]
-        first = 2 * rng.integers(1, 200) + 1 - n_nodes % 2  # first + n_nodes is odd
+        # roots, and two nodes for every split above
+        first = 2 * rng.integers(1, 200) + (n_nodes + trees) % 2
         nodes["left"] = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
         set_level(ws, DEPTH, nodes, first=first)
         n_left = rng.integers(1, nodes["count"])
@@ -183,8 +193,8 @@ def test_place(device, rng, wg):
         ws["nodes"].set(content)
         room = max(2 * n_nodes + 1, ws["hist_task_begin"].size)
         ws.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
-        Grow(ws).place(DEPTH)()
-        found, hist_tasks, slot = ws["nodes"].get(), [], (first + n_nodes - 1) // 2 + 1
+        Grow(ws).place(DEPTH, Batch(0, trees))()
+        found, hist_tasks, slot = ws["nodes"].get(), [], (first + n_nodes - trees) // 2 + trees
         hist_chunk = ws.variant("histogram").params["chunk"]
         for node, lefts in zip(nodes[splits], n_left[splits], strict=True):
             left, right = found[node["left"]], found[node["left"] + 1]
@@ -201,25 +211,32 @@ def test_place(device, rng, wg):
         assert ws["levels"].get()["hist_tasks"][DEPTH + 1] == want[-1]
 
 
-def test_begin_and_finish(device, rng, wg):
-    ws = workspace(device, rng, wg, 3000)
-    sums = rng.integers(-(2**50), 2**50, ws["sums"].shape)
-    ws["sums"].set(sums)
-    grow = Grow(ws)
-    grow.begin()()
-    root, top = ws["nodes"].get()[0], ws["levels"].get()[0]
-    assert (root["sum_g"], root["sum_h"]) == tuple(sums.sum(axis=0))
-    assert (root["begin"], root["count"], root["parent"]) == (0, 3000, NO_NODE)
-    assert (root["depth"], root["slot"], root["sibling_slot"]) == (0, 0, -1)
+@pytest.mark.parametrize("batch", [Batch(0, 1), Batch(0, 3), Batch(1, 2)], ids=str)
+def test_begin(device, rng, wg, batch):
+    ws = workspace(device, rng, wg, 3000, outputs=batch.first + batch.size)
+    sums = rng.integers(-(2**50), 2**50, (ws.n_trees, ws.row_groups, 2))
+    ws["sums"].set(sums.reshape(-1, 2))
+    Grow(ws).begin(batch)()
     chunk = ws.variant("histogram").params["chunk"]
-    assert tuple(top)[:2] == (0, 1)
-    assert top["hist_tasks"] == -(-3000 // chunk)
-    assert_same_bits(ws["hist_task_begin"].get()[:2], np.uint32([0, top["hist_tasks"]]))
+    tasks = -(-3000 // chunk)
+    for tree, root in enumerate(ws["nodes"].get()[: batch.size]):
+        assert (root["sum_g"], root["sum_h"]) == tuple(sums[tree].sum(axis=0))
+        assert (root["begin"], root["count"]) == (tree * 3000, 3000)
+        assert (root["tree"], root["parent"], root["depth"]) == (tree, NO_NODE, 0)
+        assert (root["slot"], root["sibling_slot"]) == (tree, -1)
+    top = ws["levels"].get()[0]
+    assert (top["first"], top["count"], top["hist_tasks"]) == (0, batch.size, batch.size * tasks)
+    begin = np.arange(batch.size + 1, dtype=np.uint32) * tasks
+    assert_same_bits(ws["hist_task_begin"].get()[: begin.size], begin)
 
+
+@pytest.mark.parametrize("trees", [1, 3])
+def test_finish(device, rng, wg, trees):
+    ws = workspace(device, rng, wg, 3000, outputs=trees)
     for n_nodes in (1, 17, 601):
-        nodes = level(rng, n_nodes)
+        nodes = level(rng, n_nodes, trees)
         leaf = rng.random(n_nodes) < 0.5
-        nodes["left"] = np.where(leaf, NO_NODE, rng.integers(1, 600, n_nodes))
+        nodes["left"] = np.where(leaf, NO_NODE, rng.integers(trees, 600, n_nodes))
         nodes["feature"] = np.where(leaf, 0, rng.integers(0, 3, n_nodes))
         nodes["bin"] = np.where(leaf, 0, rng.integers(0, 5, n_nodes))
         nodes["default_left"] = ~leaf & (rng.random(n_nodes) < 0.5)
@@ -236,7 +253,7 @@ def test_begin_and_finish(device, rng, wg):
         ws["nodes"].set(content)
         spoil(ws["exponents"], rng)
         ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block])
-        Finish(ws).tree()()
+        Finish(ws).tree(Batch(0, trees))()
         found = ws["nodes"].get()
         for node, want in zip(
             found[behind:n_nodes], expected_decisions(nodes[behind:], None, ws.params), strict=True
@@ -255,7 +272,8 @@ def test_begin_and_finish(device, rng, wg):
         assert_same_bits(ws["leaf_header"].get(), np.uint32(header), "header")
         walk = ws["walk"].get()[:n_nodes]
         place = LAYOUT.feature_offset[nodes["feature"]] + nodes["bin"]
-        assert_same_bits(walk["left"], np.where(leaf, 0, nodes["left"]).astype(np.uint32))
+        from_root = nodes["left"] - nodes["tree"]
+        assert_same_bits(walk["left"], np.where(leaf, 0, from_root).astype(np.uint32))
         assert_same_bits(walk["feature"], nodes["feature"])
         assert_same_bits(walk["default_left"], nodes["default_left"])
         assert_same_bits(walk["number"], np.where(leaf, nodes["value"], LAYOUT.thresholds[place]))

@@ -52,19 +52,31 @@ def without_fullest(ws, hist):
     return hist
 
 
-def check(device, rng, layout, counts, kind, *, from_rows=None, codes=None, **params):
-    """Build a level by hand, and compare every byte of the pool."""
-    n = int(np.sum(counts))
+def check(
+    device, rng, layout, counts, kind, *, from_rows=None, codes=None, kinds=(), depth=None, **params
+):
+    """Build a level by hand, and compare every byte of the pool.
+
+    Several trees have quanta of several ``kinds``, and nodes of these counts, in an order of its
+    own each.
+    """
+    n, kinds = int(np.sum(counts)), kinds or (kind,)
+    trees = len(kinds)
     codes = random_codes(rng, layout, n) if codes is None else codes
-    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, **params)
-    quanta, rows = quanta_of(rng, n, kind), rng.permutation(n).astype(np.uint32)
-    if ws.max_depth == 1:  # the root has all rows, in order, unlisted
-        rows.sort()
-    set_quanta(ws, quanta, wide=kind == "wide", rng=rng)
-    set_scale(ws, Scale(0, 0, kind == "wide"))
+    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
+    depth = ws.max_depth - 1 if depth is None else depth  # 0 where there is one row
+    quanta = np.concatenate([quanta_of(rng, n, k) for k in kinds])
+    rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
+    if depth:  # the root has all rows, in order, unlisted
+        rows = rng.permuted(rows, axis=1)
+    rows = rows.ravel()
+    set_quanta(ws, quanta, wide=[k == "wide" for k in kinds], rng=rng)
+    set_scale(ws, *(Scale(0, 0, k == "wide") for k in kinds))
+    tree_of = np.repeat(np.arange(trees), len(counts))
+    counts = np.concatenate([counts, *(rng.permutation(counts) for _ in kinds[1:])])
     nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
     nodes["slot"] = rng.permutation(ws.search_capacity)[: len(counts)]
-    depth = ws.max_depth - 1  # 0 where there is one row
+    nodes["tree"] = tree_of
     set_level(ws, depth, nodes, hist_tasks=task_begin[-1])
     ws["hist_task_begin"].set(task_begin)
     ws["odd_rows" if depth % 2 else "even_rows"].set(rows)
@@ -80,7 +92,8 @@ def check(device, rng, layout, counts, kind, *, from_rows=None, codes=None, **pa
     for node, tasks in zip(nodes, np.diff(task_begin.astype(np.int64)), strict=True):
         if tasks:
             mine = rows[node["begin"] : node["begin"] + node["count"]]
-            expected[node["slot"]] = without_fullest(ws, twin(codes, quanta, mine, layout))
+            own = quanta[node["tree"] * n : (node["tree"] + 1) * n]
+            expected[node["slot"]] = without_fullest(ws, twin(codes, own, mine, layout))
     assert_same_bits(ws["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
     return ws, nodes
 
@@ -110,6 +123,13 @@ def test_nodes_that_straddle_groups(device, variant, setup, rng, kind):
         check(device, rng, SMALL, [700, 1, 64, 900], kind, work_group_size=wg, **setup)
         check(device, rng, SMALL, rng.integers(1, 200, 32), kind, work_group_size=wg, **setup)
         check(device, rng, SMALL, [1] * 32, kind, work_group_size=wg, **setup)
+
+
+def test_several_trees_at_a_time(device, variant, setup, rng):
+    """Each has quanta of its own; those of one alone have high words."""
+    wg, kinds = sizes(variant)[-1], ("small", "wide", "carry")
+    for counts, depth in (([500], 0), ([300, 1, 64, 90], None)):
+        check(device, rng, SMALL, counts, "", kinds=kinds, depth=depth, work_group_size=wg, **setup)
 
 
 def test_nodes_without_tasks_are_left_alone(device, variant, setup, rng):

@@ -11,6 +11,7 @@ from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.partition import goes_left, partition
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.leaf import Leaf
+from pyopencl_gbdt.workspace import Batch
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
 
@@ -20,10 +21,14 @@ BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
 
-def random_tree(rng, ws, codes, layout, shape):
+def random_trees(rng, ws, codes, layout, shape):
     """Return nodes breadth first, their rows, and the number of nodes of each level."""
-    nodes, rows = [np.zeros((), NODE)], [np.arange(len(codes), dtype=np.uint32)]
-    nodes[0]["count"] = len(codes)
+    nodes, rows = [], []
+    for tree in range(ws.n_trees):
+        nodes.append(np.zeros((), NODE))
+        nodes[tree]["begin"], nodes[tree]["count"] = tree * len(codes), len(codes)
+        nodes[tree]["tree"] = tree
+        rows.append(np.arange(len(codes), dtype=np.uint32))
     counts, begin = [], 0
     for depth in range(ws.max_depth + 1):
         level = range(begin, len(nodes))
@@ -43,18 +48,24 @@ def random_tree(rng, ws, codes, layout, shape):
             left = goes_left(codes[mine, feature], node["bin"], n_bins, node["default_left"] != 0)
             for side in partition(mine, left):
                 child = np.zeros((), NODE)
-                child["begin"] = node["begin"] + (mine.size - side.size) * (len(nodes) % 2 == 0)
-                child["count"] = side.size
+                second = len(nodes) > node["left"]
+                child["begin"] = node["begin"] + (mine.size - side.size) * second
+                child["count"], child["tree"] = side.size, node["tree"]
                 nodes.append(child)
                 rows.append(side)
             node["value"] = 0
     return np.array(nodes, NODE), rows, counts
 
 
-def check(device, rng, wg, layout, n, shape, max_depth):
+def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, first=0):
+    """Add trees ``first ..`` of a round, as many as are grown at a time, to their outputs."""
     codes = random_codes(rng, layout, n)
-    ws = make_workspace(device, layout, codes, max_depth=max_depth, work_group_size=wg)
-    nodes, rows, counts = random_tree(rng, ws, codes, layout, shape)
+    ws = make_workspace(
+        device, layout, codes, max_depth=max_depth, work_group_size=wg, outputs=outputs,
+        parallel=parallel,
+    )  # fmt: skip
+    ws.n_trees = ws.round_trees - first
+    nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
     # children of an empty node count as nodes, so there may be more of them than planned
     for name in ("nodes", "walk", "steps", "leaf_task_begin"):
         array = ws[name]
@@ -78,14 +89,20 @@ def check(device, rng, wg, layout, n, shape, max_depth):
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
     for name, content in lists.items():
         ws[name].set(content)
-    margins = rng.normal(size=n).astype(np.float32)
-    ws["margins"].set(margins)
-    Finish(ws).tree()()  # it also gives the last level's leaves their values
-    Leaf(ws).add()()
+    margins = rng.normal(size=(outputs, n)).astype(np.float32)
+    ws["margins"].set(margins.reshape(ws["margins"].shape))
+    batch = Batch(first, ws.n_trees)
+    Finish(ws).tree(batch)()  # it also gives the last level's leaves their values
+    Leaf(ws).add(batch)()
     finished = ws["nodes"].get()[: nodes.size]
-    leaves = [(rows[i], finished["value"][i]) for i in np.flatnonzero(finished["left"] == NO_NODE)]
-    assert len(np.unique([value for _, value in leaves])) == len(leaves)
-    assert_same_bits(ws["margins"].get(), add_leaves(margins, leaves), "margins")
+    is_leaf = finished["left"] == NO_NODE
+    assert len(np.unique(finished["value"][is_leaf])) == is_leaf.sum()
+    for tree in range(batch.size):
+        own = np.flatnonzero(is_leaf & (finished["tree"] == tree))
+        output = (first + tree) // parallel
+        leaves = [(rows[i], finished["value"][i]) for i in own]
+        margins[output] = add_leaves(margins[output], leaves)
+    assert_same_bits(ws["margins"].get().reshape(outputs, n), margins, "margins")
 
 
 @pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])
@@ -97,3 +114,15 @@ def test_equals_twin(device, variant, force, rng, layout):
             for shape in ("full", "bushy", "stump"):
                 check(device, rng, wg, layout, n, shape, 5)
         check(device, rng, wg, layout, 500, "full", 1)
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_several_trees_at_a_time(device, variant, force, rng, first):
+    """Of several outputs, and on rows that walk several trees of an output, one after another."""
+    force(variant, chunk=CHUNK)
+    wg = 1 if device.caps.kind == "cpu" else 32
+    for shape in ("full", "bushy", "stump"):
+        check(device, rng, wg, BYTE, 700, shape, 4, outputs=4, first=first)
+        if variant.name == "walk":
+            check(device, rng, wg, BYTE, 700, shape, 4, outputs=3, parallel=2, first=first)
+            check(device, rng, wg, BYTE, 700, shape, 4, parallel=5, first=first)

@@ -9,6 +9,7 @@ from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.reference.partition import goes_left, partition
 from pyopencl_gbdt.steps.partition import Partition
+from pyopencl_gbdt.workspace import Batch
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     level_nodes,
@@ -26,26 +27,32 @@ MISSING = make_layout([9, 1, 255], [True] * 3)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
 
-def check(device, rng, wg, layout, counts, *, codes=None, default_left=None):
+def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, trees=1):
+    """Move the rows of a level; every tree has nodes of these counts, in an order of its own."""
     n = int(np.sum(counts))
     codes = random_codes(rng, layout, n) if codes is None else codes
-    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, work_group_size=wg)
-    depth = ws.max_depth - 1
+    ws = make_workspace(
+        device, layout, codes, max_depth=DEPTH + 1, work_group_size=wg, outputs=trees
+    )
+    depth = ws.max_depth - 1 if trees == 1 or len(counts) > 1 else 0
+    tree_of = np.repeat(np.arange(trees), len(counts))
+    counts = np.concatenate([counts, *(rng.permutation(counts) for _ in range(trees - 1))])
     splits = rng.random(len(counts)) < 0.8
     splits[0] = True
     nodes, task_begin = level_nodes(counts, CHUNK, splits)
+    nodes["tree"] = tree_of
     nodes["feature"] = rng.integers(0, layout.n_features, len(counts))
     nodes["bin"] = rng.integers(0, layout.feature_bins[nodes["feature"]])
     nodes["default_left"] = rng.integers(0, 2, len(counts))
     if default_left is not None:
         nodes["default_left"] = default_left
-    first = 2**depth - 1
+    first = trees * (2**depth - 1)
     behind = first + len(counts)
     n_splits = int(splits.sum())
     nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
     # each split makes two nodes of one, so the tree above may hold fewer nodes than planned
     ws.arrays["nodes"] = device.zeros(first + 3 * len(counts), ws["nodes"].dtype)
-    fresh = (behind - 1) // 2 + 1
+    fresh = (behind - trees) // 2 + trees
     ws.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
     pool = spoil(ws["pool"], rng)
     set_level(ws, depth, nodes, row_tasks=task_begin[-1], first=first)
@@ -54,12 +61,13 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None):
     ws["levels"].set(levels)
     ws["row_task_begin"].set(task_begin)
     before, after = ("odd_rows", "even_rows") if depth % 2 else ("even_rows", "odd_rows")
-    rows = rng.permutation(n).astype(np.uint32) if depth else np.arange(n, dtype=np.uint32)
+    rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
+    rows = (rng.permuted(rows, axis=1) if depth else rows).ravel()
     if depth:  # the root has all rows, in order, unlisted
         ws[before].set(rows)
     rows_before = ws[before].get()
     expected = spoil(ws[after], rng)
-    Partition(ws).move(depth)()
+    Partition(ws).move(depth, Batch(0, trees))()
     after_nodes, moved = ws["nodes"].get(), ws[after].get()
     for node in nodes[splits]:
         begin, end = node["begin"], node["begin"] + node["count"]
@@ -107,6 +115,11 @@ def test_equals_twin(device, rng, wg, layout):
         rng.integers(1, 400, 32),
     ):
         check(device, rng, wg, layout, counts)
+
+
+def test_several_trees_at_a_time(device, rng, wg):
+    check(device, rng, wg, BYTE, [500], trees=3)  # roots
+    check(device, rng, wg, BYTE, [CHUNK, CHUNK + 1, 700, 2, 30], trees=3)
 
 
 def test_all_missing(device, rng, wg):

@@ -36,6 +36,8 @@ RULES = [
 ]
 DEPTH = 4
 SCALE = Scale(24, 27, wide=False, weight_shift=2)
+#: Of trees that are grown at a time.
+SCALES = (SCALE, Scale(20, 25, wide=False, weight_shift=2), Scale(22, 24, wide=True))
 
 
 @pytest.fixture(autouse=True)
@@ -67,22 +69,26 @@ def node_histograms(rng, layout, counts, kind, codes=None):
 
 def run(device, layout, codes, nodes, pool, **params):
     """Search the splits of a level; return ``chosen`` and the pool afterwards."""
-    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, **params)
-    set_scale(ws, SCALE)
+    trees = int(nodes["tree"].max()) + 1
+    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
+    set_scale(ws, *SCALES[:trees])
     depth = ws.max_depth - 1
     set_level(ws, depth, nodes)
-    ws["pool"].set(pool)
+    before = np.zeros(ws["pool"].shape, np.int64)
+    before[: len(pool)] = pool
+    ws["pool"].set(before)
     for launch in split.Split(ws).level(depth):
         launch()
-    return ws["chosen"].get()[: len(nodes)], ws["pool"].get()
+    return ws["chosen"].get()[: len(nodes)], ws["pool"].get()[: len(pool)]
 
 
-def compare(ws_params, layout, hists, sums, chosen):
+def compare(ws_params, layout, hists, sums, chosen, trees=None):
     p = {"reg_lambda": 1, "reg_alpha": 0, "max_delta_step": 0, "min_child_weight": 1, **ws_params}
-    rule = make_rule(SCALE, p["reg_lambda"], p["reg_alpha"], p["max_delta_step"])
-    least = int(to_quanta(np.float32([p["min_child_weight"]]), SCALE.sum_h)[0])
     found = 0
     for index, (hist, (g, h), got) in enumerate(zip(hists, sums, chosen, strict=True)):
+        scale = SCALES[0 if trees is None else trees[index]]
+        rule = make_rule(scale, p["reg_lambda"], p["reg_alpha"], p["max_delta_step"])
+        least = int(to_quanta(np.float32([p["min_child_weight"]]), scale.sum_h)[0])
         want = best_split(hist, int(g), int(h), layout, rule, least)
         if want is None:
             assert got["score_hi"] < 0, f"node {index}: a split where there is none"
@@ -96,13 +102,14 @@ def compare(ws_params, layout, hists, sums, chosen):
     return found
 
 
-def check(device, rng, layout, counts, kind, codes=None, **params):
+def check(device, rng, layout, counts, kind, codes=None, trees=None, **params):
     codes, hists, sums = node_histograms(rng, layout, counts, kind, codes)
     nodes, _ = level_nodes(counts, 64)
     pool = rng.integers(-(2**60), 2**60, (2**DEPTH, layout.n_codes, 2))
     pool = pool[: max(1, min(2**DEPTH, len(codes)))]
     nodes["slot"] = rng.permutation(len(pool))[: len(counts)]
     nodes["sum_g"], nodes["sum_h"] = np.array(sums).T
+    nodes["tree"] = 0 if trees is None else trees
     for node, hist in zip(nodes, hists, strict=True):
         junk = pool[node["slot"], fullest_cells(layout)]  # may be left out, so is not read
         pool[node["slot"]] = hist
@@ -111,7 +118,7 @@ def check(device, rng, layout, counts, kind, codes=None, **params):
     chosen, after = run(device, layout, codes, nodes, pool, **params)
     assert_same_bits(after, before, "pool")
     rules = {k: v for k, v in params.items() if k != "work_group_size"}
-    return compare(rules, layout, hists, sums, chosen)
+    return compare(rules, layout, hists, sums, chosen, trees)
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "large", "constant", "unweighted rows"])
@@ -120,6 +127,17 @@ def test_equals_twin(device, rng, wg, kind):
     for params in RULES:
         found += check(
             device, rng, MIXED, [300, 1, 40, 2, 7, 150], kind, work_group_size=wg, **params
+        )
+    assert found > 10
+
+
+def test_several_trees_at_a_time(device, rng, wg):
+    """Every node is searched in its own tree's units."""
+    counts, trees = [300, 1, 40, 90, 7, 150], [0, 0, 1, 1, 2, 2]
+    found = 0
+    for params in RULES:
+        found += check(
+            device, rng, MIXED, counts, "random", trees=trees, work_group_size=wg, **params
         )
     assert found > 10
 

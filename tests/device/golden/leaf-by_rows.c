@@ -6,8 +6,8 @@
 
 
 KERNEL(1) add_leaves(
-        const u32 block_features, const u64 row_stride, const u64 block_stride,
-        GLOBAL const u32* RESTRICT header,
+        const u32 n_rows, const u32 first_tree, const u32 block_features, const u64 row_stride,
+        const u64 block_stride, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
@@ -18,13 +18,15 @@ KERNEL(1) add_leaves(
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
         const u32 in_order = node->depth == 0; /* all rows, not listed */
+        const u32 base = node->tree * n_rows;
+        GLOBAL f32* own = margins + (u64)(first_tree + node->tree) * n_rows;
         const u32 begin = node->begin + (task - task_begin[id]) * 2048;
         const u32 node_end = node->begin + node->count;
         const u32 end = begin + 2048 < node_end ? begin + 2048 : node_end;
         if (node->left == NO_NODE) {
             const f32 value = node->value;
             for (u32 position = begin + LOCAL_ID; position < end; position += 1)
-                margins[in_order ? position : rows[position]] += value;
+                own[in_order ? position - base : rows[position]] += value;
         } else {
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
             const u32 bin = node->bin;
@@ -32,9 +34,9 @@ KERNEL(1) add_leaves(
             GLOBAL const u8* column = codes + node->feature / block_features * block_stride
                 + node->feature % block_features;
             for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
-                const u32 row = in_order ? position : rows[position];
+                const u32 row = in_order ? position - base : rows[position];
                 const u32 c = column[row * row_stride];
-                margins[row] += c <= bin || c == also_left ? left : right;
+                own[row] += c <= bin || c == also_left ? left : right;
             }
         }
     }

@@ -7,17 +7,27 @@
 #define BLOCK 16
 
 KERNEL(256) add_leaves(
-        const u32 n_rows, const u64 row_stride, const u64 block_stride,
-        GLOBAL const u32x4* RESTRICT steps,
+        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
+        const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
         GLOBAL const u8* RESTRICT codes, GLOBAL f32* RESTRICT margins) {
+    /* the trees of one output, which is a row of work-groups, one after the other */
+    const u32 output = first_tree / n_parallel + GROUP_ID_Y;
+    const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
+    const u32 own_end = (output + 1) * n_parallel - first_tree;
+    const u32 end = own_end < n_trees ? own_end : n_trees;
+    margins += (u64)output * n_rows;
     for (u32 row = GROUP_ID * 256 + LOCAL_ID; row < n_rows; row += N_GROUPS * 256) {
         GLOBAL const u8* mine = codes + (u64)row * row_stride;
-        u32x4 step = steps[0]; /* a step_t */
-        while (step.x) {
-            const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
-            const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
-            step = steps[left ? step.x : step.x + 1];
+        f32 margin = margins[row];
+        for (u32 tree = begin; tree < end; tree++) {
+            u32x4 step = steps[tree]; /* a step_t */
+            while (step.x) {
+                const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
+                const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
+                step = steps[tree + (left ? step.x : step.x + 1)];
+            }
+            margin += as_f32(step.w);
         }
-        margins[row] += as_f32(step.w);
+        margins[row] = margin;
     }
 }
