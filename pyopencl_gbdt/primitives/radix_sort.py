@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import (
-    Device,
-    DeviceArray,
-    Launch,
-    Program,
-    Variant,
-    build_variant,
-)
-from pyopencl_gbdt.device.render import Param, declared
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
@@ -110,20 +102,16 @@ class RadixSort:
         )
         cut_bits(begin_bit, end_bit, self.key_dtype, 1)  # raises before anything is built
 
-        def build(row: Variant) -> Program:
-            template = row.template or "radix_sort"
-            params: dict[str, Param] = {
-                **row.params,
-                "take": take(row, self.key_dtype, self.value_dtype),
-                "key": _KEY_NAMES[self.key_dtype],
-                "value_bytes": 0 if self.value_dtype is None else self.value_dtype.itemsize,
-                "place": C_NAMES[np.dtype(place_of(self.n * self.columns))],
-                "descending": bool(descending),
-            }
-            own = {name: params[name] for name in declared(template) - {"wg_size"}}
-            return device.build(template, wg_size=row.params["wg_size"], **own)
-
-        row, self._program = build_variant(device, "radix_sort", variant, build)
+        row, self._program = build_row(
+            device,
+            "radix_sort",
+            variant,
+            derived=lambda row: {"take": take(row, self.key_dtype, self.value_dtype)},
+            key=_KEY_NAMES[self.key_dtype],
+            value_bytes=0 if self.value_dtype is None else self.value_dtype.itemsize,
+            place=C_NAMES[np.dtype(place_of(self.n * self.columns))],
+            descending=bool(descending),
+        )
         self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, row.params["radix_bits"])
         self._plan = Plan(
             row, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
