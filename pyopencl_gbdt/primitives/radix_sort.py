@@ -6,13 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
-from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
-    check_apart,
     check_array,
     check_dtype,
     check_length,
+    check_values,
     own_device,
     run,
 )
@@ -165,14 +164,7 @@ class RadixSort:
             beside = max(columns * self.n, getattr(values, "size", 0))
         columns = self.columns if columns is None else columns
         check_array("keys", keys, self.device, [self.key_dtype], size)
-        if (values is None) != (self.value_dtype is None):
-            raise DataError(
-                f"values={values!r}: this RadixSort has value_dtype={self.value_dtype}; "
-                "give both or neither"
-            )
-        if values is not None and self.value_dtype is not None:
-            check_array("values", values, self.device, [self.value_dtype], beside)
-            check_apart("values", values, "keys", keys)
+        check_values("RadixSort", values, keys, self.device, self.value_dtype, beside)
         if self.n < 2 or columns < 1 or not self._bits.passes:
             return []
         bind = self._program.prepare if once else self._program.bind
