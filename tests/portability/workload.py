@@ -17,10 +17,10 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
+from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
 from pyopencl_gbdt.primitives.histogram import CODE_DTYPES
-from pyopencl_gbdt.primitives.multi_reduce import BUCKET_DTYPES
-from pyopencl_gbdt.primitives.multi_reduce import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
 from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS
 from pyopencl_gbdt.primitives.segmented_radix_sort import DTYPES as SEGMENT_KEYS
