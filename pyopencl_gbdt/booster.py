@@ -28,6 +28,7 @@ from pyopencl_gbdt.steps.grow import Grow
 from pyopencl_gbdt.steps.histogram import Histogram
 from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
+from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees
@@ -39,7 +40,7 @@ F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
 #: Kernels that multiply leaves by the learning rate.
-_RATED = ("decide", "finish_tree")
+_RATED = ("decide", "finish_tree", "renew")
 
 
 class Steps:
@@ -52,6 +53,7 @@ class Steps:
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
         self.leaf = Leaf(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
+        self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
 
     def one_tree(self) -> list[Launch]:
         """Return what a tree takes, bound to the workspace's arrays."""
@@ -64,13 +66,16 @@ class Steps:
             launches.append(grow.decide(depth))
             if depth + 1 < ws.max_depth:  # leaves of the last level need no lists of rows
                 launches += [partition.move(depth), grow.place(depth)]
-        return [*launches, self.finish.tree(), self.leaf.add(), self.finish.keep()]
+        renewed = [] if self.renewal is None else self.renewal.launches()
+        return [*launches, self.finish.tree(), *renewed, self.leaf.add(), self.finish.keep()]
 
     def with_rate(self, learning_rate: float) -> Iterator[Launch]:
         """Return, in order, those launches of a tree that know the learning rate, for another."""
         for depth in range(self.ws.max_depth):
             yield self.grow.decide(depth, learning_rate)
         yield self.finish.tree(learning_rate)
+        if self.renewal is not None:
+            yield self.renewal.renew(learning_rate)
 
 
 class Boosting:
@@ -126,6 +131,8 @@ class Boosting:
         """Bind the launches; no tree yet."""
         if self.steps.source is not None:
             self.steps.source.begin()
+        if self.steps.renewal is not None:
+            self.steps.renewal.begin()
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:

@@ -21,7 +21,8 @@ from pyopencl_gbdt.parameter_row import ParameterRow, same
 
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
-    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge", "huber",
+    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
+    "reg:absoluteerror", "reg:quantileerror", "huber",
     "fair", "mape", "cross_entropy",
 )  # fmt: skip
 """XGBoost's names; the last four are LightGBM's losses."""
@@ -57,7 +58,7 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("huber_alpha", float, 0.9, "huber: the largest gradient (LightGBM's alpha, a word "
                  "that is reg_alpha here).", low=0, low_open=True),
     ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
-    ParameterRow("quantile_alpha", float, 0.5, "The quantile of the metric quantile.",
+    ParameterRow("quantile_alpha", float, 0.5, "reg:quantileerror and the metric quantile: which one.",
                  low=0, high=1),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),

@@ -17,6 +17,7 @@ from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
 from pyopencl_gbdt.reference.grow import Grower, to_tree
 from pyopencl_gbdt.reference.leaf import add_leaves
+from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.weights import normalise
 
 F32 = npt.NDArray[np.float32]
@@ -67,8 +68,11 @@ def train_reference(
             scale = choose_scale(g, h, scaled, *powers)
             quanta = quantize_gradients(g, h, scaled, scale)
             nodes = Grower(codes, quanta, scale, layout, params).grow()
-            leaves = ((node.rows, node.value) for node in nodes if node.left == NO_NODE)
-            margins = add_leaves(margins, leaves)
+            leaves = [node for node in nodes if node.left == NO_NODE]
+            if objective.renews:
+                own, alpha = objective.leaf_weights(label, weight), objective.leaf_alpha(0)
+                renew_leaves(leaves, residuals(label, margins), own, alpha, params.learning_rate)
+            margins = add_leaves(margins, ((leaf.rows, leaf.value) for leaf in leaves))
         trees.append(to_tree(nodes, layout))
     return Ensemble(
         trees=trees,

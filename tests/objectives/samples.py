@@ -17,9 +17,13 @@ WITH_PARAMETERS = [
     ("count:poisson", {"max_delta_step": 0.2}),
     ("huber", {"huber_alpha": 1.7}),
     ("fair", {"fair_c": 0.3}),
+    ("reg:quantileerror", {"quantile_alpha": 0.1}),
+    ("reg:quantileerror", {"quantile_alpha": 0.95}),
 ]
+#: What XGBoost has no default for.
+ASKED_FOR = {"reg:quantileerror": {"quantile_alpha": 0.5}}
 #: (loss, its own parameters): every loss at its defaults, then those above.
-LOSSES = [*((name, {}) for name in OBJECTIVES), *WITH_PARAMETERS]
+LOSSES = [*((name, ASKED_FOR.get(name, {})) for name in OBJECTIVES), *WITH_PARAMETERS]
 #: Losses that XGBoost lacks.
 LIGHTGBM = ("huber", "fair", "mape", "cross_entropy")
 XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM]
