@@ -21,8 +21,10 @@
 <%
     sought = 1 if weighted else 2
     per_item = (256 + wg_size - 1) // wg_size
+    sums = ", ".join(f"sum{s}" for s in range(sought))
+    places = ", ".join(f"&before{s}, &total{s}" for s in range(sought))
 %>
-${group.exclusive_scan("group_scan", "u64", wg_size)}
+${group.exclusive_scans("group_scan", "u64", wg_size, sought)}
 /* Codes in 16 bytes of a row. */
 #define BLOCK ${16 if code == "u8" else 8}
 
@@ -149,51 +151,44 @@ KERNEL(${wg_size}) pick(
         const u32 shift, const u32 alpha_mantissa, const u32 alpha_shift,
         GLOBAL const u32* RESTRICT leaf_header, GLOBAL u32* prefixes, GLOBAL i64* ranks,
         GLOBAL f32* RESTRICT fractions, GLOBAL u32* counts) {
-    LOCAL_ARRAY(u64, shared, ${wg_size});
-    LOCAL_ARRAY(u64, rests, ${sought});
-    LOCAL_ARRAY(u32, digits, ${sought});
+    LOCAL_ARRAY(u64, shared, ${sought * wg_size});
     const u32 n_nodes = leaf_header[0];
     const u32 begin = LOCAL_ID * ${per_item} < 256 ? LOCAL_ID * ${per_item} : 256;
     const u32 end = begin < 256 ? begin + ${per_item} : 256;
     for (u32 id = GROUP_ID; id < n_nodes; id += N_GROUPS) {
         GLOBAL u32* mine = counts + (u64)id * 512;
         GLOBAL u32* prefix = prefixes + 2 * (u64)id;
-        GLOBAL i64* rank = ranks + 2 * (u64)id;
         const int is_first = shift == 24;
         const u32 prefix0 = is_first ? 0 : prefix[0], prefix1 = is_first ? 0 : prefix[1];
         ranks_t r;
-        r.first = is_first ? 0 : (u64)rank[0];
-        r.second = is_first ? 0 : (u64)rank[1];
+        r.first = is_first ? 0 : (u64)ranks[2 * (u64)id];
+        r.second = is_first ? 0 : (u64)ranks[2 * (u64)id + 1];
         r.fraction = 0.0f;
-        u64 sum, total, before;
-% for s, which in enumerate(("first", "second")[:sought]):
+% for s in range(sought):
         const u32 counts${s} = ${"prefix1 != prefix0" if s else "0"};
-        sum = 0;
-        for (u32 digit = begin; digit < end; digit++) sum += counted(mine, counts${s}, digit);
-        before = group_scan(sum, shared, &total);
-% if s == 0:
-        if (is_first) r = ranks_of(total, alpha_mantissa, alpha_shift);
-% endif
-        if (before < r.${which} && r.${which} <= before + sum) {
+        u64 sum${s} = 0, before${s}, total${s};
+        for (u32 digit = begin; digit < end; digit++) sum${s} += counted(mine, counts${s}, digit);
+% endfor
+        group_scan(${sums}, shared, ${places});
+        if (is_first) r = ranks_of(total0, alpha_mantissa, alpha_shift);
+% for s, rank in enumerate(("r.first", "r.second")[:sought]):
+        if (before${s} < ${rank} && ${rank} <= before${s} + sum${s}) { /* one work-item */
             u32 digit = begin;
-            u64 here = counted(mine, counts${s}, digit);
-            while (before + here < r.${which}) {
-                before += here;
+            u64 below = before${s}, here = counted(mine, counts${s}, digit);
+            while (below + here < ${rank}) {
+                below += here;
                 here = counted(mine, counts${s}, ++digit);
             }
-            digits[${s}] = digit;
-            rests[${s}] = r.${which} - before;
+% for k in (0, 1) if weighted else (s,):
+            prefix[${k}] = prefix${k} | digit << shift;
+            ranks[2 * (u64)id + ${k}] = (i64)(${rank} - below);
+% endfor
         }
 % endfor
         for (u32 digit = begin; digit < end; digit++) clear(mine, digit); /* nobody else reads these */
-        BARRIER();
-        if (LOCAL_ID == 0) {
-            const int counts_any = r.first != 0;
-% for s in (0, 1):
-            prefix[${s}] = counts_any ? prefix${s if sought == 2 else 0} | digits[${min(s, sought - 1)}] << shift : 0;
-            rank[${s}] = counts_any ? (i64)rests[${min(s, sought - 1)}] : 0;
-% endfor
-            if (is_first) fractions[id] = r.fraction;
+        if (is_first && LOCAL_ID == 0) {
+            fractions[id] = r.fraction;
+            if (r.first == 0) ranks[2 * (u64)id] = 0;
         }
     }
 }
