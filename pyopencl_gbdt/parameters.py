@@ -58,8 +58,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("huber_alpha", float, 0.9, "huber: the largest gradient (LightGBM's alpha, a word "
                  "that is reg_alpha here).", low=0, low_open=True),
     ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
-    ParameterRow("quantile_alpha", float, 0.5, "reg:quantileerror and the metric quantile: which one.",
-                 low=0, high=1),
+    ParameterRow("quantile_alpha", float, 0.5, "Which one: reg:quantileerror and the metric "
+                 "quantile.", low=0, high=1),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",

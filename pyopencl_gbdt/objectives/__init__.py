@@ -25,7 +25,9 @@ OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
-        Poisson(), Logistic(), LogitRaw(), Hinge(), AbsoluteError(), QuantileError(), Huber(), Fair(), Mape(), CrossEntropy(),
+        Poisson(), Logistic(), LogitRaw(), Hinge(),
+        AbsoluteError(), QuantileError(),
+        Huber(), Fair(), Mape(), CrossEntropy(),
     )
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""``reg:absoluteerror`` and ``reg:quantileerror``: leaves are quantiles of their rows' residuals."""
+"""``reg:absoluteerror`` and ``reg:quantileerror``: leaves are quantiles of residuals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AbsoluteError(QuantileLeaves):
 
 @dataclass(frozen=True)
 class QuantileError(QuantileLeaves):
-    """Gradient ``1 - alpha`` from the label on, ``-alpha`` below, Hessian 1; starts at the quantile.
+    """Gradient ``-alpha`` below the label, else ``1 - alpha``, Hessian 1; starts at the quantile.
 
     XGBoost 3.2, ``src/objective/quantile_obj.cu``; Koenker and Bassett 1978, "Regression
     quantiles".

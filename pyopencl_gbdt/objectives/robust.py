@@ -80,7 +80,8 @@ class Fair(MeanStart):
 class Mape(Objective):
     """Gradient ``sign(margin - label) / max(1, |label|)``, Hessian 1.
 
-    Starts at the median by weights ``1 / max(1, |label|)``, and leaves take it. LightGBM 4, ``src/objective/regression_objective.hpp``.
+    Starts at the median by weights ``1 / max(1, |label|)``, and so do leaves. LightGBM 4,
+    ``src/objective/regression_objective.hpp``.
     """
 
     renews = True

@@ -60,7 +60,8 @@ def quantile(values: F32, weights: I64 | None, alpha: float) -> np.float32 | Non
     if not 1 <= rank < n or not part:
         return low
     with np.errstate(over="ignore"):
-        return _finite(low + part * (ranked[rank] - low))
+        between: np.float32 = low + part * (ranked[rank] - low)
+    return _finite(between)
 
 
 def _of_24_bits(x: int) -> tuple[int, int]:
@@ -82,7 +83,8 @@ def residuals(label: F32, margins: F32) -> F32:
     """Return label - margin, kept finite; what is too small for a normal number is 0."""
     with np.errstate(over="ignore", under="ignore"):
         difference = np.clip(label - margins, -_LARGEST, _LARGEST)
-    return np.where(np.abs(difference) < _SMALLEST_NORMAL, np.float32(0), difference)
+    normal: F32 = np.where(np.abs(difference) < _SMALLEST_NORMAL, np.float32(0), difference)
+    return normal
 
 
 def renew_leaves(
