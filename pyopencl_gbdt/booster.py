@@ -30,6 +30,7 @@ from pyopencl_gbdt.steps.grow import Grow
 from pyopencl_gbdt.steps.histogram import Histogram
 from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
+from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
 from pyopencl_gbdt.steps.sample import Sample
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.traffic import Tally
@@ -42,7 +43,7 @@ F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
 #: Kernels that multiply leaves by the learning rate.
-_RATED = ("decide", "pick", "finish_tree")
+_RATED = ("decide", "pick", "finish_tree", "renew")
 
 
 class Steps:
@@ -57,6 +58,7 @@ class Steps:
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
         self.leaf = Leaf(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
+        self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
 
     def trees(self, batch: Batch) -> list[Launch]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
@@ -75,7 +77,10 @@ class Steps:
             # leaves of the last level need no lists of rows
             if ws.params.leaf_wise or depth + 1 < ws.n_levels:
                 launches += [partition.move(depth, batch), grow.place(depth, batch)]
-        return [*launches, self.finish.tree(batch), self.leaf.add(batch), self.finish.keep()]
+        renewed = [] if self.renewal is None else self.renewal.launches(batch)
+        return [
+            *launches, self.finish.tree(batch), *renewed, self.leaf.add(batch), self.finish.keep()
+        ]  # fmt: skip
 
     def with_rate(self, learning_rate: float) -> Iterator[Launch]:
         """Return, in order, those launches of a round that know the learning rate, for another."""
@@ -86,6 +91,8 @@ class Steps:
                 else:
                     yield self.grow.decide(depth, learning_rate)
             yield self.finish.tree(batch, learning_rate)
+            if self.renewal is not None:
+                yield self.renewal.renew(learning_rate)
 
 
 class Boosting:
@@ -152,6 +159,8 @@ class Boosting:
         source = self.steps.source
         if source is not None:
             source.begin()
+        if self.steps.renewal is not None:
+            self.steps.renewal.begin()
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:

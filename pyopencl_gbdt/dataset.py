@@ -86,6 +86,10 @@ class Dataset:
         """Labels of a row."""
         return 1 if self.label.ndim == 1 else int(self.label.shape[1])
 
+    def targets(self) -> list[F32]:
+        """Return the labels of each target, float32 (n_rows,)."""
+        return [np.ascontiguousarray(target) for target in np.atleast_2d(self.label.T)]
+
     @property
     def n_features(self) -> int:
         return int(self.values.shape[1])

@@ -41,7 +41,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
         Numbers of the losses that have them; None is their default, see ``parameters``.
     quantile_alpha : float or None
-        The quantile of the metric ``quantile``; None is the median.
+        The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median.
     eval_metric : str, list of str or None
         Metrics of ``eval_set``.
     early_stopping_rounds : int or None

@@ -21,8 +21,9 @@ from pyopencl_gbdt.parameter_row import ParameterRow, same
 
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
-    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge", "huber",
-    "fair", "mape", "cross_entropy", "multi:softprob", "multi:softmax",
+    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
+    "reg:absoluteerror", "reg:quantileerror", "multi:softprob", "multi:softmax", "huber", "fair",
+    "mape", "cross_entropy",
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
@@ -87,8 +88,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("huber_alpha", float, 0.9, "huber: the largest gradient (LightGBM's alpha, a word "
                  "that is reg_alpha here).", low=0, low_open=True),
     ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
-    ParameterRow("quantile_alpha", float, 0.5, "The quantile of the metric quantile.",
-                 low=0, high=1),
+    ParameterRow("quantile_alpha", float, 0.5, "Which one: reg:quantileerror and the metric "
+                 "quantile.", low=0, high=1),
     ParameterRow("num_class", int, 0, "Classes of multi:softprob and multi:softmax.",
                  low=0, high=2**16),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),

@@ -135,7 +135,7 @@ def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str
             f"{what} has {data.n_targets} columns: expected one for objective={p.objective!r}; "
             "train a model for each"
         )
-    for target in np.atleast_2d(data.label.T):
+    for target in data.targets():
         objective.check(target)
     n_outputs = max(objective.n_outputs, data.n_targets)
     check_base_margin(data.base_margin, data.n_rows, n_outputs)

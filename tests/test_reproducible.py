@@ -37,7 +37,9 @@ LOSSES = {
     "binary:hinge": "6326b7aa1a226534a212dfe8006e4b25cecfef34bf4dabeaca3bfbd80a8a8b80",
     "huber": "f21ed9f711cc034c832e5628f8af6fbb501244359774fa79d9d0bd01eb9c2b12",
     "fair": "677fa6e141794acd04acfb27c405296df33b75feeee810663c981f7d2239a479",
-    "mape": "74c41926cd445a5c88e478d126f2e38a96e57643ad868638629b61ae40e7905a",
+    "mape": "e4c3508a57ccb415ec4666d10bbe6adc294f62996aa4b94f40aecc3e5bfb8d73",
+    "reg:absoluteerror": "a73e7977683bb6a9388b3bcbaa418476ebfdbbaa30c6756401ee3d8c4853a5f5",
+    "reg:quantileerror": "d8e0af18fa8e0d7f4bc59d6992d3ea47677777c5597972b4f1e2f842262c4f82",
     "cross_entropy": "376365d3b55c8b800af9a193322c6fcb3d642d63029fc4348cd6a19ca60a0fcd",
     "multi:softprob": "55024c8829b6eb4a143c7d684c5bc4cb59567b265deaa42bfe4d9544044dd16e",
     "multi:softmax": "2f298c01fa77c73143b1c45e408c276d5669dcc2c378492b1c1a844d091300de",
@@ -50,6 +52,7 @@ OWN = {
     "binary:logitraw": {"scale_pos_weight": 1.7},
     "huber": {"huber_alpha": 0.6},
     "fair": {"fair_c": 1.5},
+    "reg:quantileerror": {"quantile_alpha": 0.3},
 }
 
 

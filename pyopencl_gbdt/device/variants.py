@@ -231,6 +231,7 @@ TABLE: tuple[Variant, ...] = (
         {"wg_size": 256, "chunk": 2048},
         "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists",
     ),
+    *_both("renew_leaves", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     Variant(
         "predict",
         "blocks",

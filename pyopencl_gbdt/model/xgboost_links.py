@@ -111,6 +111,10 @@ LINKS: dict[str, Link] = {
     "binary:logistic": _probability("binary:logistic"),
     "binary:logitraw": _identity("binary:logitraw", _LOSS, parameters=_POSITIVE),
     "binary:hinge": _identity("binary:hinge"),
+    "reg:absoluteerror": _identity("reg:absoluteerror"),
+    "reg:quantileerror": _identity(
+        "reg:quantileerror", "quantile_loss_param", parameters={"quantile_alpha": 0.5}
+    ),
     "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),

@@ -63,7 +63,9 @@ def _object(place: Cursor) -> object:
 
 
 def _number(place: Cursor, *, decimal: bool) -> float:
-    text, value = place.text(), math.nan
+    text, value = place.text().strip(), math.nan
+    if text.startswith("[") and text.endswith("]"):  # a number per output
+        text = text[1:-1].strip()
     if decimal and _NUMBER.fullmatch(text):
         value = float(text)
     elif not decimal and _HEX.fullmatch(text):

@@ -14,6 +14,7 @@ from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
 from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
+from pyopencl_gbdt.weights import whole
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
 
 #: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
 _EDGE = 1e-6
@@ -65,9 +67,13 @@ class Objective(ABC):
         finite margins and labels. Of no use where gradients are ``given``.
     given : bool
         Whether gradients come from kernels of the loss's own, see ``source``.
+    renews : bool
+        Whether leaves take a quantile of their rows' ``label - margin``, see ``leaf_alpha`` and
+        ``leaf_weights``.
     """
 
     given: ClassVar[bool] = False
+    renews: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -135,6 +141,26 @@ class Objective(ABC):
     def source(self, ws: Workspace, data: Dataset) -> GradientSource:
         """Return the kernels of a loss whose gradients are ``given``."""
         raise NotImplementedError(f"{self.name} has its gradients from its kernel")
+
+    def leaf_alpha(self, output: int) -> float:
+        """Return the quantile, 0 to 1, that renewed leaves of an output take."""
+        return 0.5
+
+    def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
+        """Return what rows weigh in renewed leaves.
+
+        Parameters
+        ----------
+        label : float32 array, shape (n_rows,)
+        weight : float32 array, shape (n_rows,), or None
+
+        Returns
+        -------
+        int64 array, shape (n_rows,), or None
+            Whole weights >= 0 with a sum below 2^62. None if all are equal, see
+            ``reference.renew_leaves.quantile``.
+        """
+        return None if weight is None else whole(weight.astype(np.float64))
 
     @property
     def parameters(self) -> dict[str, float]:

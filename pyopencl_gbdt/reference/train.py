@@ -12,13 +12,14 @@ from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.tree import NO_NODE
-from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import quantize
 from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
-from pyopencl_gbdt.reference.grow import Grower, to_tree
+from pyopencl_gbdt.reference.grow import Grower, Node, to_tree
 from pyopencl_gbdt.reference.leaf import add_leaves
+from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.reference.sample import factors
 from pyopencl_gbdt.weights import normalise
 
@@ -71,7 +72,7 @@ def train_reference(
     limits = limits_of(params, data)
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            gradients = objective.gradients(margins, data)
+            gradients, before = objective.gradients(margins, data), margins.copy()
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
                 for parallel in range(params.num_parallel_tree):
                     tree = (number, output * params.num_parallel_tree + parallel)
@@ -79,8 +80,11 @@ def train_reference(
                     scale = choose_scale(g, h, scaled, *powers, factors=drawn)
                     quanta = quantize_gradients(g, h, scaled, scale, drawn)
                     nodes = Grower(codes, quanta, scale, layout, params, tree, limits).grow()
-                    leaves = ((node.rows, node.value) for node in nodes if node.left == NO_NODE)
-                    margins[output] = add_leaves(margins[output], leaves)
+                    leaves = [node for node in nodes if node.left == NO_NODE]
+                    if objective.renews:
+                        _renew(leaves, before[output], output, objective, data, params)
+                    values = ((leaf.rows, leaf.value) for leaf in leaves)
+                    margins[output] = add_leaves(margins[output], values)
                     trees.append(to_tree(nodes, layout))
     return Ensemble(
         trees=trees,
@@ -93,3 +97,15 @@ def train_reference(
         n_parallel=params.num_parallel_tree,
         objective_parameters=objective.parameters,
     )
+
+
+def _renew(
+    leaves: list[Node], margins: F32, output: int, objective: Objective, data: Dataset,
+    params: Parameters,
+) -> None:  # fmt: skip
+    """Give leaves quantiles of their rows' residuals before the round."""
+    target = data.targets()[output if data.n_targets > 1 else 0]
+    own = objective.leaf_weights(target, data.weight)
+    rate = np.float32(params.learning_rate) / np.float32(params.num_parallel_tree)
+    alpha = objective.leaf_alpha(output)
+    renew_leaves(leaves, residuals(target, margins), own, alpha, float(rate))
