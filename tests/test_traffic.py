@@ -145,7 +145,7 @@ ATOMICS = {
     "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
     "renew_leaves.count_next": 3 * 10 * (8 + 8),
     # four times: the counts of all nodes in, and cleared
-    "renew_leaves.pick": 4 * 2 * 7 * 512 * 4,
+    "renew_leaves.pick_digit": 4 * 2 * 7 * 512 * 4,
     # D, e, f, g: ranks, prefixes, fraction; a value in three places
     "renew_leaves.renew": 4 * (16 + 8 + 4 + 12),
     # margins in and out; a code for every split on the way: 10 + 6 + 5

@@ -83,8 +83,8 @@ def train_reference(
                     leaves = [node for node in nodes if node.left == NO_NODE]
                     if objective.renews:
                         _renew(leaves, before[output], output, objective, data, params)
-                    values = ((leaf.rows, leaf.value) for leaf in leaves)
-                    margins[output] = add_leaves(margins[output], values)
+                    added = ((leaf.rows, leaf.value) for leaf in leaves)
+                    margins[output] = add_leaves(margins[output], added)
                     trees.append(to_tree(nodes, layout))
     return Ensemble(
         trees=trees,

@@ -89,8 +89,8 @@ class RenewLeaves:
         ws = self.ws
         groups = min(ws.max_nodes, 8 * ws.device.caps.compute_units)
         return self.program.bind(
-            "pick_digit", groups, np.uint32(shift), np.uint32(batch.first), np.uint32(ws.n_parallel),
-            ws["renew_alpha"], ws["nodes"], ws["leaf_header"], ws["renew_prefix"],
+            "pick_digit", groups, np.uint32(shift), np.uint32(batch.first),
+            np.uint32(ws.n_parallel), ws["renew_alpha"], ws["nodes"], ws["leaf_header"], ws["renew_prefix"],
             ws["renew_rank"], ws["renew_fraction"], ws["renew_counts"],
         )  # fmt: skip
 
