@@ -118,6 +118,7 @@ class Boosting:
         self.base_margin = base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
+        self.first_round = 0  # rounds of a model that is continued
         self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
@@ -211,7 +212,7 @@ class Boosting:
         number = len(self.trees) + self._waiting
         self._bind_rate(self.rates[number])
         if self.steps.source is not None:
-            self.steps.source.before_round(number)
+            self.steps.source.before_round(self.first_round + number)
         for launch in self.round_launches:
             launch()
         self._waiting += 1

@@ -14,7 +14,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.metrics import Metric
+from pyopencl_gbdt.metrics import Metric, takes_queries
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
@@ -79,10 +79,13 @@ class Fit:
         self.task, self.device = task, device
         self._recorder = None if device.profiler is None else Recorder(device)
         start, data = task.start, task.data
+        if start.trees:
+            task.objective.check_continued()
         # before memory is taken for training, as rows of a few trees need some of their own
         margins = start.margins(data, device)
         others = [None if rows is data else start.margins(rows, device) for rows, _ in task.evals]
         self.boosting = Boosting(device, task.params, task.objective, data, margins)
+        self.boosting.first_round = len(start.trees)
         for (rows, _), other in zip(task.evals, others, strict=True):
             if other is None:
                 self.boosting.watch_training_rows()
@@ -112,7 +115,8 @@ class Fit:
     def _evaluate(self, rows: Dataset, name: str, margin: F32) -> None:
         prediction = self.task.objective.to_probability(margin)
         for metric, function in self.task.metrics.items():
-            value = function(rows.label, prediction, rows.weight)
+            queries = (rows.group_offsets,) if takes_queries(metric) else ()
+            value = function(rows.label, prediction, rows.weight, *queries)
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:

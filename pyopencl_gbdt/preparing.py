@@ -64,6 +64,8 @@ def prepare(
     objective = get_objective(p.objective, p)
     check_target(data.label, data.n_rows, objective=p.objective)
     check_evals(evals, data, p)
+    for rows in (data, *(rows for rows, _ in evals)):
+        objective.check_data(rows)
     metrics = choose_metrics(eval_metric, objective, p)
     if before is None:
         start = StartingPoint(*_starting_score(p, objective, data))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
     from pyopencl_gbdt.device import DeviceInfo
 
-_METAVARS = {int: "INT", float: "NUMBER", str: "NAME"}
+_METAVARS = {int: "INT", float: "NUMBER", str: "NAME", bool: "BOOL"}
 
 
 def add(commands: Any) -> None:

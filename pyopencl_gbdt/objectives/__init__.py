@@ -12,6 +12,7 @@ from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
 from pyopencl_gbdt.objectives.hinge import Hinge
 from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
 from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
+from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.robust import Fair, Huber, Mape
 from pyopencl_gbdt.objectives.squared_error import SquaredError
 from pyopencl_gbdt.objectives.squared_log_error import SquaredLogError
@@ -24,7 +25,9 @@ OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
-        Poisson(), Logistic(), LogitRaw(), Hinge(), Huber(), Fair(), Mape(), CrossEntropy(),
+        Poisson(), Logistic(), LogitRaw(), Hinge(),
+        RankNdcg(), RankMap(), RankPairwise(),
+        Huber(), Fair(), Mape(), CrossEntropy(),
     )
 }  # fmt: skip
 

@@ -59,11 +59,12 @@ def train_reference(
     codes = quantize.encode(values, layout)
     data = Dataset(values, label, weight, **extra)
     scaled, *powers = normalise(weight)
+    host_gradients = objective.host_gradients(data, params.random_state)
     margins = np.full(label.size, base_margin, np.float32)
     trees = []
-    for _ in range(params.n_estimators):
+    for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            g, h = (part[0] for part in objective.gradients(margins[None], data))
+            g, h = (part[0] for part in host_gradients(number, margins[None]))
             scale = choose_scale(g, h, scaled, *powers)
             quanta = quantize_gradients(g, h, scaled, scale)
             nodes = Grower(codes, quanta, scale, layout, params).grow()
