@@ -82,10 +82,13 @@ class ParameterRow:
         """What is allowed, in the words of an error message."""
         if self.kind is bool:
             return "True or False"
-        noun = "an integer" if self.kind is int else "a finite number"
         if self.kind is str:
             choices = " or ".join(map(repr, self.allowed))
             return choices or "a string that is not empty"
+        return self._bounds()
+
+    def _bounds(self) -> str:
+        noun = "an integer" if self.kind is int else "a finite number"
         if self.power_of_two:
             return f"0 (automatic) or a power of two up to {self.high}"
         if self.low is None:

@@ -62,7 +62,7 @@ TABLE: tuple[ParameterRow, ...] = (
                  low=0, high=1),
     ParameterRow("lambdarank_pair_method", str, "topk", "Ranking: pairs with one of the best rows, "
                  "or with rows drawn for each row.", allowed=("topk", "mean")),
-    ParameterRow("lambdarank_num_pair_per_sample", int, None, "Ranking: how many rows are the best, "
+    ParameterRow("lambdarank_num_pair_per_sample", int, None, "Ranking: how many rows are best, "
                  "or are drawn for each; None is 32 or 1.", low=1, high=2**24),
     ParameterRow("lambdarank_normalization", bool, True, "Ranking: divide the gradients of a query "
                  "by about their sum."),

@@ -15,7 +15,7 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fitted_model import Model
 from pyopencl_gbdt.fitting import StartingPoint, Task
-from pyopencl_gbdt.metrics import Metric, get_metric
+from pyopencl_gbdt.metrics import Metric, get_metric, takes_queries
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters import Parameters
@@ -67,6 +67,8 @@ def prepare(
     for rows in (data, *(rows for rows, _ in evals)):
         objective.check_data(rows)
     metrics = choose_metrics(eval_metric, objective, p)
+    for rows, _ in evals:
+        check_ranked(metrics, rows)
     if before is None:
         start = StartingPoint(*_starting_score(p, objective, data))
     else:
@@ -120,6 +122,13 @@ def choose_metrics(
     if not names:
         raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
     return {name: get_metric(name, p) for name in names}
+
+
+def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
+    """Refuse labels that a metric of ranking does not take."""
+    for name, metric in metrics.items():
+        if takes_queries(name):
+            metric(rows.label, rows.label, rows.weight, rows.group_offsets)
 
 
 def _starting_score(p: Parameters, objective: Objective, data: Dataset) -> tuple[float, float]:

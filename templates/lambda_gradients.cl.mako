@@ -10,13 +10,14 @@
 ##                                       x x        so each pair is computed at both of its ends:
 ##                                       x x        no atomics, one order of sums
 ##
-##   mean: partners that draw_partners drew for a row, then the rows that drew it, as rows lie
+##   mean: partners that draw_partners drew for a row, then the rows that drew it, as they lie
 ##   unbiased: pairs are weighed by what position_bias found of the round before
 ##
 ## params: wg_size; metric, what a pair's weight changes: "ndcg", "map" or "pairwise"; mean, whether
 ##   partners are drawn; unbiased; spread, whether far margins weigh less; normed, whether a query's
 ##   lambdas are divided by their sum
 <%page args="wg_size, metric, mean, unbiased, spread, normed"/>
+<%namespace name="tree" file="tree.cl.mako"/>
 <%
     FAR, TINY = "1099511627776.0f", "7.88860905e-31f"  # 2^40, 2^-100
 %>
@@ -51,6 +52,7 @@ KERNEL(${wg_size}) sum_precisions(
     for (u32 q = GROUP_ID * ${wg_size} + LOCAL_ID; q < n_queries; q += N_GROUPS * ${wg_size}) {
         const u32 begin = offsets[q], end = offsets[q + 1];
         f32 count = 0.0f, sum = 0.0f;
+${tree.in_order("f32", "sum")}
         for (u32 slot = begin; slot < end; slot++) {
             const f32 label = labels[order[slot]];
             const f32 share = label * discount[slot - begin];
@@ -58,35 +60,6 @@ KERNEL(${wg_size}) sum_precisions(
             sum = sum + share;
             relevant[slot] = count;
             precision[slot] = sum;
-        }
-    }
-}
-% endif
-% if mean:
-
-/* Well-mixed bits: C. Wellons 2018, "Prospecting for hash functions", lowbias32. */
-FN u32 mix(u32 x) {
-    x = (x ^ (x >> 16)) * 0x7FEB352Du;
-    x = (x ^ (x >> 15)) * 0x846CA68Bu;
-    return x ^ (x >> 16);
-}
-
-/* partners[pair, row]: a row of another label, or the row itself if there is none */
-KERNEL(${wg_size}) draw_partners(
-        const u32 n_rows, const u32 n_pairs, const u32 seed, GLOBAL const u32* RESTRICT number,
-        GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
-        GLOBAL const u32* RESTRICT by_label, GLOBAL const u32* RESTRICT bucket_begin,
-        GLOBAL const u32* RESTRICT bucket_end, GLOBAL u32* RESTRICT partners) {
-    const u32 of_round = mix(mix(seed + 0x9E3779B9u) + number[0]);
-${each("row")}
-        const u32 first = offsets[query[row]], end = offsets[query[row] + 1];
-        const u32 begin = bucket_begin[row], behind = bucket_end[row];
-        const u32 others = end - first - (behind - begin);
-        const u32 of_row = mix(of_round + row);
-        for (u32 pair = 0; pair < n_pairs; pair++) {
-            const u32 place = (u32)(((u64)mix(of_row + pair) * others) >> 32);
-            const u32 chosen = place < begin ? place : place - begin + behind;
-            partners[(u64)pair * n_rows + row] = others ? first + by_label[first + chosen] : row;
         }
     }
 }
@@ -198,12 +171,15 @@ ${each("slot")}
         sums.g = sums.h = sums.size = sums.better = sums.worse = 0.0f;
         const u32 label = ordered(labels[row]);
 % if mean:
+${tree.in_order("f32", "sum")}
         for (u32 pair = 0; pair < n_pairs; pair++) {
             const u32 partner = partners[(u64)pair * n_rows + row];
             if (partner != row) sums = add_pair(q, row, partner, sums);
         }
+${tree.in_order("f32", "sum")}
         for (u32 partner = begin; partner < end; partner++) {
             if (ordered(labels[partner]) == label) continue;
+${tree.in_order("f32", "sum")}
             for (u32 pair = 0; pair < n_pairs; pair++)
                 if (partners[(u64)pair * n_rows + partner] == row)
                     sums = add_pair(q, row, partner, sums);
@@ -211,6 +187,7 @@ ${each("slot")}
 % else:
         const u32 best = begin + n_pairs < end ? begin + n_pairs : end;
         const u32 last = slot < best ? end : best;
+${tree.in_order("f32", "sum")}
         for (u32 other = begin; other < last; other++) {
             const u32 partner = order[other];
             if (ordered(labels[partner]) != label) sums = add_pair(q, row, partner, sums);
@@ -236,6 +213,7 @@ ${each("row")}
 % if normed:
         const u32 begin = offsets[query[row]], end = offsets[query[row] + 1];
         f32 total = 0.0f;
+${tree.in_order("f32", "sum")}
         for (u32 other = begin; other < end; other++) total = total + sizes[other];
         if (total > 0.0f) {
             const f32 logs = portable_log1p(total) * 1.44269502f;

@@ -130,7 +130,8 @@ def _integers(values: Any, name: str) -> NDArray[Any]:
 def _from_ids(ids: NDArray[Any], n_rows: int) -> I64:
     if ids.size != n_rows:
         raise DataError(
-            f"qid has {plural(ids.size, 'value')}, X has {plural(n_rows, 'row')}: expected one a row"
+            f"qid has {plural(ids.size, 'value')}, X has {plural(n_rows, 'row')}: expected one "
+            "value per row; pass the qid that belongs to X"
         )
     below = ids[1:] < ids[:-1]
     if below.any():

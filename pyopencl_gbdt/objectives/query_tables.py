@@ -93,7 +93,8 @@ def query_tables(loss: LambdaRank, data: Dataset) -> QueryTables:
 def _discount(loss: LambdaRank, ranks: I64) -> F32:
     if loss.name == "rank:map":
         return (1.0 / (ranks + 1.0)).astype(np.float32)
-    return _LN_2 * reciprocal(portable_log((ranks + 2).astype(np.float32)))
+    inverse: F32 = _LN_2 * reciprocal(portable_log((ranks + 2).astype(np.float32)))
+    return inverse
 
 
 def _gain(loss: LambdaRank, label: F32, query: I64, order: I64, place: I64, discount: F32) -> F32:
@@ -125,4 +126,5 @@ def _factor(loss: LambdaRank, data: Dataset, offsets: I64) -> np.float32:
         factor = float((offsets.size - 1) / exact_sum(data.weight[offsets[:-1]], None))
     if loss.is_mean and loss.lambdarank_normalization:
         factor /= loss.n_pairs
-    return np.float32(min(max(factor, 1e-30), 1e30))
+    rounded: np.float32 = np.float32(min(max(factor, 1e-30), 1e30))
+    return rounded

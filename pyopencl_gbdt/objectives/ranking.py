@@ -1,12 +1,13 @@
 """``rank:ndcg``, ``rank:map`` and ``rank:pairwise``: LambdaMART over the rows of each query.
 
-XGBoost 3.2, ``src/objective/lambdarank_obj.{h,cc}`` and ``src/common/ranking_utils.{h,cc}``; Burges
-2010, "From RankNet to LambdaRank to LambdaMART: an overview"; Hu et al. 2019, "Unbiased LambdaMART".
+XGBoost 3.2, ``src/objective/lambdarank_obj.{h,cc}``, ``src/common/ranking_utils.{h,cc}``; Burges
+2010, "From RankNet to LambdaRank to LambdaMART: an overview"; Hu et al. 2019, "Unbiased
+LambdaMART".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -77,10 +78,10 @@ class LambdaRank(Objective):
 
     @property
     def parameters(self) -> dict[str, float]:
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        usual = {f.name: f.default for f in fields(self)}
-        given["lambdarank_pair_method"] = PAIR_METHODS.index(self.lambdarank_pair_method)
-        usual["lambdarank_pair_method"] = 0
+        given = asdict(self)
+        usual = asdict(type(self)())
+        for values in (given, usual):
+            values["lambdarank_pair_method"] = PAIR_METHODS.index(values["lambdarank_pair_method"])
         numbers = {name: float(np.float32(value)) for name, value in given.items()}
         return {k: v for k, v in numbers.items() if v != float(np.float32(usual[k]))}
 

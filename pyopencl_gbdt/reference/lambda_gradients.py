@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,7 @@ def mix(x: U32) -> U32:
     """
     x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
-    return x ^ (x >> 16)
+    return np.asarray(x ^ (x >> 16), np.uint32)
 
 
 @dataclass
@@ -86,7 +87,7 @@ class LambdaGradients:
         margin, offsets = margins[0], self.tables.offsets.astype(np.int64)
         g, h = np.zeros_like(margin), np.zeros_like(margin)
         losses = np.zeros((2, margin.size), np.float32)
-        for begin, end in zip(offsets, offsets[1:], strict=False):
+        for begin, end in pairwise(offsets):
             rows = slice(begin, end)
             query = self._query(margin[rows], rows)
             drawn = self._draw(number, rows) if self.loss.is_mean else None
@@ -111,7 +112,9 @@ class LambdaGradients:
         begin, end = t.bucket_begin[rows].astype(np.int64), t.bucket_end[rows].astype(np.int64)
         others = begin.size - (end - begin)
         with np.errstate(over="ignore"):
-            bits = mix(mix(np.uint32([self.seed]) + np.uint32(0x9E3779B9)) + np.uint32(number))
+            bits = mix(
+                mix(np.array([self.seed], np.uint32) + np.uint32(0x9E3779B9)) + np.uint32(number)
+            )
             bits = mix(bits + np.arange(rows.start, rows.stop, dtype=np.uint32))
         found = []
         for pair in range(self.loss.n_pairs):
@@ -146,10 +149,7 @@ class LambdaGradients:
 
         if drawn is None:
             for rank, partner in enumerate(query.order):
-                if rank < loss.n_pairs:
-                    rows = everyone
-                else:
-                    rows = everyone[query.rank < loss.n_pairs]
+                rows = everyone if rank < loss.n_pairs else everyone[query.rank < loss.n_pairs]
                 rows = rows[query.label[rows] != query.label[partner]]
                 add(rows, np.full(rows.size, partner))
         else:
@@ -203,7 +203,8 @@ class LambdaGradients:
         discount, rank = self.tables.discount, query.rank
         if self.loss.name == "rank:ndcg":
             gains = np.abs(query.gain[rows] - query.gain[partners])
-            return gains * np.abs(discount[rank[rows]] - discount[rank[partners]])
+            weights: F32 = gains * np.abs(discount[rank[rows]] - discount[rank[partners]])
+            return weights
         a = np.minimum(rank[rows], rank[partners])
         b = np.maximum(rank[rows], rank[partners])
         n, m = query.relevant[a], query.relevant[b]
@@ -211,7 +212,8 @@ class LambdaGradients:
         first = query.label[query.order[a]] == 0
         rise = (m * discount[b] - (n + _f(1.0)) * discount[a]) - between
         fall = (n * discount[a] - m * discount[b]) + between
-        return np.abs(np.where(first, rise, fall)) * query.gain[rows]
+        changes: F32 = np.abs(np.where(first, rise, fall)) * query.gain[rows]
+        return changes
 
     def _update_bias(self, losses: F32, offsets: I64) -> None:
         scale = self.tables.loss_scale

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import Launch, Program
 from pyopencl_gbdt.objectives.query_tables import query_tables
 from pyopencl_gbdt.workspace import Workspace
 
@@ -45,11 +45,10 @@ class LambdaGradients:
             ),
         )
         of_map, unbiased = self.metric == "map", loss.lambdarank_unbiased
+        if loss.is_mean:
+            self.drawing = self._build("draw_partners")
         if unbiased:
-            self.bias = ws.build(
-                "gradients",
-                lambda row: ws.device.build("position_bias", wg_size=ws.wg_size(row)),
-            )
+            self.bias = self._build("position_bias")
         self._fixed = {
             "query_offsets": tables.offsets,
             "query": tables.query,
@@ -72,6 +71,11 @@ class LambdaGradients:
         ws.reserve("position_sums", (2, self.n_positions), np.int64)
         ws.reserve("position_inverse", (2, self.n_positions), np.float32)
         ws.reserve("rank_round", 1, np.uint32)
+
+    def _build(self, template: str) -> Program:
+        ws = self.ws
+        build = ws.device.build
+        return ws.build("gradients", lambda row: build(template, wg_size=ws.wg_size(row)))
 
     def begin(self) -> None:
         """Upload the tables; no position has a bias yet."""
@@ -100,7 +104,7 @@ class LambdaGradients:
                 ws["query_discount"], ws["relevant"], ws["precision"],
             ))  # fmt: skip
         if loss.is_mean:
-            launches.append(bind(
+            launches.append(self.drawing.bind(
                 "draw_partners", groups, n_rows, n_pairs, np.uint32(ws.params.random_state),
                 ws["rank_round"], offsets, query, ws["by_label"], ws["bucket_begin"],
                 ws["bucket_end"], ws["partners"],

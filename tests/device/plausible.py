@@ -57,6 +57,8 @@ VALUES: dict[str, list[Any]] = {
     "value": ["", "u32", "u64"],
     "loss": [objective.kernel for objective in OBJECTIVES.values()],
     "fields": ["", "walk_t:left,number"],
+    "metric": ["ndcg", "map", "pairwise"],
+    **{name: [False, True] for name in ("mean", "unbiased", "spread", "normed")},
     "weighted": [False, True],
     "has_values": [False, True],
     "partials": [False, True],
