@@ -255,13 +255,12 @@ def test_weights_are_of_queries():
     X, y, sizes = drawn("rank:ndcg", seed=8)
     params = {"objective": "rank:ndcg", "device": TEST_DEVICE, "max_depth": 3, "n_estimators": 3}
     weight = np.where(np.arange(sizes.size) % 3, 2.0, 0.0)
-    some = train(params, Dataset(X, y, weight, group=sizes))
-    rows = np.repeat(weight > 0, sizes)
-    alone = train(params, Dataset(X[rows], y[rows], group=sizes[weight > 0]))
-    for a, b in zip(some.ensemble.trees, alone.ensemble.trees, strict=True):
-        np.testing.assert_array_equal(a.feature[:3], b.feature[:3])
-    by_row = Dataset(X, y, np.repeat(weight, sizes), group=sizes)
-    assert train(params, by_row).ensemble == some.ensemble
+    fitted = train(params, Dataset(X, y, weight, group=sizes)).ensemble
+    for same in (np.repeat(weight, sizes), 4 * weight):  # their mean does not matter
+        assert train(params, Dataset(X, y, same, group=sizes)).ensemble == fitted
+    y[np.repeat(weight == 0, sizes)] = 3  # nor do queries of weight 0
+    assert train(params, Dataset(X, y, weight, group=sizes)).ensemble == fitted
+    assert train(params, Dataset(X, y, group=sizes)).ensemble != fitted
 
 
 def test_cv_keeps_queries_whole():
