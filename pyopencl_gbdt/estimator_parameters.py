@@ -42,9 +42,12 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Numbers of the losses that have them; None is their default, see ``parameters``.
     quantile_alpha : float or None
         The quantile of the metric ``quantile``; None is the median.
-    lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_normalization, \
-lambdarank_score_normalization, lambdarank_unbiased, lambdarank_bias_norm, ndcg_exp_gain : or None
+    lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_bias_norm : str, int, float
         Of ranking losses; None is their default, see ``parameters``.
+    lambdarank_normalization, lambdarank_score_normalization, lambdarank_unbiased : bool or None
+        Of ranking losses.
+    ndcg_exp_gain : bool or None
+        Of ``rank:ndcg`` and the metric ``ndcg``.
     eval_metric : str, list of str or None
         Metrics of ``eval_set``.
     early_stopping_rounds : int or None

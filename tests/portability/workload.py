@@ -14,7 +14,7 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.objectives import OBJECTIVES
+from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
@@ -165,6 +165,16 @@ def _fits(device: NullDevice) -> None:
     Boosting(device, Parameters.from_dict({"max_depth": 2}), objective, wide, 0.0)
 
 
+def _ranking(device: NullDevice) -> None:
+    """Prepare ranking with drawn pairs and the bias of positions."""
+    label, sizes = np.arange(N_ROWS, dtype=np.float32) % 2, [N_ROWS - 10, 10]
+    data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, group=sizes)
+    own = {"lambdarank_pair_method": "mean", "lambdarank_unbiased": True, "max_depth": 2}
+    for name in ("rank:ndcg", "rank:map", "rank:pairwise"):
+        params = Parameters.from_dict({"objective": name, **own})
+        Boosting(device, params, get_objective(name, params), data, 0.0)
+
+
 def _fits_of_cpus(device: NullDevice) -> None:
     """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
     known = {b.template for b in device.built.values()}
@@ -218,6 +228,7 @@ def everything(caps: Capabilities) -> NullDevice:
             prepare(device, row)
     _fits(device)
     device.label = ""
+    _ranking(device)
     _fits_of_cpus(device)
     _prediction(device)
     _others(device)
