@@ -150,6 +150,7 @@ class Boosting:
         self.base_margin = base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
+        self.first_round = 0  # rounds of a model that is continued
         self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
@@ -252,7 +253,7 @@ class Boosting:
     def _one_round(self, pace: Pace) -> None:
         self._bind_rate(self.rates[self._rounds])
         if self.steps.source is not None:
-            self.steps.source.before_round(self._rounds)
+            self.steps.source.before_round(self.ws.first_round + self._rounds)
         for launch in self._before:
             launch()
         if self.ws.keeps_margins:

@@ -26,7 +26,7 @@ class ParameterRow:
     name, aliases : str, tuple of str
         The attribute of `Parameters`, and XGBoost's other spellings of it.
     kind : type
-        ``int``, ``float`` or ``str``.
+        ``int``, ``float``, ``str`` or ``bool``.
     default : int, float, str or None
         Used for a parameter that is absent or None.
     low, high : float or None
@@ -45,7 +45,7 @@ class ParameterRow:
     """
 
     name: str
-    kind: type[int] | type[float] | type[str]
+    kind: type[int] | type[float] | type[str] | type[bool]
     default: int | float | str | None
     doc: str
     low: float | None = None
@@ -66,6 +66,8 @@ class ParameterRow:
             return _as_json(value, name)
         if self.kind is str:
             return self._string(value, name)
+        if self.kind is bool:
+            return self._switch(value, name)
         number = _number(value, name, self.expected, integral=self.kind is int)
         below = self.low is not None and (
             number < self.low or (self.low_open and number == self.low)
@@ -84,11 +86,16 @@ class ParameterRow:
     @property
     def expected(self) -> str:
         """What is allowed, in the words of an error message."""
-        noun = "an integer" if self.kind is int else "a finite number"
+        if self.kind is bool:
+            return "True or False"
         if self.kind is str:
             choices = " or ".join(map(repr, self.allowed))
             other = "lists or dicts of columns" if self.structured else "a string that is not empty"
             return choices or other
+        return self._bounds()
+
+    def _bounds(self) -> str:
+        noun = "an integer" if self.kind is int else "a finite number"
         if self.power_of_two:
             return f"0 (automatic) or a power of two up to {self.high}"
         if self.low is None:
@@ -107,6 +114,13 @@ class ParameterRow:
         near = difflib.get_close_matches(str(value), known, n=1)
         move = f"did you mean {near[0]!r}?" if near else f"leave it out for {self.default!r}"
         raise ParameterError(f"{name}={show(value)}: expected {self.expected}; {move}")
+
+    def _switch(self, value: object, name: str) -> bool:
+        text = str(value).lower() if isinstance(value, str) else value
+        for switch, words in ((True, (1, "1", "true")), (False, (0, "0", "false"))):
+            if isinstance(text, (bool, np.bool_, int, float, np.number, str)) and text in words:
+                return switch
+        raise ParameterError(f"{name}={show(value)}: expected {self.expected}; give one of them")
 
 
 def _as_json(value: object, name: str) -> str:

@@ -22,8 +22,8 @@ from pyopencl_gbdt.parameter_row import ParameterRow, same
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
     "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
-    "reg:absoluteerror", "reg:quantileerror", "multi:softprob", "multi:softmax", "huber", "fair",
-    "mape", "cross_entropy",
+    "reg:absoluteerror", "reg:quantileerror", "multi:softprob", "multi:softmax", "rank:ndcg",
+    "rank:map", "rank:pairwise", "huber", "fair", "mape", "cross_entropy",
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
@@ -92,6 +92,20 @@ TABLE: tuple[ParameterRow, ...] = (
                  "quantile.", low=0, high=1),
     ParameterRow("num_class", int, 0, "Classes of multi:softprob and multi:softmax.",
                  low=0, high=2**16),
+    ParameterRow("lambdarank_pair_method", str, "topk", "Ranking: pairs with one of the best rows, "
+                 "or with rows drawn for each row.", allowed=("topk", "mean")),
+    ParameterRow("lambdarank_num_pair_per_sample", int, None, "Ranking: how many rows are best, "
+                 "or are drawn for each; None is 32 or 1.", low=1, high=2**24),
+    ParameterRow("lambdarank_normalization", bool, True, "Ranking: divide the gradients of a query "
+                 "by about their sum."),
+    ParameterRow("lambdarank_score_normalization", bool, True, "Ranking: pairs count less, the "
+                 "further their margins are apart."),
+    ParameterRow("lambdarank_unbiased", bool, False, "Ranking by clicks: estimate and correct the "
+                 "bias of positions."),
+    ParameterRow("lambdarank_bias_norm", float, 1.0, "Ranking by clicks: the larger, the less is "
+                 "corrected.", low=0),
+    ParameterRow("ndcg_exp_gain", bool, True, "rank:ndcg and ndcg: a label's gain is 2^label - 1, "
+                 "else the label."),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
@@ -124,21 +138,18 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
     "aft_loss_distribution": ("normal",),
-    "lambdarank_pair_method": ("topk",),
     **dict.fromkeys(
-        ("num_target", "refresh_leaf",
-         "aft_loss_distribution_scale", "lambdarank_normalization", "lambdarank_bias_norm",
-         "lambdarank_score_normalization", "ndcg_exp_gain"),
+        ("num_target", "refresh_leaf", "aft_loss_distribution_scale"),
         (1,),
     ),
     **dict.fromkeys(
         ("enable_categorical", "extmem_single_page", "disable_default_eval_metric",
          "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k",
-         "expectile_alpha", "lambdarank_unbiased"),
+         "expectile_alpha"),
         (0,),
     ),
     **dict.fromkeys(("feature_types", "feature_weights", "eval_metric", "callbacks"), (_EMPTY,)),
-    **dict.fromkeys(("early_stopping_rounds", "lambdarank_num_pair_per_sample"), ()),
+    **dict.fromkeys(("early_stopping_rounds",), ()),
 }  # fmt: skip
 """Parameters that XGBoost has and we do not yet, with the values that change nothing.
 
@@ -187,6 +198,13 @@ class Parameters:
     fair_c: float
     quantile_alpha: float
     num_class: int
+    lambdarank_pair_method: str
+    lambdarank_num_pair_per_sample: int | None
+    lambdarank_normalization: bool
+    lambdarank_score_normalization: bool
+    lambdarank_unbiased: bool
+    lambdarank_bias_norm: float
+    ndcg_exp_gain: bool
     device: str
     histogram: str
     work_group_size: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
+#: From a round's number and margins (n_outputs, n_rows) to g and h of the same shape.
+HostGradients = Callable[[int, F32], tuple[F32, F32]]
 
 #: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
 _EDGE = 1e-6
@@ -129,14 +132,28 @@ class Objective(ABC):
         g, h = self.gradient(margins, label)
         return g, h
 
-    def check(self, label: F32) -> None:
-        """Refuse labels that the loss does not take, float32 (n_rows,).
+    def host_gradients(self, data: Dataset, seed: int = 0) -> HostGradients:
+        """Return what computes the gradients of round after round; ``seed`` is random_state."""
+        return lambda number, margins: self.gradients(margins, data)
+
+    def check_data(self, data: Dataset) -> None:
+        """Refuse data that lack what the loss looks at, or hold what it does not take.
 
         Raises
         ------
         DataError
         """
-        check_labels(label, self.name)
+        for target in data.targets():
+            check_labels(target, self.name)
+
+    def check_continued(self) -> None:
+        """Refuse to add trees to a model, if its file lacks what the next round needs.
+
+        Raises
+        ------
+        ParameterError
+        """
+        return
 
     def source(self, ws: Workspace, data: Dataset) -> GradientSource:
         """Return the kernels of a loss whose gradients are ``given``."""

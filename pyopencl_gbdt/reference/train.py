@@ -70,9 +70,10 @@ def train_reference(
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
     limits = limits_of(params, data)
+    host_gradients = objective.host_gradients(data, params.random_state)
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            gradients, before = objective.gradients(margins, data), margins.copy()
+            gradients, before = host_gradients(number, margins), margins.copy()
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
                 for parallel in range(params.num_parallel_tree):
                     tree = (number, output * params.num_parallel_tree + parallel)

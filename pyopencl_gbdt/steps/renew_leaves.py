@@ -90,8 +90,8 @@ class RenewLeaves:
         groups = min(ws.max_nodes, 8 * ws.device.caps.compute_units)
         return self.program.bind(
             "pick_digit", groups, np.uint32(shift), np.uint32(batch.first),
-            np.uint32(ws.n_parallel), ws["renew_alpha"], ws["nodes"], ws["leaf_header"], ws["renew_prefix"],
-            ws["renew_rank"], ws["renew_fraction"], ws["renew_counts"],
+            np.uint32(ws.n_parallel), ws["renew_alpha"], ws["nodes"], ws["leaf_header"],
+            ws["renew_prefix"], ws["renew_rank"], ws["renew_fraction"], ws["renew_counts"],
         )  # fmt: skip
 
     def renew(self, learning_rate: float | None = None) -> Launch:
