@@ -21,7 +21,9 @@ from pyopencl_gbdt.parameter_row import ParameterRow, same
 
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
-    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge", "huber",
+    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
+    "survival:cox",
+    "huber",
     "fair", "mape", "cross_entropy",
 )  # fmt: skip
 """XGBoost's names; the last four are LightGBM's losses."""

@@ -30,6 +30,8 @@ def drawn(name, n=3000, seed=0):
         y = rng.gamma(2, 2, n)
         y = np.floor(y) if name == "poisson-nloglik" else y
         p = (y + 0.1) * rng.gamma(5, 0.2, n)
+        if name == "cox-nloglik":
+            y = np.ceil(4 * y) * np.where(rng.random(n) < 0.3, -1, 1)
     weight = rng.uniform(0, 3, n) * (rng.random(n) < 0.9)
     return tuple(a.astype(np.float32) for a in (y, p, weight))
 
@@ -78,7 +80,7 @@ def test_scikit_learns_numbers(weighted):
     assert get_metric("mape")(y, p, weight) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cox-nloglik"])
 def test_law_a_weight_counts_as_rows(name):
     y, p, _ = drawn(name, n=300)
     times = np.random.default_rng(3).integers(0, 4, y.size)

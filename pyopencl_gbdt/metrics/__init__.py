@@ -24,6 +24,7 @@ from pyopencl_gbdt.metrics.likelihood import (
     tweedie_nloglik,
 )
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
+from pyopencl_gbdt.metrics.survival import cox_nloglik
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters import Parameters
@@ -70,6 +71,7 @@ METRICS: dict[str, Row] = {
     "gamma-nloglik": Row(gamma_nloglik),
     "gamma-deviance": Row(gamma_deviance),
     "tweedie-nloglik": Row(tweedie_nloglik, default=None, after_at=(1.0, 2.0)),
+    "cox-nloglik": Row(cox_nloglik),
 }
 
 
@@ -131,7 +133,7 @@ def _number(name: str, text: str, row: Row) -> float:
 
 
 __all__ = [
-    "METRICS", "Metric", "auc", "aucpr", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
-    "logloss", "mae", "mape", "mphe", "poisson_nloglik", "quantile", "rmse", "rmsle",
+    "METRICS", "Metric", "auc", "aucpr", "cox_nloglik", "error", "gamma_deviance", "gamma_nloglik",
+    "get_metric", "logloss", "mae", "mape", "mphe", "poisson_nloglik", "quantile", "rmse", "rmsle",
     "tweedie_nloglik",
 ]  # fmt: skip

@@ -111,6 +111,7 @@ LINKS: dict[str, Link] = {
     "binary:logistic": _probability("binary:logistic"),
     "binary:logitraw": _identity("binary:logitraw", _LOSS, parameters=_POSITIVE),
     "binary:hinge": _identity("binary:hinge"),
+    "survival:cox": _logarithm("survival:cox", "", {}),
     "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),

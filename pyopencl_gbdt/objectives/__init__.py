@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.objectives.base import Objective
 from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
+from pyopencl_gbdt.objectives.cox import Cox
 from pyopencl_gbdt.objectives.hinge import Hinge
 from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
 from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
@@ -24,7 +25,9 @@ OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
-        Poisson(), Logistic(), LogitRaw(), Hinge(), Huber(), Fair(), Mape(), CrossEntropy(),
+        Poisson(), Logistic(), LogitRaw(), Hinge(),
+        Cox(),
+        Huber(), Fair(), Mape(), CrossEntropy(),
     )
 }  # fmt: skip
 

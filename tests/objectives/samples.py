@@ -18,8 +18,8 @@ WITH_PARAMETERS = [
     ("huber", {"huber_alpha": 1.7}),
     ("fair", {"fair_c": 0.3}),
 ]
-#: (loss, its own parameters): every loss at its defaults, then those above.
-LOSSES = [*((name, {}) for name in OBJECTIVES), *WITH_PARAMETERS]
+#: (loss, its own parameters): every loss of single rows at its defaults, then those above.
+LOSSES = [*((n, {}) for n, o in OBJECTIVES.items() if not o.given), *WITH_PARAMETERS]
 #: Losses that XGBoost lacks.
 LIGHTGBM = ("huber", "fair", "mape", "cross_entropy")
 XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM]
