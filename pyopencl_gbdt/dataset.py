@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix, check_target, check_weight
+from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError
@@ -38,12 +39,16 @@ class Dataset:
     base_margin : (n_rows,) array-like or None
         Where the margin of each row starts, instead of ``base_score``: another model's margins,
         say. ``predict`` has to be given those of its rows.
+    label_lower_bound, label_upper_bound : (n_rows,) array-like or None
+        What is known of each label, for ``survival:aft``: ``0 <= lower <= upper``, an upper bound
+        of infinity where it is censored. The label itself is the lower bound if it is left out.
 
     Attributes
     ----------
     values : float32 array, shape (n_rows, n_features), C order
     label : float32 array, shape (n_rows,)
     weight, base_margin : float32 array, shape (n_rows,), or None
+    label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None
 
     Raises
     ------
@@ -54,10 +59,13 @@ class Dataset:
     def __init__(
         self,
         X: Any,
-        label: Any,
+        label: Any = None,
         weight: Any = None,
         feature_names: list[str] | None = None,
         base_margin: Any = None,
+        *,
+        label_lower_bound: Any = None,
+        label_upper_bound: Any = None,
     ) -> None:
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
@@ -67,7 +75,11 @@ class Dataset:
             )
         self.values, names = check_matrix(X)
         self.feature_names = feature_names if feature_names is not None else names
-        self.label = check_target(label, self.n_rows)
+        if label is None and label_lower_bound is None:
+            raise DataError("label is None: expected a number per row; give the target")
+        bounds = check_bounds(label_lower_bound, label_upper_bound, self.n_rows)
+        self.label_lower_bound, self.label_upper_bound = bounds
+        self.label = check_target(bounds[0] if label is None else label, self.n_rows)
         self.weight: F32 | None = check_weight(weight, self.n_rows)
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
         self._quantized: tuple[tuple[str, int], QuantizedData] | None = None
@@ -80,6 +92,12 @@ class Dataset:
     def n_features(self) -> int:
         return int(self.values.shape[1])
 
+    @property
+    def bounds(self) -> tuple[F32, F32]:
+        """Lower and upper bound of each label; the label itself where none were given."""
+        lower, upper = self.label_lower_bound, self.label_upper_bound
+        return (self.label, self.label) if lower is None or upper is None else (lower, upper)
+
     def slice(self, rows: npt.ArrayLike) -> Dataset:
         """Return some of the rows, with what belongs to them.
 
@@ -89,10 +107,13 @@ class Dataset:
             Numbers of the rows, in the order of the result.
         """
         rows = np.asarray(rows, np.int64)
-        own = (self.weight, self.base_margin)
-        weight, base_margin = (None if column is None else column[rows] for column in own)
-        names = self.feature_names
-        return Dataset(self.values[rows], self.label[rows], weight, names, base_margin)
+        own = (self.weight, self.base_margin, self.label_lower_bound, self.label_upper_bound)
+        weight, base_margin, *bounds = (None if part is None else part[rows] for part in own)
+        names, (lower, upper) = self.feature_names, bounds
+        return Dataset(
+            self.values[rows], self.label[rows], weight, names, base_margin,
+            label_lower_bound=lower, label_upper_bound=upper,
+        )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by its name: equal data have equal ones."""
@@ -102,6 +123,8 @@ class Dataset:
             "weight": self.weight,
             "base_margin": self.base_margin,
         }
+        if self.label_lower_bound is not None:
+            parts |= {LOWER: self.label_lower_bound, UPPER: self.label_upper_bound}
         found = {name: "" if part is None else _digest(part) for name, part in parts.items()}
         return {**found, "shape": str(self.values.shape), "feature_names": str(self.feature_names)}
 

@@ -40,6 +40,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Starting prediction; None takes it from the data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
         Numbers of the losses that have them; None is their default, see ``parameters``.
+    aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
+        Of ``survival:aft``; None is their default.
     quantile_alpha : float or None
         The quantile of the metric ``quantile``; None is the median.
     eval_metric : str, list of str or None
@@ -100,6 +102,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         tweedie_variance_power: float | None = None,
         huber_alpha: float | None = None,
         fair_c: float | None = None,
+        aft_loss_distribution: str | None = None,
+        aft_loss_distribution_scale: float | None = None,
         quantile_alpha: float | None = None,
         eval_metric: str | Sequence[str] | None = None,
         early_stopping_rounds: int | None = None,
@@ -127,6 +131,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.tweedie_variance_power = tweedie_variance_power
         self.huber_alpha = huber_alpha
         self.fair_c = fair_c
+        self.aft_loss_distribution = aft_loss_distribution
+        self.aft_loss_distribution_scale = aft_loss_distribution_scale
         self.quantile_alpha = quantile_alpha
         self.eval_metric = eval_metric
         self.early_stopping_rounds = early_stopping_rounds

@@ -14,7 +14,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.metrics import Metric
+from pyopencl_gbdt.metrics import DatasetMetric, Metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
@@ -112,7 +112,10 @@ class Fit:
     def _evaluate(self, rows: Dataset, name: str, margin: F32) -> None:
         prediction = self.task.objective.to_probability(margin)
         for metric, function in self.task.metrics.items():
-            value = function(rows.label, prediction, rows.weight)
+            if isinstance(function, DatasetMetric):
+                value = function(prediction, rows)
+            else:
+                value = function(rows.label, prediction, rows.weight)
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:

@@ -22,7 +22,7 @@ from pyopencl_gbdt.parameter_row import ParameterRow, same
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
     "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
-    "survival:cox",
+    "survival:cox", "survival:aft",
     "huber",
     "fair", "mape", "cross_entropy",
 )  # fmt: skip
@@ -59,6 +59,10 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("huber_alpha", float, 0.9, "huber: the largest gradient (LightGBM's alpha, a word "
                  "that is reg_alpha here).", low=0, low_open=True),
     ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
+    ParameterRow("aft_loss_distribution", str, "normal", "survival:aft and aft-nloglik: the "
+                 "distribution around ln time.", allowed=("normal", "logistic", "extreme")),
+    ParameterRow("aft_loss_distribution_scale", float, 1.0, "survival:aft and aft-nloglik: its "
+                 "scale.", low=1e-3, high=1e3),
     ParameterRow("quantile_alpha", float, 0.5, "The quantile of the metric quantile.",
                  low=0, high=1),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
@@ -97,12 +101,11 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "sample_type": ("uniform",),
     "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
-    "aft_loss_distribution": ("normal",),
     "lambdarank_pair_method": ("topk",),
     **dict.fromkeys(
         ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
          "num_parallel_tree", "num_target", "refresh_leaf",
-         "aft_loss_distribution_scale", "lambdarank_normalization", "lambdarank_bias_norm",
+         "lambdarank_normalization", "lambdarank_bias_norm",
          "lambdarank_score_normalization", "ndcg_exp_gain"),
         (1,),
     ),
@@ -148,6 +151,8 @@ class Parameters:
     tweedie_variance_power: float
     huber_alpha: float
     fair_c: float
+    aft_loss_distribution: str
+    aft_loss_distribution_scale: float
     quantile_alpha: float
     device: str
     histogram: str

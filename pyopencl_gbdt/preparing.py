@@ -62,7 +62,7 @@ def prepare(
             )
     p = Parameters.from_dict(given)
     objective = get_objective(p.objective, p)
-    check_target(data.label, data.n_rows, objective=p.objective)
+    _check_labels(data, p)
     check_evals(evals, data, p)
     metrics = choose_metrics(eval_metric, objective, p)
     if before is None:
@@ -88,8 +88,13 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters) -> None:
                 f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
             )
         names.add(name)
-        check_target(rows.label, rows.n_rows, objective=p.objective)
+        _check_labels(rows, p)
         _check_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
+
+
+def _check_labels(rows: Dataset, p: Parameters) -> None:
+    if p.objective != "survival:aft" or rows.label_lower_bound is None:  # those are checked
+        check_target(rows.label, rows.n_rows, objective=p.objective)
 
 
 def _check_columns(what: str, n_features: int, names: list[str] | None, data: Dataset) -> None:
@@ -162,8 +167,9 @@ def _continued(
     return StartingPoint(before.base_score, before.base_margin, before)
 
 
-def _settings(parameters: Mapping[str, float]) -> list[str]:
-    return [f"{name}={value:g}" for name, value in sorted(parameters.items())]
+def _settings(parameters: Mapping[str, float | str]) -> list[str]:
+    shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in parameters.items()}
+    return [f"{name}={value}" for name, value in sorted(shown.items())]
 
 
 def fingerprint(task: Task) -> dict[str, str]:

@@ -194,6 +194,7 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
 #: Kernels that read or write the whole of each array that they are given, once.
 WHOLE_ARRAYS = frozenset(
     {
+        "aft.aft_gradients",
         "cox.cox_exponentials",
         "cox.cox_quanta",
         "cox.cox_terms",

@@ -14,7 +14,7 @@ from pyopencl_gbdt.metrics.likelihood import log_gamma
 from pyopencl_gbdt.parameters import Parameters
 
 BINARY = ("logloss", "error", "auc", "aucpr")
-NAMES = [name for name in METRICS if name != "tweedie-nloglik"]
+NAMES = [n for n, row in METRICS.items() if n != "tweedie-nloglik" and not row.of_dataset]
 NAMES += ["error@0.7", "error@0.25", "tweedie-nloglik@1.1", "tweedie-nloglik@1.5"]
 NAMES += ["tweedie-nloglik@1.9"]
 NUMBERS = {"mphe": {"huber_slope": 0.7}, "quantile": {"quantile_alpha": 0.3}}

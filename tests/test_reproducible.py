@@ -36,6 +36,7 @@ LOSSES = {
     "binary:logitraw": "bb7ef59378535782c137686fa46268d91e0c55a0e98eac837e6eddae826cf726",
     "binary:hinge": "6326b7aa1a226534a212dfe8006e4b25cecfef34bf4dabeaca3bfbd80a8a8b80",
     "survival:cox": "724153b9a17d7b13e7f842e0d9ba068f189553fd5e4e72dd0e6d4e3fd0c08565",
+    "survival:aft": "d3ded3c17386dc72387f5e2325c569f57d718b08f0512957372cb944448ea6fa",
     "huber": "f21ed9f711cc034c832e5628f8af6fbb501244359774fa79d9d0bd01eb9c2b12",
     "fair": "677fa6e141794acd04acfb27c405296df33b75feeee810663c981f7d2239a479",
     "mape": "74c41926cd445a5c88e478d126f2e38a96e57643ad868638629b61ae40e7905a",
@@ -63,7 +64,7 @@ def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.maximum(signal, 0)
     if name == "survival:cox":
         return np.rint(signal * 8)
-    if name in ("reg:gamma", "reg:squaredlogerror"):
+    if name in ("survival:aft", "reg:gamma", "reg:squaredlogerror"):
         return np.abs(signal) + np.float32(0.25)
     return signal
 

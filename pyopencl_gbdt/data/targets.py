@@ -50,7 +50,7 @@ def check_target(
     DataError
         The shape, the length, the dtype or a value cannot be used.
     """
-    return check_labels(_vector(y, n_rows, "y"), objective)
+    return check_labels(check_vector(y, n_rows, "y"), objective)
 
 
 def check_binary_labels(y: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -133,7 +133,7 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
     """
     if w is None:
         return None
-    weight = _vector(w, n_rows, "weight")
+    weight = check_vector(w, n_rows, "weight")
     negative = weight < 0
     if negative.any():
         row = int(np.argmax(negative))
@@ -151,11 +151,13 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
 
 def check_base_margin(margin: Any, n_rows: int) -> NDArray[np.float32] | None:
     """Check the margins that rows start from: one finite number a row, or None."""
-    return None if margin is None else _vector(margin, n_rows, "base_margin")
+    return None if margin is None else check_vector(margin, n_rows, "base_margin")
 
 
-def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
-    """Convert to (n_rows,) float32 without NaN or infinity."""
+def check_vector(
+    values: Any, n_rows: int, name: str, *, infinity: bool = False
+) -> NDArray[np.float32]:
+    """Convert to (n_rows,) float32 without NaN, and without infinities unless +inf may be."""
     source = Source(name, is_vector=True)
     column = _column(values, source)
     if len(column) != n_rows:
@@ -167,7 +169,11 @@ def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
         numeric = series_to_numeric(column, source)
     else:
         numeric = as_numeric(column.reshape(-1, 1), source)
-    return to_float32(numeric, source, allow_missing=False).reshape(-1)
+    if not infinity:
+        return to_float32(numeric, source, allow_missing=False).reshape(-1)
+    endless = np.asarray(numeric == np.inf)
+    finite = to_float32(np.where(endless, 0, numeric), source, allow_missing=False)
+    return np.where(endless, np.float32(np.inf), finite).reshape(-1)
 
 
 def _column(values: Any, source: Source) -> Any:

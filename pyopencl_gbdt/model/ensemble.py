@@ -34,8 +34,8 @@ class Ensemble:
     feature_names : list of str or None
     attributes : dict of str to str
         Facts of our own, kept in XGBoost's ``attributes``.
-    objective_parameters : dict of str to float
-        Parameters of the loss that are not its defaults, as float32 holds them.
+    objective_parameters : dict of str to float or str
+        Parameters of the loss that are not its defaults, numbers as float32 holds them.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class Ensemble:
     feature_names: list[str] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     n_outputs: int = 1
-    objective_parameters: dict[str, float] = field(default_factory=dict)
+    objective_parameters: dict[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.base_margin = float(self.base_margin)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -37,10 +38,12 @@ class Link:
         above 1: far above float32's rounding and XGBoost's clamp, far below an edit by hand.
     group : str
         Where XGBoost keeps the parameters of the objective; empty if it has none.
-    parameters : mapping of str to float
+    parameters : mapping of str to float or str
         XGBoost's parameters of the objective, with XGBoost's defaults.
-    ours : mapping of str to float
+    ours : mapping of str to float or str
         Parameters that XGBoost lacks, with their defaults; they go into an attribute.
+    words : mapping of str to tuple of str
+        What a parameter that is a string may be; any string if it is not listed.
     """
 
     xgboost_name: str
@@ -50,8 +53,9 @@ class Link:
     highest: float
     tolerance: float
     group: str = ""
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    ours: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
+    ours: Mapping[str, float | str] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def _logit(score: np.float32) -> np.float32:
@@ -78,7 +82,7 @@ def _exp(margin: float) -> float:
     return math.exp(min(margin, 700.0))
 
 
-def _identity(name: str, group: str = "", **more: Mapping[str, float]) -> Link:
+def _identity(name: str, group: str = "", **more: Any) -> Link:
     return Link(name, lambda score: score, lambda margin: margin, -math.inf, math.inf, 0.0,
                 group, **more)  # fmt: skip
 
@@ -87,11 +91,12 @@ def _probability(name: str) -> Link:
     return Link(name, _logit, _sigmoid, 0.0, 1.0, 1e-5, _LOSS, _POSITIVE)
 
 
-def _logarithm(name: str, group: str, parameters: Mapping[str, float]) -> Link:
-    return Link(name, _log, _exp, 0.0, math.inf, 1e-5, group, parameters)
+def _logarithm(name: str, group: str, parameters: Mapping[str, float | str], **more: Any) -> Link:
+    return Link(name, _log, _exp, 0.0, math.inf, 1e-5, group, parameters, **more)
 
 
-_LOSS, _POSITIVE = "reg_loss_param", {"scale_pos_weight": 1.0}
+_LOSS = "reg_loss_param"
+_POSITIVE: Mapping[str, float | str] = {"scale_pos_weight": 1.0}
 _SQUARED = "reg:squarederror"
 
 LINKS: dict[str, Link] = {
@@ -112,6 +117,12 @@ LINKS: dict[str, Link] = {
     "binary:logitraw": _identity("binary:logitraw", _LOSS, parameters=_POSITIVE),
     "binary:hinge": _identity("binary:hinge"),
     "survival:cox": _logarithm("survival:cox", "", {}),
+    "survival:aft": _logarithm(
+        "survival:aft",
+        "aft_loss_param",
+        {"aft_loss_distribution": "normal", "aft_loss_distribution_scale": 1.0},
+        words={"aft_loss_distribution": ("normal", "logistic", "extreme")},
+    ),
     "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives.aft import Aft
 from pyopencl_gbdt.objectives.base import Objective
 from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
 from pyopencl_gbdt.objectives.cox import Cox
@@ -26,14 +27,14 @@ OBJECTIVES: dict[str, Objective] = {
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
         Poisson(), Logistic(), LogitRaw(), Hinge(),
-        Cox(),
+        Cox(), Aft(),
         Huber(), Fair(), Mape(), CrossEntropy(),
     )
 }  # fmt: skip
 
 
 def get_objective(
-    name: str, parameters: Parameters | Mapping[str, float] | None = None
+    name: str, parameters: Parameters | Mapping[str, float | str] | None = None
 ) -> Objective:
     """Return a loss by name.
 
@@ -41,7 +42,7 @@ def get_objective(
     ----------
     name : str
         One of ``OBJECTIVES``.
-    parameters : Parameters, mapping of str to float, or None
+    parameters : Parameters, mapping of str to float or str, or None
         Where the loss's own parameters are looked up; one that a mapping lacks has its default.
 
     Raises
@@ -55,7 +56,8 @@ def get_objective(
     if parameters is None:
         return objective
     if isinstance(parameters, Mapping):
-        own = {f.name: parameters[f.name] for f in fields(objective) if f.name in parameters}
+        names = [f.name for f in fields(objective) if f.name in parameters]
+        own: dict[str, Any] = {name: parameters[name] for name in names}
     else:
         own = {f.name: getattr(parameters, f.name) for f in fields(objective)}
     return type(objective)(**own)
