@@ -40,6 +40,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Starting prediction; None takes it from the data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
         Numbers of the losses that have them; None is their default, see ``parameters``.
+    aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
+        Of ``survival:aft``; None is their default.
     quantile_alpha : float or None
         The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median.
     lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_bias_norm : str, int, float
@@ -106,6 +108,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         tweedie_variance_power: float | None = None,
         huber_alpha: float | None = None,
         fair_c: float | None = None,
+        aft_loss_distribution: str | None = None,
+        aft_loss_distribution_scale: float | None = None,
         quantile_alpha: float | None = None,
         lambdarank_pair_method: str | None = None,
         lambdarank_num_pair_per_sample: int | None = None,
@@ -140,6 +144,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.tweedie_variance_power = tweedie_variance_power
         self.huber_alpha = huber_alpha
         self.fair_c = fair_c
+        self.aft_loss_distribution = aft_loss_distribution
+        self.aft_loss_distribution_scale = aft_loss_distribution_scale
         self.quantile_alpha = quantile_alpha
         self.lambdarank_pair_method = lambdarank_pair_method
         self.lambdarank_num_pair_per_sample = lambdarank_num_pair_per_sample

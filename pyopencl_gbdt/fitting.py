@@ -14,7 +14,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.metrics import Metric, takes_queries
+from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
@@ -124,8 +124,11 @@ class Fit:
             label, prediction = label.T.ravel(), prediction.ravel()
             weight = None if weight is None else np.tile(weight, rows.n_targets)
         for metric, function in self.task.metrics.items():
-            queries = (rows.group_offsets,) if takes_queries(metric) else ()
-            value = function(label, prediction, weight, *queries)
+            if isinstance(function, DatasetMetric):
+                value = function(prediction, rows)
+            else:
+                queries = (rows.group_offsets,) if takes_queries(metric) else ()
+                value = function(label, prediction, weight, *queries)
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:

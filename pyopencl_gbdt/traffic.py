@@ -219,12 +219,18 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
 #: Kernels that read or write the whole of each array that they are given, once.
 WHOLE_ARRAYS = frozenset(
     {
+        "aft.aft_gradients",
+        "cox.cox_exponentials",
+        "cox.cox_quanta",
+        "cox.cox_terms",
+        "cox.cox_gradients",
         "quantize.gather",
         "quantize.number",
         "quantize.transpose",
         "radix_sort.radix_bases",
         "radix_sort.radix_clear",
         "radix_sort.radix_offsets",
+        "reduce.reduce_tiles",
         "scan.scan_clear",
         "scan.scan_totals",
         "scan.scan_tiles",

@@ -180,11 +180,11 @@ class Objective(ABC):
         return None if weight is None else whole(weight.astype(np.float64))
 
     @property
-    def parameters(self) -> dict[str, float]:
-        """The loss's own parameters that are not their defaults, as float32 holds them."""
-        given = {f.name: float(np.float32(getattr(self, f.name))) for f in fields(self)}
+    def parameters(self) -> dict[str, float | str]:
+        """The loss's own parameters that are not their defaults; numbers as float32 holds them."""
+        given = {f.name: _as_kept(getattr(self, f.name)) for f in fields(self)}
         usual = type(self)()
-        return {k: v for k, v in given.items() if v != float(np.float32(getattr(usual, k)))}
+        return {k: v for k, v in given.items() if v != _as_kept(getattr(usual, k))}
 
     def to_prediction(self, margin: F32) -> F32:
         """Map margins, of any shape, to what ``predict`` returns, of the same shape."""
@@ -234,6 +234,10 @@ class Objective(ABC):
             g, h = self.gradient(np.zeros_like(label), label)
         step = -exact_sum(g, weight) / max(exact_sum(h, weight), exact_sum(_HESSIAN_EDGE, None))
         return np.array([float(step)]).astype(np.float32)
+
+
+def _as_kept(value: float | str) -> float | str:
+    return value if isinstance(value, str) else float(np.float32(value))
 
 
 _HESSIAN_EDGE = np.array([1e-6], np.float32)
