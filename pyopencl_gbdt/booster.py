@@ -196,10 +196,14 @@ class Boosting:
         if len(self.trees) + self._waiting == 1:
             self._check_high_words()
 
-    def margins(self) -> list[F32]:
-        """Return the margins of every set that is watched; waits for the round."""
+    def settle(self) -> None:
+        """Wait for the round, if a set is watched; then its margins are what they will stay."""
         if self.evaluation:
             self._check_high_words()
+
+    def margins(self) -> list[F32]:
+        """Return the margins of every set that is watched; waits for the round."""
+        self.settle()
         return [rows.margins.get() for rows in self.evaluation]
 
     def finished_trees(self) -> list[Tree]:

@@ -71,7 +71,7 @@ def estimate_memory(
     codes = page_bytes(device, n_rows, n_features, n_bins)
     layout = expected_layout(n_features, n_bins)
     plan = Workspace(device, params, layout, None, n_rows, weighted, 0, 0).plan()
-    evaluation = evaluation_rows * (n_features + 1) * VALUE.itemsize
+    evaluation = evaluation_rows * (n_features + 2) * VALUE.itemsize  # with margin and label
     training = plan.total_bytes + codes + evaluation
     set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted)
     return MemoryEstimate(set_up.n_bytes, training)

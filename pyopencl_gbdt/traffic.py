@@ -194,6 +194,13 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
 #: Kernels that read or write the whole of each array that they are given, once.
 WHOLE_ARRAYS = frozenset(
     {
+        "curve.curve_area",
+        "curve.curve_keys",
+        "curve.curve_pairs",
+        "curve.total_areas",
+        "mean_loss.largest_loss",
+        "mean_loss.sum_losses",
+        "mean_loss.total_losses",
         "quantize.gather",
         "quantize.number",
         "quantize.transpose",

@@ -66,6 +66,8 @@ class Objective(ABC):
     """
 
     given: ClassVar[bool] = False
+    link: ClassVar[str] = "p = margin;"
+    """Kernel statements for ``to_probability``: set ``p`` (float32) from ``margin``, same bits."""
 
     @property
     @abstractmethod
@@ -171,6 +173,8 @@ class MeanStart(Objective):
 class LogLink(Objective):
     """A loss whose prediction is e^margin; starts at the mean label."""
 
+    link = "p = portable_exp(margin);"
+
     def to_prediction(self, margin: F32) -> F32:
         return portable_exp(margin)
 
@@ -181,6 +185,8 @@ class LogLink(Objective):
 @dataclass(frozen=True)
 class LogitLink(Objective):
     """A loss whose prediction is the sigmoid of the margin; starts at the mean label."""
+
+    link = "p = portable_sigmoid(margin);"
 
     def to_prediction(self, margin: F32) -> F32:
         return portable_sigmoid(margin)
