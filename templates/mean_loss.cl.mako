@@ -17,6 +17,7 @@
 <%page args="wg_size, link, row_loss, weighted"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="limbs" file="limbs.cl.mako"/>
+<% weight = "as_u32(weights[row])" if weighted else "0x3F800000u" %>
 ${group.sum("group_sum", "i64", wg_size)}
 ${group.largest("group_largest", "u32", wg_size)}
 ${limbs.keep(wg_size)}
@@ -37,10 +38,49 @@ FN f32 loss_of(GLOBAL const f32* margins, const u32 n_rows, const u32 row, const
 /* 0 for a product that is 0. */
 FN u32 key_of(const u32 loss, const u32 weight) {
     const u32 e = (loss >> 23) & 0xFF, f = (weight >> 23) & 0xFF;
-    if (e == 0 || f == 0) return 0;
-    if (e == 255) return (loss & 0x7FFFFF) ? UNDEFINED : INFINITE;
-    return e + f;
+    const u32 far = (loss & 0x7FFFFF) ? UNDEFINED : INFINITE;
+    return e == 0 || f == 0 ? 0 : (e == 255 ? far : e + f);
 }
+
+typedef struct { i64 limb0; i64 limb1; i64 limb2; } limbs_t;
+
+FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* sum) {
+    const u32 key = key_of(loss, weight);
+    const u32 shift = key == 0 || most - key > 96 ? 96 : most - key;
+    const u64 mantissa = key == 0 ? 0 : (loss & 0x7FFFFF) | 0x800000;
+    const u64 product = mantissa * ((weight & 0x7FFFFF) | 0x800000);
+    const u32 near = shift < 48 ? shift : 48;
+    const u64 high = product >> near;
+    const u64 rest = product & (((u64)1 << near) - 1);
+    const u64 low = (rest << (48 - near)) >> (shift - near);
+    const i64 part0 = (i64)(low & 0xFFFFFFFFu);
+    const i64 part1 = (i64)((low >> 32) | ((high & 0xFFFF) << 16));
+    const i64 part2 = (i64)(high >> 16);
+    const i64 minus = -(i64)(loss >> 31); /* of two's complement: -x = ~x + 1 */
+    sum->limb0 += (part0 ^ minus) - minus;
+    sum->limb1 += (part1 ^ minus) - minus;
+    sum->limb2 += (part2 ^ minus) - minus;
+}
+
+<%def name="for_rows()">
+% if wg_size == 1:
+    f32 losses[64]; /* a batch: by vectors, then what works on bits */
+    for (u32 at = begin; at < end; at += 64) {
+        const u32 n = end - at < 64 ? end - at : 64;
+        for (u32 i = 0; i < n; i++)
+            losses[i] = loss_of(margins, n_rows, at + i, labels[at + i], unit);
+        for (u32 i = 0; i < n; i++) {
+            const u32 row = at + i, loss = as_u32(losses[i]);
+            ${caller.body()}
+        }
+    }
+% else:
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        const u32 loss = as_u32(loss_of(margins, n_rows, row, labels[row], unit));
+        ${caller.body()}
+    }
+% endif
+</%def>
 
 KERNEL(${wg_size}) largest_loss(
         const u32 n_rows, const f32 unit, GLOBAL const f32* RESTRICT margins,
@@ -50,11 +90,11 @@ KERNEL(${wg_size}) largest_loss(
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     u32 most = 0;
-    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        const u32 weight = ${"as_u32(weights[row])" if weighted else "0x3F800000u"};
-        const u32 key = key_of(as_u32(loss_of(margins, n_rows, row, labels[row], unit)), weight);
+<%self:for_rows>
+        const u32 key = key_of(loss, ${weight});
+        (void)row;
         most = key > most ? key : most;
-    }
+</%self:for_rows>
     most = group_largest(most, shared);
     if (LOCAL_ID == 0) largest[GROUP_ID] = most;
 }
@@ -74,26 +114,12 @@ KERNEL(${wg_size}) sum_losses(
     if (GROUP_ID == 0 && LOCAL_ID == 0) results[first + 4] = most;
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = most < INFINITE ? (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS) : begin;
-    i64 limb0 = 0, limb1 = 0, limb2 = 0;
-    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        const u32 weight = ${"as_u32(weights[row])" if weighted else "0x3F800000u"};
-        const u32 loss = as_u32(loss_of(margins, n_rows, row, labels[row], unit));
-        const u32 key = key_of(loss, weight);
-        const u32 shift = key == 0 || most - key > 96 ? 96 : most - key;
-        const u64 product = key == 0 ? 0
-            : (u64)((loss & 0x7FFFFF) | 0x800000) * ((weight & 0x7FFFFF) | 0x800000);
-        const u32 near = shift < 48 ? shift : 48, far = shift < 48 ? 0 : shift - 48;
-        const u64 high = product >> near;
-        const u64 rest = product & (((u64)1 << near) - 1);
-        const u64 low = (rest << (48 - near)) >> far;
-        const i64 part0 = (i64)(low & 0xFFFFFFFFu);
-        const i64 part1 = (i64)((low >> 32) | ((high & 0xFFFF) << 16));
-        const i64 part2 = (i64)(high >> 16);
-        const i64 sign = (loss >> 31) ? -1 : 1;
-        limb0 += sign * part0;
-        limb1 += sign * part1;
-        limb2 += sign * part2;
-    }
-    keep_limbs(limb0, limb1, limb2, 0, shared, sums);
+    limbs_t sum;
+    sum.limb0 = sum.limb1 = sum.limb2 = 0;
+<%self:for_rows>
+        (void)row;
+        add_product(loss, ${weight}, most, &sum);
+</%self:for_rows>
+    keep_limbs(sum.limb0, sum.limb1, sum.limb2, 0, shared, sums);
 }
 ${limbs.total("total_losses", wg_size)}
