@@ -93,18 +93,22 @@ class Evaluation:
         plan = MemoryPlan()
         for number, group in enumerate(self._on_device):
             group.prepared.plan(plan, f"metric {number}")
-        plan.check(ws.device, _ADVICE)
         n_results = sum(len(group.places) for group in self._on_device)
+        plan.add("results", (n_results, N_WORDS), np.int64)
+        plan.check(ws.device, _ADVICE)
         self._results = ws.device.zeros((n_results, N_WORDS), np.int64)
         first = 0
         for group in self._on_device:
             self._launches += group.prepared.launches(self._results, first)
             first += N_WORDS * len(group.places)
 
-    def values(self) -> Iterator[tuple[Place, float]]:
-        """Yield every metric of every set, of the margins that they have now; waits for them."""
+    def launch(self) -> None:
+        """Enqueue what computes the metrics of the margins that the sets have by then."""
         for launch in self._launches:
             launch()
+
+    def values(self) -> Iterator[tuple[Place, float]]:
+        """Yield every metric of every set, as of the last ``launch``; waits for it."""
         if self._results is not None:
             words, first = self._results.get(), 0
             for group in self._on_device:

@@ -109,7 +109,9 @@ class Fit:
     def step(self) -> None:
         """Train one round and take its metrics; waits for it if there are any."""
         self.boosting.step(self._pace)
-        self.boosting.settle()
+        self._evaluation.launch()  # before the host waits
+        if self.boosting.settle():
+            self._evaluation.launch()
         for (name, metric), value in self._evaluation.values():
             self.history[name][metric].append(value)
 

@@ -106,6 +106,7 @@ def test_other_metrics_are_the_hosts():
     metrics = {"share": share, "auc": get_metric("auc"), "mae": get_metric("mae")}
     evaluation = Evaluation(fit.ws, objective, metrics, [(data, "t")], fit.evaluation)
     (margin,) = fit.margins()
+    evaluation.launch()
     found = dict(evaluation.values())
     prediction = objective.to_probability(margin)
     assert found["t", "share"] == share(Y, prediction, None)
@@ -125,7 +126,10 @@ def test_curves_of_labels_between_0_and_1_are_the_hosts():
 
 def test_one_class_is_undefined():
     ones = Dataset(X, np.ones(900))
-    evals = [(Dataset(X, Y), "both"), (ones, "one")]
+    evals = [(ones, "one")]
+    model = train(params_of("binary:logistic"), Dataset(X, Y), 2, evals=evals, eval_metric="auc")
+    assert np.isnan(model.history["one"]["auc"]).all()
+    evals.append((Dataset(X, Y), "both"))
     model = train(params_of("binary:logistic"), Dataset(X, Y), 2, evals=evals, eval_metric="auc")
     assert np.isnan(model.history["one"]["auc"]).all()
     assert not np.isnan(model.history["both"]["auc"]).any()
@@ -150,6 +154,7 @@ def test_without_sets_nothing_is_launched_and_nobody_waits(device):
     fit = Boosting(device, p, objective, data, 0.0)
     launched, waited = device.n_launches, device.n_waits
     evaluation = Evaluation(fit.ws, objective, {"auc": get_metric("auc")}, [], [])
+    evaluation.launch()
     assert list(evaluation.values()) == []
     assert (device.n_launches, device.n_waits) == (launched, waited)
 
