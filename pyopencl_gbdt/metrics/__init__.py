@@ -9,7 +9,8 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,8 @@ from pyopencl_gbdt.metrics.ranking import (
     ranking_metric,
 )
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
+from pyopencl_gbdt.metrics.row_loss import RowLoss
+from pyopencl_gbdt.metrics.row_losses import row_loss
 from pyopencl_gbdt.metrics.survival import (
     aft_nloglik,
     cox_nloglik,
@@ -149,6 +152,25 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
 def takes_queries(name: str) -> bool:
     """Tell whether a metric's function takes the offsets of queries behind the weight."""
     return family_of(name) in RANKING
+
+
+def row_loss_of(metric: Metric) -> RowLoss | None:
+    """Return what one row adds to a metric of ``get_metric``; None if it is no mean over rows."""
+    function, number = _parts(metric)
+    return row_loss(function, number)
+
+
+def curve_of(metric: Metric) -> str:
+    """Return ``"auc"`` or ``"aucpr"`` for these metrics, else an empty string."""
+    function, _ = _parts(metric)
+    return {auc: "auc", aucpr: "aucpr"}.get(function, "")
+
+
+def _parts(metric: Metric) -> tuple[Any, float | None]:
+    """Return the function that a metric calls, and its number; no metric for one of another's."""
+    if isinstance(metric, partial) and not metric.args and metric.keywords.keys() == {"number"}:
+        return metric.func, metric.keywords["number"]
+    return (metric if isinstance(metric, FunctionType) else None), None
 
 
 def _number(name: str, text: str, row: Row) -> float:

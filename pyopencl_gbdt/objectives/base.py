@@ -77,6 +77,8 @@ class Objective(ABC):
 
     given: ClassVar[bool] = False
     renews: ClassVar[bool] = False
+    link: ClassVar[str] = "p = margin;"
+    """Kernel statements for ``to_probability``: set ``p`` (float32) from ``margin``, same bits."""
 
     @property
     @abstractmethod
@@ -255,6 +257,8 @@ class MeanStart(Objective):
 class LogLink(Objective):
     """A loss whose prediction is e^margin; starts at the mean label."""
 
+    link = "p = portable_exp(margin);"
+
     def to_prediction(self, margin: F32) -> F32:
         return portable_exp(margin)
 
@@ -265,6 +269,8 @@ class LogLink(Objective):
 @dataclass(frozen=True)
 class LogitLink(Objective):
     """A loss whose prediction is the sigmoid of the margin; starts at the mean label."""
+
+    link = "p = portable_sigmoid(margin);"
 
     def to_prediction(self, margin: F32) -> F32:
         return portable_sigmoid(margin)
