@@ -44,7 +44,8 @@ class Value:
 
 
 def _losses(*names: str, **more: object) -> list[Value]:
-    given = "-".join(f"{value:g}" for value in more.values() if isinstance(value, float))
+    own = (value for name, value in more.items() if name != "base_score")
+    given = "-".join(f"{value:g}" for value in own if isinstance(value, float))
     return [Value(f"{n}-{given}" if given else n, {"objective": n, **more}) for n in names]
 
 
@@ -55,12 +56,14 @@ AXES: dict[str, list[Value]] = {
     "loss": [
         *_losses("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma",
                  "reg:tweedie", "reg:logistic", "count:poisson", "binary:logistic",
-                 "binary:logitraw", "binary:hinge", "reg:absoluteerror"),
+                 "binary:logitraw", "binary:hinge"),
         *_losses("reg:pseudohubererror", huber_slope=3.0),
         *_losses("reg:tweedie", tweedie_variance_power=1.3),
         *_losses("binary:logistic", scale_pos_weight=3.0),
         *_losses("count:poisson", max_delta_step=0.2),
-        *_losses("reg:quantileerror", quantile_alpha=0.3),
+        # a start that is no label: rounding would decide on which side of it that row lies
+        *_losses("reg:absoluteerror", base_score=0.5),
+        *_losses("reg:quantileerror", quantile_alpha=0.3, base_score=0.5),
         *_losses("multi:softprob", num_class=3),
         *_RANKS,
         Value("survival:cox", {"objective": "survival:cox"}, alike=False),
