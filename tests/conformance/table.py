@@ -13,7 +13,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters import Parameters
 
 FEATURES = 6
-MOST_CASES = 360
+MOST_CASES = 400
 
 
 @dataclass(frozen=True)
@@ -173,21 +173,27 @@ def all_cases() -> list[Case]:
 
 
 def choose(n: int, seed: int = 0) -> list[Case]:
-    """Return at most ``n`` cases: first such that show every value, then every pair, then others.
+    """Return at most ``n`` cases, every other one such whose trees can be compared.
 
-    Random otherwise, by the seed; a smaller choice is the begin of a larger one.
+    Of both sorts first those that show every value, then every pair, then others; random
+    otherwise, by the seed. A smaller choice is the begin of a larger one.
     """
-    waiting = all_cases()
-    random.Random(seed).shuffle(waiting)
+    cases = all_cases()
+    random.Random(seed).shuffle(cases)
+    sorts = [_in_order([case for case in cases if bool(case.differs) == d]) for d in (False, True)]
+    mixed = itertools.chain.from_iterable(itertools.zip_longest(*sorts))
+    return [case for case in mixed if case is not None][:n]
+
+
+def _in_order(waiting: list[Case]) -> list[Case]:
+    """Put first what shows every value, then what shows every pair."""
     chosen: list[Case] = []
-    for size in (1, 2, 0):
-        seen: set[tuple[tuple[str, str], ...]] = set()
-        for case in chosen:
-            seen.update(itertools.combinations(case.places, size))
+    for size in (1, 2):
+        seen = {some for case in chosen for some in itertools.combinations(case.places, size)}
         rest = []
         for case in waiting:
             new = set(itertools.combinations(case.places, size)) - seen
-            (chosen if new or not size else rest).append(case)
+            (chosen if new else rest).append(case)
             seen |= new
         waiting = rest
-    return chosen[:n]
+    return chosen + waiting
