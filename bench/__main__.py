@@ -12,6 +12,7 @@ COMMANDS = {
     "primitives": "bench.primitives",
     "quality": "bench.quality",
     "sweep": "bench.sweep",
+    "tasks": "bench.tasks",
     "train": "bench.train",
 }
 

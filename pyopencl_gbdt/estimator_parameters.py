@@ -168,6 +168,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         params = self.get_params(deep=False)
         for name in ("eval_metric", "early_stopping_rounds", "callbacks"):  # arguments of train
             del params[name]
+        params.pop("class_weight", None)  # of classifiers; it is in the rows' weights
         if isinstance(self.random_state, np.random.RandomState):
             del params["random_state"]  # it draws anew at each call
         params["objective"] = self.objective or self._objective
