@@ -29,21 +29,22 @@ class Dataset:
     ----------
     X : (n_rows, n_features) array-like or DataFrame
         Numbers; NaN, None and ``pandas.NA`` are missing values. Compared in float32.
-    label : (n_rows,) array-like
-        Finite numbers; 0 and 1 for ``binary:logistic``.
+    label : (n_rows,) array-like, or (n_rows, n_targets)
+        Finite numbers; 0 and 1 for ``binary:logistic``, 0 .. num_class - 1 for ``multi:softprob``.
     weight : (n_rows,) array-like or None
         Weights >= 0, not all 0. A row of weight k trains as the row repeated k times.
     feature_names : list of str or None
         Names of the columns; a DataFrame brings its own.
-    base_margin : (n_rows,) array-like or None
+    base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
         Where the margin of each row starts, instead of ``base_score``: another model's margins,
         say. ``predict`` has to be given those of its rows.
 
     Attributes
     ----------
     values : float32 array, shape (n_rows, n_features), C order
-    label : float32 array, shape (n_rows,)
-    weight, base_margin : float32 array, shape (n_rows,), or None
+    label : float32 array, shape (n_rows,) or (n_rows, n_targets)
+    weight : float32 array, shape (n_rows,), or None
+    base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None
 
     Raises
     ------
