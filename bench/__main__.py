@@ -10,6 +10,7 @@ COMMANDS = {
     "page": "bench.page",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
+    "sweep": "bench.sweep",
     "train": "bench.train",
 }
 

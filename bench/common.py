@@ -71,11 +71,19 @@ class Result:
     """Least traffic's rate over the rate of a copy of the same size in the same run."""
     peer: str
     peer_seconds: float | None
+    peer_fastest: float | None
     times_peer: float | None
     """The peer's seconds over ours."""
 
 
-def measure(device: Device, case: Case, repeats: int, variant: str, cub: Cub | None) -> Result:
+def measure(
+    device: Device,
+    case: Case,
+    repeats: int,
+    variant: str,
+    cub: Cub | None,
+    most_by_numpy: int = _NUMPY_ELEMENTS,
+) -> Result:
     """Run a case, check it, and time it, a copy of as many bytes, and a peer."""
     every = device_seconds(device, case.launches, repeats, case.prepare)
     seconds = statistics.median(every)
@@ -84,11 +92,12 @@ def measure(device: Device, case: Case, repeats: int, variant: str, cub: Cub | N
         seconds = median_seconds(device, case.launches, repeats, case.prepare)
         every = [seconds]
     case.check()
-    peer, peer_seconds = "", None
+    peer, of_peer = "", []
     if cub is not None and case.cub is not None:
-        peer, peer_seconds = "CUB", cub.seconds(case.cub, case.n, repeats)
-    elif case.n <= _NUMPY_ELEMENTS:
-        peer, peer_seconds = "NumPy", _host_seconds(case.numpy, min(3, repeats))
+        peer, of_peer = "CUB", cub.seconds(case.cub, case.n, repeats)
+    elif case.n <= most_by_numpy:
+        peer, of_peer = "NumPy", _host_seconds(case.numpy, min(_numpy_runs(case.n), repeats))
+    peer_seconds = statistics.median(of_peer) if of_peer else None
     rate = case.n_bytes / seconds
     return Result(
         kernel=case.kernel,
@@ -104,17 +113,23 @@ def measure(device: Device, case: Case, repeats: int, variant: str, cub: Cub | N
         share_of_copy=rate / copy_bandwidth(device, case.n_bytes, repeats, own_clock=own_clock),
         peer=peer,
         peer_seconds=peer_seconds,
+        peer_fastest=min(of_peer, default=None),
         times_peer=peer_seconds / seconds if peer_seconds else None,
     )
 
 
-def _host_seconds(work: Callable[[], object], repeats: int) -> float:
+def _numpy_runs(n: int) -> int:
+    """Return how often NumPy runs at most: it takes its time with many elements."""
+    return max(3, 2**22 // n)
+
+
+def _host_seconds(work: Callable[[], object], repeats: int) -> list[float]:
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+    return seconds
 
 
 HEAD = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import statistics
 import subprocess
 from pathlib import Path
 
@@ -28,8 +27,8 @@ class Cub:
             [str(_built())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def seconds(self, case: tuple[str, str, int], n: int, repeats: int) -> float | None:
-        """Return the median time of an operation, or None where CUB does not know it or fails.
+    def seconds(self, case: tuple[str, str, int], n: int, repeats: int) -> list[float]:
+        """Return the times of an operation, none where CUB does not know it or fails.
 
         Parameters
         ----------
@@ -46,9 +45,9 @@ class Cub:
         self._process.stdin.flush()
         answer = self._process.stdout.readline().split()
         try:
-            return statistics.median(float(ms) for ms in answer) * 1e-3
-        except (ValueError, statistics.StatisticsError):
-            return None
+            return [float(ms) * 1e-3 for ms in answer]
+        except ValueError:
+            return []
 
     def close(self) -> None:
         """End the program."""

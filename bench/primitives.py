@@ -37,9 +37,6 @@ def main(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--size", type=int, nargs="+", default=[2**20], help="elements")
-    parser.add_argument(
-        "--sweep", type=int, nargs=2, metavar=("A", "B"), help="sizes 2^A, 4 * 2^A, .. 2^B instead"
-    )
     parser.add_argument("--device", default="auto", help="as for open_device")
     parser.add_argument("--variant", default="auto", help="row of the variant table")
     parser.add_argument("--only", nargs="+", choices=PRIMITIVES, default=list(PRIMITIVES))
@@ -48,28 +45,19 @@ def main(arguments: list[str]) -> int:
         "--cub", choices=("auto", "none"), default="auto", help="CUB as the peer where it can be"
     )
     parser.add_argument("--json", metavar="FILE", help="write the results there as well")
-    parser.add_argument("--plot", metavar="FILE", help="draw time against size there")
     options = parser.parse_args(arguments)
     device = open_device(options.device, profile=True)
     print(f"{device.caps.label}, driver {device.caps.driver}")
     cub = Cub() if options.cub == "auto" and device.caps.vendor.startswith("NVIDIA") else None
-    sizes = options.size
-    if options.sweep:
-        first, last = options.sweep
-        sizes = [2**power for power in range(first, last + 1, 2)]
     print(HEAD)
     results: list[Result] = []
     for name in options.only:
-        for n in sizes:
+        for n in options.size:
             results += _measured(device, name, n, options, cub)
     if cub:
         cub.close()
     if options.json:
-        Path(options.json).write_text(json.dumps(_report(device, results), indent=1) + "\n")
-    if options.plot:
-        from bench.primitive_plot import plot
-
-        print(plot([asdict(result) for result in results], options.plot, device.caps.name))
+        Path(options.json).write_text(json.dumps(report(device, results), indent=1) + "\n")
     return 0
 
 
@@ -88,7 +76,8 @@ def _measured(
     return results
 
 
-def _report(device: Device, results: list[Result]) -> dict[str, Any]:
+def report(device: Device, results: list[Result]) -> dict[str, Any]:
+    """Return what is written as JSON: the results, and what they hold for."""
     return {
         "format": 1,
         "date": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()),

@@ -5,12 +5,18 @@
 
        T      = G shrunk towards 0 by alpha
        w      = -T / (H + lambda), clipped to +-max_delta_step if that is not 0
+       w is clipped to the node's lower .. upper too, if monotone constraints bound it
        score  = T^2 / (H + lambda)              (unclipped)
               = -w * (2 T + (H + lambda) w)     (clipped)
 
    Chen & Guestrin 2016, "XGBoost", eq. 5-7. */
 
-typedef struct { f32 lambda; f32 alpha; f32 max_delta; i32 weight_power; i32 gain_power; } rule_t;
+typedef struct {
+    f32 lambda; f32 alpha; f32 max_delta; f32 lower; f32 upper; i32 bounded;
+    i32 weight_power; i32 gain_power;
+} rule_t;
+
+#define UNBOUNDED 3.40282347e38f
 
 FN rule_t make_rule(GLOBAL const scale_t* scale,
                     const f32 lambda, const f32 alpha, const f32 max_delta) {
@@ -22,6 +28,18 @@ FN rule_t make_rule(GLOBAL const scale_t* scale,
     r.weight_power = scale_h - scale_g;
     r.gain_power = 24 - 2 * scale_g + scale_h;
     r.max_delta = scale_by(max_delta, -r.weight_power);
+    r.lower = -UNBOUNDED;
+    r.upper = UNBOUNDED;
+    r.bounded = 0;
+    return r;
+}
+
+/* The rule for a node whose weight is bounded. */
+FN rule_t within(const rule_t rule, const f32 lower, const f32 upper) {
+    rule_t r = rule;
+    r.lower = lower;
+    r.upper = upper;
+    r.bounded = lower > -UNBOUNDED || upper < UNBOUNDED;
     return r;
 }
 
@@ -35,29 +53,45 @@ FN df shrink(const df g, const f32 alpha) {
     return df_make(0.0f, 0.0f);
 }
 
-FN df unit_weight(const df t, const df denominator, const f32 max_delta) {
-    const df w = df_neg(df_div(t, denominator));
-    if (max_delta > 0.0f && w.hi > max_delta) return df_make(max_delta, 0.0f);
-    if (max_delta > 0.0f && w.hi < -max_delta) return df_make(-max_delta, 0.0f);
+FN df unit_weight(const df t, const df denominator, const rule_t rule) {
+    df w = df_neg(df_div(t, denominator));
+    if (rule.max_delta > 0.0f && w.hi > rule.max_delta) w = df_make(rule.max_delta, 0.0f);
+    if (rule.max_delta > 0.0f && w.hi < -rule.max_delta) w = df_make(-rule.max_delta, 0.0f);
+    if (rule.bounded && w.hi > rule.upper) return df_make(rule.upper, 0.0f);
+    if (rule.bounded && w.hi < rule.lower) return df_make(rule.lower, 0.0f);
     return w;
 }
 
 FN df score(const i64 g, const i64 h, const rule_t rule) {
     const df t = shrink(in_units(g), rule.alpha);
     const df d = df_add(in_units(h), df_make(rule.lambda, 0.0f));
-    if (rule.max_delta > 0.0f) {
-        const df w = unit_weight(t, d, rule.max_delta);
+    if (rule.max_delta > 0.0f || rule.bounded) {
+        const df w = unit_weight(t, d, rule);
         const df twice = df_make(2.0f * t.hi, 2.0f * t.lo);
         return df_neg(df_mul(w, df_add(twice, df_mul(d, w))));
     }
     return df_div(df_mul(t, t), d);
 }
 
-/* The weight in real units. */
-FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
+/* The weight in units. */
+FN f32 weight_in_units(const i64 g, const i64 h, const rule_t rule) {
     const df t = shrink(in_units(g), rule.alpha);
     const df d = df_add(in_units(h), df_make(rule.lambda, 0.0f));
-    return scale_by(unit_weight(t, d, rule.max_delta).hi, rule.weight_power);
+    return unit_weight(t, d, rule).hi;
+}
+
+/* The weight in real units. */
+FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
+    return scale_by(weight_in_units(g, h, rule), rule.weight_power);
+}
+
+/* Does a split keep to a feature's constraint: 1 rising, 2 falling, 0 none? */
+FN int keeps_order(
+        const u32 constraint, const i64 left_g, const i64 left_h, const i64 right_g,
+        const i64 right_h, const rule_t rule) {
+    const f32 left = weight_in_units(left_g, left_h, rule);
+    const f32 right = weight_in_units(right_g, right_h, rule);
+    return constraint == 1 ? left <= right : (constraint == 2 ? left >= right : 1);
 }
 
 /* Is (score a, key a) ahead of (score b, key b)? Equal scores: the lower key. */

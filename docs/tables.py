@@ -31,7 +31,7 @@ def variants() -> str:
             [
                 row.kernel,
                 f"`{row.name}`",
-                "64-bit atomics" if row.int64_atomics else "the baseline",
+                "; ".join(row.needs()) or "the baseline",
                 ", ".join(sorted(row.chosen_on)),
                 row.measured,
             ]

@@ -15,6 +15,7 @@ _PUBLIC = {
     "Dataset": "pyopencl_gbdt.dataset",
     "DeviceArray": "pyopencl_gbdt.device",
     "GBDTClassifier": "pyopencl_gbdt.estimators",
+    "GBDTRanker": "pyopencl_gbdt.estimator_ranking",
     "GBDTRegressor": "pyopencl_gbdt.estimators",
     "Model": "pyopencl_gbdt.fitted_model",
     "cv": "pyopencl_gbdt.cross_validation",

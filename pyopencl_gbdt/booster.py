@@ -18,16 +18,20 @@ import numpy.typing as npt
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, Launch
 from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
+from pyopencl_gbdt.steps.columns import Columns
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.gradients import Gradients
 from pyopencl_gbdt.steps.grow import Grow
 from pyopencl_gbdt.steps.histogram import Histogram
 from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
+from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
+from pyopencl_gbdt.steps.sample import Sample
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees
@@ -39,7 +43,7 @@ F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
 #: Kernels that multiply leaves by the learning rate.
-_RATED = ("decide", "finish_tree")
+_RATED = ("decide", "pick", "finish_tree", "renew")
 
 
 class Steps:
@@ -48,29 +52,47 @@ class Steps:
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws = ws
         self.source = objective.source(ws, data) if objective.given else None
+        self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
+        self.columns = Columns(ws) if ws.masks_columns else None
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
         self.leaf = Leaf(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
+        self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
 
     def trees(self, batch: Batch) -> list[Launch]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
         ws, grow, partition = self.ws, self.grow, self.partition
-        launches = [*self.gradients.launches(batch), grow.begin(batch)]
-        for depth in range(ws.max_depth):
+        drawn = [] if self.sample is None else self.sample.launches(batch)
+        launches = [*drawn, *self.gradients.launches(batch), grow.begin(batch)]
+        for depth in range(ws.n_levels):
             launches += self.histogram.level(depth)
+            if self.columns is not None:
+                launches.append(self.columns.level(depth, batch))
             launches += self.split.level(depth)
-            launches.append(grow.decide(depth))
-            if depth + 1 < ws.max_depth:  # leaves of the last level need no lists of rows
+            if ws.params.leaf_wise:
+                launches += [grow.pick(depth, batch), grow.decide_picked(depth, batch)]
+            else:
+                launches.append(grow.decide(depth))
+            # leaves of the last level need no lists of rows
+            if ws.params.leaf_wise or depth + 1 < ws.n_levels:
                 launches += [partition.move(depth, batch), grow.place(depth, batch)]
-        return [*launches, self.finish.tree(batch), self.leaf.add(batch), self.finish.keep()]
+        renewed = [] if self.renewal is None else self.renewal.launches(batch)
+        return [
+            *launches, self.finish.tree(batch), *renewed, self.leaf.add(batch), self.finish.keep()
+        ]  # fmt: skip
 
     def with_rate(self, learning_rate: float) -> Iterator[Launch]:
         """Return, in order, those launches of a round that know the learning rate, for another."""
         for batch in self.ws.batches:
-            for depth in range(self.ws.max_depth):
-                yield self.grow.decide(depth, learning_rate)
+            for depth in range(self.ws.n_levels):
+                if self.ws.params.leaf_wise:
+                    yield self.grow.pick(depth, batch, learning_rate)
+                else:
+                    yield self.grow.decide(depth, learning_rate)
             yield self.finish.tree(batch, learning_rate)
+            if self.renewal is not None:
+                yield self.renewal.renew(learning_rate)
 
 
 class Boosting:
@@ -104,6 +126,9 @@ class Boosting:
             ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
             ws.given, ws.n_outputs = objective.given, max(objective.n_outputs, data.n_targets)
             ws.n_parallel, ws.n_targets = params.num_parallel_tree, data.n_targets
+            ws.first_round, limits = first_round, limits_of(params, data)
+            ws.monotone, ws.interactions = limits.monotone, limits.interactions
+            ws.feature_weights = limits.feature_weights
             ws.choose_trees()
             return ws
 
@@ -120,10 +145,12 @@ class Boosting:
         ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws["weights"].set(weight)
+        if self.steps.columns is not None:
+            self.steps.columns.begin()
         self.base_margin = base_margin
-        self.first_round = first_round
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
+        self.first_round = 0  # rounds of a model that is continued
         self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
@@ -133,6 +160,8 @@ class Boosting:
         source = self.steps.source
         if source is not None:
             source.begin()
+        if self.steps.renewal is not None:
+            self.steps.renewal.begin()
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:
@@ -224,7 +253,7 @@ class Boosting:
     def _one_round(self, pace: Pace) -> None:
         self._bind_rate(self.rates[self._rounds])
         if self.steps.source is not None:
-            self.steps.source.before_round(self._rounds)
+            self.steps.source.before_round(self.ws.first_round + self._rounds)
         for launch in self._before:
             launch()
         if self.ws.keeps_margins:

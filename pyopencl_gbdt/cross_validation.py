@@ -22,7 +22,7 @@ from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.fitted_model import BEST_ITERATION
 from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
-from pyopencl_gbdt.folds import given_folds, make_folds
+from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.preparing import prepare
 
@@ -59,7 +59,8 @@ def cv(
     n_rounds : int, default 10
         Number of trees.
     nfold : int, default 3
-        Number of folds: each is tested on by a model that was trained on the others.
+        Number of folds: each is tested on by a model that was trained on the others. Queries stay
+        whole.
     stratified : bool, default False
         Every fold has about the same share of each label.
     folds : list of (array, array), splitter of scikit-learn, or None
@@ -107,7 +108,11 @@ def cv(
     chosen = metrics or None
     whole = prepare(params, data, (), chosen, None)
     if folds is None:
-        rows = make_folds(data.label, nfold, stratified=stratified, shuffle=shuffle, seed=seed)
+        how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
+        if data.group_offsets is None:
+            rows = make_folds(data.label, nfold, **how)
+        else:
+            rows = query_folds(data.group_offsets, nfold, **how)
     else:
         rows = given_folds(folds, data.values, data.label)
     listed = CallbackList(callbacks).callbacks

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_matrix, check_target, check_weight
-from pyopencl_gbdt.data.targets import check_base_margin
+from pyopencl_gbdt.data import check_matrix, check_target
+from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
+from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.quantized import QuantizedData
@@ -32,12 +33,20 @@ class Dataset:
     label : (n_rows,) array-like, or (n_rows, n_targets)
         Finite numbers; 0 and 1 for ``binary:logistic``, 0 .. num_class - 1 for ``multi:softprob``.
     weight : (n_rows,) array-like or None
-        Weights >= 0, not all 0. A row of weight k trains as the row repeated k times.
+        Weights >= 0, not all 0. A row of weight k trains as the row repeated k times. With queries
+        one a query, as in XGBoost; one a row will do where a query's rows have the same.
     feature_names : list of str or None
         Names of the columns; a DataFrame brings its own.
     base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
         Where the margin of each row starts, instead of ``base_score``: another model's margins,
         say. ``predict`` has to be given those of its rows.
+    feature_weights : (n_features,) array-like or None
+        How probable it is that ``colsample_bytree``, ``bylevel`` or ``bynode`` draws each column,
+        beside others; above 0.
+    qid : (n_rows,) array-like of integers, or None
+        The query of each row, for ranking; must not descend.
+    group : (n_groups,) array-like of integers, or None
+        The same as the sizes of the queries.
 
     Attributes
     ----------
@@ -45,6 +54,8 @@ class Dataset:
     label : float32 array, shape (n_rows,) or (n_rows, n_targets)
     weight : float32 array, shape (n_rows,), or None
     base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None
+    group_offsets : int64 array, shape (n_groups + 1,), or None
+        Query q has the rows from ``group_offsets[q]`` up to ``group_offsets[q + 1]``.
 
     Raises
     ------
@@ -59,6 +70,9 @@ class Dataset:
         weight: Any = None,
         feature_names: list[str] | None = None,
         base_margin: Any = None,
+        feature_weights: Any = None,
+        qid: Any = None,
+        group: Any = None,
     ) -> None:
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
@@ -69,8 +83,10 @@ class Dataset:
         self.values, names = check_matrix(X)
         self.feature_names = feature_names if feature_names is not None else names
         self.label = check_target(label, self.n_rows)
-        self.weight: F32 | None = check_weight(weight, self.n_rows)
+        self.group_offsets = group_offsets(qid, group, self.n_rows)
+        self.weight: F32 | None = expand_weight(weight, self.group_offsets, self.n_rows)
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
+        self.feature_weights = check_feature_weights(feature_weights, self.n_features)
         self._quantized: tuple[tuple[str, int], QuantizedData] | None = None
 
     @property
@@ -82,6 +98,10 @@ class Dataset:
         """Labels of a row."""
         return 1 if self.label.ndim == 1 else int(self.label.shape[1])
 
+    def targets(self) -> list[F32]:
+        """Return the labels of each target, float32 (n_rows,)."""
+        return [np.ascontiguousarray(target) for target in np.atleast_2d(self.label.T)]
+
     @property
     def n_features(self) -> int:
         return int(self.values.shape[1])
@@ -92,13 +112,23 @@ class Dataset:
         Parameters
         ----------
         rows : array-like of int
-            Numbers of the rows, in the order of the result.
+            Numbers of the rows, in the order of the result. Rows of one query have to be side by
+            side; they are a query of the result, also if they are not all of its rows.
+
+        Raises
+        ------
+        DataError
+            If rows of another query lie between two of a query.
         """
         rows = np.asarray(rows, np.int64)
         own = (self.weight, self.base_margin)
         weight, base_margin = (None if column is None else column[rows] for column in own)
         names = self.feature_names
-        return Dataset(self.values[rows], self.label[rows], weight, names, base_margin)
+        offsets, group = self.group_offsets, None
+        if offsets is not None:
+            group = np.diff(slice_offsets(offsets, rows % self.n_rows))
+        kept = (names, base_margin, self.feature_weights)
+        return Dataset(self.values[rows], self.label[rows], weight, *kept, group=group)
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by its name: equal data have equal ones."""
@@ -107,8 +137,11 @@ class Dataset:
             "label": self.label,
             "weight": self.weight,
             "base_margin": self.base_margin,
+            "feature_weights": self.feature_weights,
         }
         found = {name: "" if part is None else _digest(part) for name, part in parts.items()}
+        if self.group_offsets is not None:
+            found["groups"] = _digest(self.group_offsets, "<i8")
         return {**found, "shape": str(self.values.shape), "feature_names": str(self.feature_names)}
 
     def quantized(self, device: Device, max_bin: int) -> QuantizedData:
@@ -141,6 +174,6 @@ class Dataset:
         return {**self.__dict__, "_quantized": None}
 
 
-def _digest(values: F32) -> str:
-    little = np.ascontiguousarray(values, "<f4")
+def _digest(values: npt.NDArray[Any], dtype: str = "<f4") -> str:
+    little = np.ascontiguousarray(values, dtype)
     return hashlib.sha256(little.data.cast("B")).hexdigest()

@@ -42,6 +42,10 @@ NODE = np.dtype(
         ("value", np.float32),
         ("hessian", np.float32),
         ("tree", np.uint32),
+        ("path", np.uint32),
+        ("unused", np.uint32),
+        ("lower", np.float32),
+        ("upper", np.float32),
     ],
     align=True,
 )

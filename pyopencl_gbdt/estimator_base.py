@@ -97,10 +97,11 @@ class Base(Parametrised):
         labels = self._labels(y, values.shape[0])
         if before is not None:
             self._check_before(before)
-        data = Dataset(values, labels, sample_weight, names, base_margin)
-        given = GivenRows(X, y, sample_weight, base_margin)
+        own = self._extra(None)
+        data = Dataset(values, labels, sample_weight, names, base_margin, **own)
+        given = GivenRows(X, y, sample_weight, base_margin, tuple(own.values()))
         extra = (sample_weight_eval_set, base_margin_eval_set)
-        evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels)
+        evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels, self._extra)
         model = train(
             self._training_parameters(),
             data,
@@ -131,6 +132,10 @@ class Base(Parametrised):
 
     def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
         return check_target(y, n_rows)
+
+    def _extra(self, index: int | None) -> dict[str, Any]:
+        """Return what else ``Dataset`` is given, for the training rows or an evaluation set."""
+        return {}
 
     def _take(self, model: Model, names: list[str] | None) -> None:
         self.model_ = model

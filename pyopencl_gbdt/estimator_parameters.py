@@ -44,7 +44,13 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
         Numbers of the losses that have them; None is their default, see ``parameters``.
     quantile_alpha : float or None
-        The quantile of the metric ``quantile``; None is the median.
+        The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median.
+    lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_bias_norm : str, int, float
+        Of ranking losses; None is their default, see ``parameters``.
+    lambdarank_normalization, lambdarank_score_normalization, lambdarank_unbiased : bool or None
+        Of ranking losses.
+    ndcg_exp_gain : bool or None
+        Of ``rank:ndcg`` and the metric ``ndcg``.
     eval_metric : str, list of str or None
         Metrics of ``eval_set``.
     early_stopping_rounds : int or None
@@ -60,7 +66,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     work_group_size : int, default 0
         Work-items in a work-group; 0 is the variant's own; never changes the model.
     random_state : int or None
-        Accepted for scikit-learn; nothing is random yet.
+        Seed of the pairs that ``lambdarank_pair_method="mean"`` draws.
     n_jobs : int or None
         Accepted for scikit-learn; the device decides.
     verbosity : int, default 1
@@ -109,6 +115,13 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         huber_alpha: float | None = None,
         fair_c: float | None = None,
         quantile_alpha: float | None = None,
+        lambdarank_pair_method: str | None = None,
+        lambdarank_num_pair_per_sample: int | None = None,
+        lambdarank_normalization: bool | None = None,
+        lambdarank_score_normalization: bool | None = None,
+        lambdarank_unbiased: bool | None = None,
+        lambdarank_bias_norm: float | None = None,
+        ndcg_exp_gain: bool | None = None,
         eval_metric: str | Sequence[str] | None = None,
         early_stopping_rounds: int | None = None,
         callbacks: Sequence[TrainingCallback] | None = None,
@@ -137,6 +150,13 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.huber_alpha = huber_alpha
         self.fair_c = fair_c
         self.quantile_alpha = quantile_alpha
+        self.lambdarank_pair_method = lambdarank_pair_method
+        self.lambdarank_num_pair_per_sample = lambdarank_num_pair_per_sample
+        self.lambdarank_normalization = lambdarank_normalization
+        self.lambdarank_score_normalization = lambdarank_score_normalization
+        self.lambdarank_unbiased = lambdarank_unbiased
+        self.lambdarank_bias_norm = lambdarank_bias_norm
+        self.ndcg_exp_gain = ndcg_exp_gain
         self.eval_metric = eval_metric
         self.early_stopping_rounds = early_stopping_rounds
         self.callbacks = callbacks
@@ -152,6 +172,6 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         for name in ("eval_metric", "early_stopping_rounds", "callbacks"):  # arguments of train
             del params[name]
         if isinstance(self.random_state, np.random.RandomState):
-            del params["random_state"]  # nothing is random yet
+            del params["random_state"]  # it draws anew at each call
         params["objective"] = self.objective or self._objective
         return {name: value for name, value in params.items() if value is not None}

@@ -24,11 +24,12 @@ class GivenRows:
     y: Any
     weight: Any
     base_margin: Any
+    queries: tuple[Any, ...] = ()
 
     def same_as(self, other: GivenRows) -> bool:
         """Tell whether these are the same objects, as XGBoost does."""
-        mine = (self.X, self.y, self.weight, self.base_margin)
-        theirs = (other.X, other.y, other.weight, other.base_margin)
+        mine = (self.X, self.y, self.weight, self.base_margin, *self.queries)
+        theirs = (other.X, other.y, other.weight, other.base_margin, *other.queries)
         return all(a is b for a, b in zip(mine, theirs, strict=True))
 
 
@@ -39,6 +40,7 @@ def evaluation_sets(
     given: GivenRows,
     data: Dataset,
     to_labels: Callable[[Any, int, int], F32],
+    extra: Callable[[int], dict[str, Any]],
 ) -> list[tuple[Dataset, str]]:
     """Return checked evaluation sets, called ``validation_0``, ``validation_1``, ...
 
@@ -53,22 +55,25 @@ def evaluation_sets(
         The training rows, checked.
     to_labels : callable
         Checks labels; takes them, the number of rows and the number of the set.
+    extra : callable
+        Takes the number of the set; returns what else ``Dataset`` shall be given.
 
     Raises
     ------
     ParameterError, DataError
     """
     pairs = _pairs(eval_set)
-    own_weights = _one_each("sample_weight_eval_set", weights, len(pairs))
-    own_margins = _one_each("base_margin_eval_set", base_margins, len(pairs))
+    own_weights = one_each("sample_weight_eval_set", weights, len(pairs))
+    own_margins = one_each("base_margin_eval_set", base_margins, len(pairs))
     evals = []
     for i, (X, y) in enumerate(pairs):
         rows = data
-        if not given.same_as(GivenRows(X, y, own_weights[i], own_margins[i])):
+        more = extra(i)
+        if not given.same_as(GivenRows(X, y, own_weights[i], own_margins[i], tuple(more.values()))):
             n_features = data.n_features
             values, names = check_matrix(X, name=f"eval_set[{i}]", n_features=n_features)
             labels = to_labels(y, values.shape[0], i)
-            rows = Dataset(values, labels, own_weights[i], names, own_margins[i])
+            rows = Dataset(values, labels, own_weights[i], names, own_margins[i], **more)
         evals.append((rows, f"validation_{i}"))
     return evals
 
@@ -83,7 +88,8 @@ def _pairs(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:
+def one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:
+    """Return a list with an entry for each set; None stands for none at all."""
     if values is None:
         return [None] * n_sets
     if not isinstance(values, (list, tuple)) or len(values) != n_sets:

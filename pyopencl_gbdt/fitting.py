@@ -14,7 +14,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.metrics import Metric
+from pyopencl_gbdt.metrics import Metric, takes_queries
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
@@ -85,6 +85,8 @@ class Fit:
         self.task, self.device = task, device
         self._recorder = None if device.profiler is None else Recorder(device)
         start, data = task.start, task.data
+        if start.trees:
+            task.objective.check_continued()
         # before memory is taken for training, as rows of a few trees need some of their own
         margins = start.margins(data, device)
         others = [None if rows is data else start.margins(rows, device) for rows, _ in task.evals]
@@ -122,7 +124,8 @@ class Fit:
             label, prediction = label.T.ravel(), prediction.ravel()
             weight = None if weight is None else np.tile(weight, rows.n_targets)
         for metric, function in self.task.metrics.items():
-            value = function(label, prediction, weight)
+            queries = (rows.group_offsets,) if takes_queries(metric) else ()
+            value = function(label, prediction, weight, *queries)
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:

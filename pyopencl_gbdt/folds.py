@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.groups import rows_of_groups
 from pyopencl_gbdt.errors import ParameterError
 
 Rows = npt.NDArray[np.int64]
@@ -50,6 +51,38 @@ def make_folds(
     tests = np.array_split(order.astype(np.int64), nfold)
     rest = [[part for i, part in enumerate(tests) if i != k] for k in range(nfold)]
     return [(np.concatenate(rest[k]), tests[k]) for k in range(nfold)]
+
+
+def query_folds(
+    offsets: Rows, nfold: int, *, stratified: bool, shuffle: bool, seed: int
+) -> list[Fold]:
+    """Cut whole queries into folds, as XGBoost does.
+
+    Parameters
+    ----------
+    offsets : int64 array, shape (n_queries + 1,)
+    nfold, stratified, shuffle, seed
+        As for ``make_folds``; queries cannot be stratified.
+
+    Raises
+    ------
+    ParameterError
+        If there are too few queries, or ``stratified`` is set.
+    """
+    if stratified:
+        raise ParameterError(
+            "stratified=True: expected False where rows belong to queries, which have no label; "
+            "leave it out"
+        )
+    if isinstance(nfold, int) and nfold > offsets.size - 1:
+        raise ParameterError(
+            f"nfold={nfold}: expected 2..{offsets.size - 1}, the queries; lower nfold"
+        )
+    queries = np.zeros(offsets.size - 1, np.float32)
+    folds = make_folds(queries, nfold, stratified=False, shuffle=shuffle, seed=seed)
+    return [
+        (rows_of_groups(offsets, train), rows_of_groups(offsets, test)) for train, test in folds
+    ]
 
 
 def _stratified(

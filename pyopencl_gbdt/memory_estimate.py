@@ -8,9 +8,11 @@ import numpy as np
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.set_up import page_bytes, plan_set_up
+from pyopencl_gbdt.steps.renew_leaves import reserve
 from pyopencl_gbdt.workspace import Workspace
 
 
@@ -70,7 +72,12 @@ def estimate_memory(
     n_bins = min(params.max_bin, n_rows)
     codes = page_bytes(device, n_rows, n_features, n_bins)
     layout = expected_layout(n_features, n_bins)
-    plan = Workspace(device, params, layout, None, n_rows, weighted, 0, 0).plan()
+    ws = Workspace(device, params, layout, None, n_rows, weighted, 0, 0)
+    objective, one = get_objective(params.objective, params), np.ones(1, np.float32)
+    if objective.renews:
+        weights = objective.leaf_weights(one, one if weighted else None)
+        reserve(ws, weighted=weights is not None)
+    plan = ws.plan()
     evaluation = evaluation_rows * (n_features + 1) * VALUE.itemsize
     training = plan.total_bytes + codes + evaluation
     set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted)

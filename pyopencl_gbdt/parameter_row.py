@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import numbers
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class ParameterRow:
     name, aliases : str, tuple of str
         The attribute of `Parameters`, and XGBoost's other spellings of it.
     kind : type
-        ``int``, ``float`` or ``str``.
+        ``int``, ``float``, ``str`` or ``bool``.
     default : int, float, str or None
         Used for a parameter that is absent or None.
     low, high : float or None
@@ -37,12 +38,14 @@ class ParameterRow:
         The strings to choose from; empty for any string but "".
     power_of_two : bool
         The number is 0 or a power of two.
+    structured : bool
+        The string may be given as a list, tuple or dict, and is kept as JSON; "" is none.
     doc : str
         One sentence for the user.
     """
 
     name: str
-    kind: type[int] | type[float] | type[str]
+    kind: type[int] | type[float] | type[str] | type[bool]
     default: int | float | str | None
     doc: str
     low: float | None = None
@@ -51,6 +54,7 @@ class ParameterRow:
     high_open: bool = False
     allowed: tuple[str, ...] = ()
     power_of_two: bool = False
+    structured: bool = False
     aliases: tuple[str, ...] = ()
 
     def convert(self, value: object, spelling: str | None = None) -> int | float | str | None:
@@ -58,8 +62,12 @@ class ParameterRow:
         if value is None:
             return self.default
         name = spelling or self.name
+        if self.structured:
+            return _as_json(value, name)
         if self.kind is str:
             return self._string(value, name)
+        if self.kind is bool:
+            return self._switch(value, name)
         number = _number(value, name, self.expected, integral=self.kind is int)
         below = self.low is not None and (
             number < self.low or (self.low_open and number == self.low)
@@ -78,10 +86,16 @@ class ParameterRow:
     @property
     def expected(self) -> str:
         """What is allowed, in the words of an error message."""
-        noun = "an integer" if self.kind is int else "a finite number"
+        if self.kind is bool:
+            return "True or False"
         if self.kind is str:
             choices = " or ".join(map(repr, self.allowed))
-            return choices or "a string that is not empty"
+            other = "lists or dicts of columns" if self.structured else "a string that is not empty"
+            return choices or other
+        return self._bounds()
+
+    def _bounds(self) -> str:
+        noun = "an integer" if self.kind is int else "a finite number"
         if self.power_of_two:
             return f"0 (automatic) or a power of two up to {self.high}"
         if self.low is None:
@@ -100,6 +114,35 @@ class ParameterRow:
         near = difflib.get_close_matches(str(value), known, n=1)
         move = f"did you mean {near[0]!r}?" if near else f"leave it out for {self.default!r}"
         raise ParameterError(f"{name}={show(value)}: expected {self.expected}; {move}")
+
+    def _switch(self, value: object, name: str) -> bool:
+        text = str(value).lower() if isinstance(value, str) else value
+        for switch, words in ((True, (1, "1", "true")), (False, (0, "0", "false"))):
+            if isinstance(text, (bool, np.bool_, int, float, np.number, str)) and text in words:
+                return switch
+        raise ParameterError(f"{name}={show(value)}: expected {self.expected}; give one of them")
+
+
+def _as_json(value: object, name: str) -> str:
+    """Return a list, tuple or dict as JSON, and a string as it is; "" for an empty one."""
+    if isinstance(value, str):
+        return "" if value.strip() in ("", "()", "[]") else value
+    try:
+        text = json.dumps(value, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"{name}={show(value)}: expected lists or dicts of columns; give these"
+        ) from error
+    return "" if text in ("[]", "{}") else text
+
+
+def _plain(value: object) -> object:
+    """Return arrays, sets and NumPy's numbers as lists and numbers."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(type(value).__name__)
 
 
 def _number(value: object, name: str, expected: str, *, integral: bool) -> int | float:

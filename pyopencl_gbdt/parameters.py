@@ -21,10 +21,12 @@ from pyopencl_gbdt.parameter_row import ParameterRow, same
 
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
-    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge", "huber",
-    "fair", "mape", "cross_entropy", "multi:softprob", "multi:softmax",
+    "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
+    "reg:absoluteerror", "reg:quantileerror", "multi:softprob", "multi:softmax", "rank:ndcg",
+    "rank:map", "rank:pairwise", "huber", "fair", "mape", "cross_entropy",
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
+SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
@@ -37,7 +39,13 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("num_parallel_tree", int, 1, "Trees that a round adds to each output, each "
                  "learning_rate / num_parallel_tree of its own: a random forest.",
                  low=1, high=2**16),
-    ParameterRow("max_depth", int, 6, "Most splits between root and leaf.", low=1, high=32),
+    ParameterRow("max_depth", int, 6, "Most splits between root and leaf; 0 is no limit, where "
+                 "max_leaves is one.", low=0, high=32),
+    ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
+                 low=0, high=2**16),
+    ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those nearest the "
+                 "root, or (lossguide) those that gain most.",
+                 allowed=("depthwise", "lossguide")),
     ParameterRow("max_bin", int, 256, "Most bins per feature.", low=2, high=65535),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
@@ -49,6 +57,26 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("max_delta_step", float, 0.0,
                  "Largest size of a leaf value before learning_rate; 0 is no limit. Left out, "
                  f"it is {POISSON_DELTA_STEP} for count:poisson.", low=0),
+    ParameterRow("subsample", float, 1.0, "Share of the rows that a tree sees.",
+                 low=0, low_open=True, high=1),
+    ParameterRow("sampling_method", str, "uniform", "How rows are drawn: uniform; gradient_based, "
+                 "rows with large gradients rather than others; goss, LightGBM's way: the top_rate "
+                 "of rows with largest gradients and an other_rate of the others.",
+                 allowed=SAMPLING_METHODS),
+    ParameterRow("top_rate", float, 0.2, "goss: share of the rows that are always seen.",
+                 low=0, high=1),
+    ParameterRow("other_rate", float, 0.1, "goss: share of the rows that are drawn of the others.",
+                 low=0, low_open=True, high=1),
+    ParameterRow("colsample_bytree", float, 1.0, "Share of the features that a tree may use.",
+                 low=0, low_open=True, high=1),
+    ParameterRow("colsample_bylevel", float, 1.0, "Share of the tree's features that a level of it "
+                 "may use.", low=0, low_open=True, high=1),
+    ParameterRow("colsample_bynode", float, 1.0, "Share of the level's features that a node may "
+                 "use.", low=0, low_open=True, high=1),
+    ParameterRow("monotone_constraints", str, "", "Columns along which predictions rise (1) or "
+                 "fall (-1): a number for each, or a dict of some.", structured=True),
+    ParameterRow("interaction_constraints", str, "", "Columns that may follow each other on the "
+                 "way to a leaf: a list of lists.", structured=True),
     ParameterRow("base_score", float, None, "Prediction before the first tree (a probability "
                  "for binary:logistic); None takes it from the data."),
     ParameterRow("scale_pos_weight", float, 1.0, "Weight of rows with label 1, for "
@@ -60,10 +88,24 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("huber_alpha", float, 0.9, "huber: the largest gradient (LightGBM's alpha, a word "
                  "that is reg_alpha here).", low=0, low_open=True),
     ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
-    ParameterRow("quantile_alpha", float, 0.5, "The quantile of the metric quantile.",
-                 low=0, high=1),
+    ParameterRow("quantile_alpha", float, 0.5, "Which one: reg:quantileerror and the metric "
+                 "quantile.", low=0, high=1),
     ParameterRow("num_class", int, 0, "Classes of multi:softprob and multi:softmax.",
                  low=0, high=2**16),
+    ParameterRow("lambdarank_pair_method", str, "topk", "Ranking: pairs with one of the best rows, "
+                 "or with rows drawn for each row.", allowed=("topk", "mean")),
+    ParameterRow("lambdarank_num_pair_per_sample", int, None, "Ranking: how many rows are best, "
+                 "or are drawn for each; None is 32 or 1.", low=1, high=2**24),
+    ParameterRow("lambdarank_normalization", bool, True, "Ranking: divide the gradients of a query "
+                 "by about their sum."),
+    ParameterRow("lambdarank_score_normalization", bool, True, "Ranking: pairs count less, the "
+                 "further their margins are apart."),
+    ParameterRow("lambdarank_unbiased", bool, False, "Ranking by clicks: estimate and correct the "
+                 "bias of positions."),
+    ParameterRow("lambdarank_bias_norm", float, 1.0, "Ranking by clicks: the larger, the less is "
+                 "corrected.", low=0),
+    ParameterRow("ndcg_exp_gain", bool, True, "rank:ndcg and ndcg: a label's gain is 2^label - 1, "
+                 "else the label."),
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
@@ -83,10 +125,6 @@ _EMPTY = ()
 XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "booster": ("gbtree",),
     "tree_method": ("auto", "hist"),
-    "grow_policy": ("depthwise", 0),
-    "sampling_method": ("uniform",),
-    "monotone_constraints": ("", "()", _EMPTY),
-    "interaction_constraints": ("", "[]", _EMPTY),
     "multi_strategy": ("one_output_per_tree",),
     "max_cat_to_onehot": (4,),
     "max_cat_threshold": (64,),
@@ -100,22 +138,18 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
     "aft_loss_distribution": ("normal",),
-    "lambdarank_pair_method": ("topk",),
     **dict.fromkeys(
-        ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
-         "num_target", "refresh_leaf",
-         "aft_loss_distribution_scale", "lambdarank_normalization", "lambdarank_bias_norm",
-         "lambdarank_score_normalization", "ndcg_exp_gain"),
+        ("num_target", "refresh_leaf", "aft_loss_distribution_scale"),
         (1,),
     ),
     **dict.fromkeys(
-        ("max_leaves", "enable_categorical", "extmem_single_page", "disable_default_eval_metric",
+        ("enable_categorical", "extmem_single_page", "disable_default_eval_metric",
          "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k",
-         "expectile_alpha", "lambdarank_unbiased"),
+         "expectile_alpha"),
         (0,),
     ),
     **dict.fromkeys(("feature_types", "feature_weights", "eval_metric", "callbacks"), (_EMPTY,)),
-    **dict.fromkeys(("early_stopping_rounds", "lambdarank_num_pair_per_sample"), ()),
+    **dict.fromkeys(("early_stopping_rounds",), ()),
 }  # fmt: skip
 """Parameters that XGBoost has and we do not yet, with the values that change nothing.
 
@@ -139,12 +173,23 @@ class Parameters:
     learning_rate: float
     num_parallel_tree: int
     max_depth: int
+    max_leaves: int
+    grow_policy: str
     max_bin: int
     reg_lambda: float
     reg_alpha: float
     gamma: float
     min_child_weight: float
     max_delta_step: float
+    subsample: float
+    sampling_method: str
+    top_rate: float
+    other_rate: float
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    monotone_constraints: str
+    interaction_constraints: str
     base_score: float | None
     scale_pos_weight: float
     huber_slope: float
@@ -153,6 +198,13 @@ class Parameters:
     fair_c: float
     quantile_alpha: float
     num_class: int
+    lambdarank_pair_method: str
+    lambdarank_num_pair_per_sample: int | None
+    lambdarank_normalization: bool
+    lambdarank_score_normalization: bool
+    lambdarank_unbiased: bool
+    lambdarank_bias_norm: float
+    ndcg_exp_gain: bool
     device: str
     histogram: str
     work_group_size: int
@@ -165,6 +217,12 @@ class Parameters:
             checked = _ROWS[field.name].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
+        self._check_sampling()
+        if self.max_leaves == 1 or (self.max_depth == 0 and self.max_leaves == 0):
+            name, value = ("max_leaves", 1) if self.max_leaves else ("max_depth", 0)
+            raise ParameterError(
+                f"{name}={value}: expected max_depth above 0, or max_leaves of 2 or more; give one"
+            )
         multiclass = self.objective in MULTICLASS
         if multiclass != (self.num_class > 1):
             expected = "2 or more" if multiclass else "0, or objective='multi:softprob'"
@@ -180,6 +238,52 @@ class Parameters:
                 f"scale_pos_weight={self.scale_pos_weight!r}: expected 1 for "
                 f"objective={self.objective!r}; give row weights instead"
             )
+
+    def _check_sampling(self) -> None:
+        if self.sampling_method != "goss":
+            return
+        if self.subsample != 1:
+            raise ParameterError(
+                f"subsample={self.subsample!r}: expected 1 for sampling_method='goss'; give "
+                f"top_rate and other_rate"
+            )
+        if not 0 < self.top_rate + self.other_rate < 1:
+            raise ParameterError(
+                f"top_rate={self.top_rate!r}: expected top_rate + other_rate below 1, other_rate "
+                f"is {self.other_rate!r}; lower one of them"
+            )
+
+    @property
+    def leaf_wise(self) -> bool:
+        """Whether leaves split one by one; without a limit of them the order does not matter."""
+        return self.grow_policy == "lossguide" and self.max_leaves > 0
+
+    @property
+    def samples_rows(self) -> bool:
+        """Whether trees see some of the rows alone."""
+        return self.sampling_method == "goss" or self.subsample < 1
+
+    @property
+    def keep_below(self) -> np.uint32:
+        """Uniform sampling: random numbers of 32 bits of rows that are seen lie below this."""
+        most: np.uint32 = np.uint32(min(int(self.subsample * 2.0**32), 2**32 - 1))
+        return most
+
+    @property
+    def root_lambda(self) -> np.float32:
+        """The weight of a Hessian in the importance of a row."""
+        root: np.float32 = np.float32(math.sqrt(min(self.reg_lambda, 1e12)))
+        return root
+
+    @property
+    def rounds_of_all_rows(self) -> int:
+        """Rounds before the first that GOSS samples for, as LightGBM has it: 1 / learning_rate."""
+        return int(min(1.0 / self.learning_rate, 2.0**31))
+
+    @property
+    def samples_columns(self) -> bool:
+        """Whether trees, levels or nodes get some of the features alone."""
+        return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
 
     def _check_base_score(self) -> None:
         """Refuse a score whose margin is infinite.

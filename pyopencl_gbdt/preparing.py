@@ -15,7 +15,8 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fitted_model import Model
 from pyopencl_gbdt.fitting import StartingPoint, Task
-from pyopencl_gbdt.metrics import Metric, get_metric
+from pyopencl_gbdt.limits import limits_of
+from pyopencl_gbdt.metrics import Metric, get_metric, takes_queries
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
@@ -65,7 +66,10 @@ def prepare(
     objective = get_objective(p.objective, p)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p)
+    limits_of(p, data)  # refuses constraints that do not go with the data
     metrics = choose_metrics(eval_metric, objective, p)
+    for rows, _ in evals:
+        check_ranked(metrics, rows)
     if before is None:
         start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
@@ -126,6 +130,13 @@ def choose_metrics(
     return {name: get_metric(name, p) for name in names}
 
 
+def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
+    """Refuse labels that a metric of ranking does not take."""
+    for name, metric in metrics.items():
+        if takes_queries(name):
+            metric(rows.label, rows.label, rows.weight, rows.group_offsets)
+
+
 def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str) -> int:
     """Return the number of outputs; labels and starting margins have to go with it."""
     if objective.n_outputs > 1 and data.n_targets > 1:
@@ -133,8 +144,7 @@ def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str
             f"{what} has {data.n_targets} columns: expected one for objective={p.objective!r}; "
             "train a model for each"
         )
-    for target in np.atleast_2d(data.label.T):
-        objective.check(target)
+    objective.check_data(data)
     n_outputs = max(objective.n_outputs, data.n_targets)
     check_base_margin(data.base_margin, data.n_rows, n_outputs)
     return n_outputs

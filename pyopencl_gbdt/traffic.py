@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, WALK
+from pyopencl_gbdt.steps.renew_leaves import COUNTS
 from pyopencl_gbdt.tree_counts import I64, TreeCounts, count_tree, partial_histograms
 from pyopencl_gbdt.workspace import Workspace
 
@@ -114,12 +115,32 @@ def _keep(ws: Workspace, tree: TreeCounts) -> int:
     return 2 * (ws["nodes"].nbytes + ws["levels"].nbytes)
 
 
+def _count_first(ws: Workspace, tree: TreeCounts) -> int:
+    weights = ws.reserved["renew_weights"][0] * SUM.itemsize if ws.reserved else 0
+    codes = int(tree.split_rows.sum()) * ws.codes.dtype.itemsize
+    return ws.n_rows * (2 * _FLOAT + 2 * _ROW_ID) + weights + codes  # leaf and key are kept
+
+
+def _count_next(ws: Workspace, tree: TreeCounts) -> int:
+    weights = ws.reserved["renew_weights"][0] * SUM.itemsize if ws.reserved else 0
+    return 3 * (ws.n_rows * 2 * _ROW_ID + weights)
+
+
+def _pick(ws: Workspace, tree: TreeCounts) -> int:
+    return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, and 0 again
+
+
+def _renew(ws: Workspace, tree: TreeCounts) -> int:
+    leaves = int(tree.nodes.sum() - tree.splits.sum())
+    return leaves * (2 * SUM.itemsize + 2 * _ROW_ID + 4 * _FLOAT)
+
+
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = ws.n_outputs * ws.n_rows * 2 * _FLOAT
     codes = ws.codes.dtype.itemsize
     if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
         return margins + int(tree.split_rows.sum()) * codes
-    in_order = not tree.splits[0] or ws.max_depth == 1  # the root's rows are not listed
+    in_order = not tree.splits[0] or ws.n_levels == 1  # the root's rows are not listed
     listed = 0 if in_order else ws.n_rows * _ROW_ID
     return margins + listed + int(tree.split_rows[-2]) * codes
 
@@ -138,6 +159,10 @@ TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
     "partition.move": _move,
     "plan.finish_tree": _finish_tree,
     "plan.keep": _keep,
+    "renew_leaves.count_first": _count_first,
+    "renew_leaves.count_next": _count_next,
+    "renew_leaves.pick_digit": _pick,
+    "renew_leaves.renew": _renew,
     "leaf.add_leaves": _add_leaves,
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -72,6 +74,24 @@ def decode_trees(
     numbered = bool((leaf | (left == 2 * rank - 1)).all())
     numbers = ("threshold", "value", "weight", "gain", "sum_hessian")
     sound = numbered and all(np.isfinite(columns[name]).all() for name in numbers)
-    make = Tree.trusted if sound else Tree
+    make = Tree.trusted if sound else _breadth_first
     bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
     return [make(**{name: c[a:b] for name, c in columns.items()}) for a, b in bounds]
+
+
+def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
+    """Return a tree whose nodes were numbered as leaf-wise growth made them."""
+    left = columns["left"]
+    order, level = [], np.zeros(1, np.int64)
+    while level.size:
+        order.append(level)
+        inner = left[level]
+        inner = inner[inner >= 0]
+        level = np.stack([inner, inner + 1], axis=1).ravel()
+    nodes = np.concatenate(order)
+    number = np.full(left.size + 1, -1)  # the last stands for none
+    number[nodes] = np.arange(nodes.size)
+    columns = {name: column[nodes] for name, column in columns.items()}
+    for name in ("left", "right", "parent"):
+        columns[name] = number[columns[name]].astype(np.int32)
+    return Tree(**columns)

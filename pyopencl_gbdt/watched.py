@@ -56,6 +56,6 @@ class WatchedRows:
                 self.margins,
                 trees=(0, batch.size),
                 outputs=outputs,
-                longest=ws.max_depth + 1,
+                longest=ws.longest,
             )
         ]

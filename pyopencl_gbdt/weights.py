@@ -1,11 +1,15 @@
-"""Row weights on the scale that the kernels expect."""
+"""Row weights, and shares of their sum, on the scale that the kernels expect."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
 
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 
 def normalise(weight: F32 | None) -> tuple[F32 | None, int, int]:
@@ -37,3 +41,39 @@ def normalise(weight: F32 | None) -> tuple[F32 | None, int, int]:
     scaled = np.ldexp(weight.astype(np.float64), -shift) + 0.0
     kept = np.where(scaled > 0, np.clip(scaled, 2.0**-100, 2.0**30), 0).astype(np.float32)
     return kept, max(0, int(np.frexp(kept.max())[1])), shift
+
+
+def whole(weight: F64) -> I64:
+    """Return integers in proportion to weights, as exact as a sum below 2^61 allows.
+
+    Parameters
+    ----------
+    weight : float64 array, shape (n_rows,)
+        Weights >= 0.
+
+    Returns
+    -------
+    int64 array, shape (n_rows,)
+        A power of two times the weights, rounded; at least 1 where a weight is not 0.
+    """
+    largest = math.frexp(float(weight.max(initial=0.0)))[1]  # weight < 2^largest
+    scaled = np.rint(np.ldexp(weight, 61 - weight.size.bit_length() - largest))
+    return np.maximum(scaled.astype(np.int64), (weight > 0).astype(np.int64))
+
+
+def fraction_of(alpha: float) -> tuple[int, int]:
+    """Return (mantissa, shift) with float32(alpha) = mantissa / 2^shift; below 2^-36 it is 0.
+
+    Parameters
+    ----------
+    alpha : float
+        0 to 1.
+
+    Returns
+    -------
+    mantissa, shift : int
+        The mantissa has at most 24 bits, shift lies in 23..60.
+    """
+    mantissa, exponent = math.frexp(float(np.float32(alpha)))
+    shift = 24 - exponent
+    return (0, 24) if shift > 60 else (int(mantissa * 2**24), shift)

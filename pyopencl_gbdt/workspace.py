@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -68,6 +68,14 @@ class Workspace:
         Labels of a row: 1, or one an output.
     n_trees : int
         Trees that are grown at a time; see ``choose_trees``.
+    first_round : int
+        Rounds before the first one.
+    monotone : uint32 array, shape (n_features,), or None
+        Constraints: 1 rising, 2 falling, 0 none.
+    interactions : sequence of sequence of int
+        Features that may follow each other; none is no constraint.
+    feature_weights : float32 array, shape (n_features,), or None
+        For the sampling of features.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     arrays : dict of str to DeviceArray
@@ -89,6 +97,10 @@ class Workspace:
     n_parallel: int = 1
     n_targets: int = 1
     n_trees: int = 1
+    first_round: int = 0
+    monotone: npt.NDArray[np.uint32] | None = None
+    interactions: Sequence[Sequence[int]] = ()
+    feature_weights: npt.NDArray[np.float32] | None = None
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
@@ -190,8 +202,17 @@ class Workspace:
         return (n_rows,) if self.n_outputs == 1 else (self.n_outputs, n_rows)
 
     def level_capacity(self, depth: int) -> int:
-        """Return the most nodes that a level can have."""
-        return self.n_trees * min(1 << depth, self.n_rows)
+        """Return the most nodes that a level can have; leaf-wise, the nodes of a step."""
+        if self.params.leaf_wise:
+            return self.n_trees * min(depth + 1, 2)
+        return self.n_trees * min(1 << depth, self.most_leaves)
+
+    @property
+    def most_leaves(self) -> int:
+        """Leaves that a tree can have."""
+        limits = [self.n_rows, self.params.max_leaves, 1 << self.params.max_depth]
+        given = (True, self.params.max_leaves > 0, self.params.max_depth > 0)
+        return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
 
     def few_candidates(self, depth: int) -> bool:
         """Tell whether one work-group compares all splits of a level sooner than a launch does."""
@@ -199,25 +220,62 @@ class Workspace:
         return self.layout.n_features * -(-self.level_capacity(depth) // wg_size) <= FEW_CANDIDATES
 
     @property
-    def max_depth(self) -> int:
-        """Levels that can split: no tree of n rows is deeper than n - 1."""
-        return min(self.params.max_depth, max(1, self.n_rows - 1))
+    def n_levels(self) -> int:
+        """Levels, or steps of leaf-wise growth, whose nodes can split."""
+        if self.params.leaf_wise:
+            return max(1, self.most_leaves - 1)
+        depth = self.params.max_depth or 64
+        return min(depth, max(1, self.most_leaves - 1))
+
+    @property
+    def longest(self) -> int:
+        """Most nodes on the way to a leaf."""
+        return min(self.params.max_depth or self.most_leaves, self.n_rows) + 1
 
     @property
     def search_capacity(self) -> int:
-        """Most nodes of a level whose splits are searched, which is also the histogram slots."""
-        return self.level_capacity(self.max_depth - 1)
+        """Most nodes of a level whose splits are searched."""
+        return max(self.level_capacity(depth) for depth in range(self.n_levels))
+
+    @property
+    def slots(self) -> int:
+        """Histograms that are kept."""
+        leaves = self.n_trees * self.most_leaves
+        return leaves if self.params.leaf_wise else self.search_capacity
 
     @property
     def max_nodes(self) -> int:
         """Return the most nodes of the trees that are grown at a time."""
-        levels = sum(self.level_capacity(depth) for depth in range(self.max_depth + 1))
+        if self.params.leaf_wise:
+            return self.n_trees * (2 * self.most_leaves - 1)
+        levels = sum(self.level_capacity(depth) for depth in range(self.n_levels + 1))
         return min(levels, self.n_trees * (2 * self.n_rows - 1))
 
     @property
     def row_groups(self) -> int:
         """Work-groups that share all rows evenly, for passes over every row."""
         return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+
+    def gradient_inputs(
+        self, batch: Batch
+    ) -> tuple[DeviceArray, DeviceArray, tuple[np.generic, ...]]:
+        """Return what gradients are taken of, and where those of some trees lie.
+
+        Margins and labels, or gradients and Hessians that are given; the kernels' rows, first
+        tree, trees of an output, and distance of two outputs' labels.
+        """
+        names = ("given_g", "given_h") if self.given else ("margins", "labels")
+        margins, labels = (self[name] for name in names)
+        if self.keeps_margins:
+            margins = self["before"]
+        stride = self.n_rows if self.given or self.n_targets > 1 else 0
+        numbers = (np.uint32(self.n_rows), np.uint32(batch.first), np.uint32(self.n_parallel))
+        return margins, labels, (*numbers, np.uint64(stride))
+
+    @property
+    def masks_columns(self) -> bool:
+        """Whether nodes may split on some of the features alone."""
+        return self.params.samples_columns or bool(self.interactions)
 
     def leaf_rate(self, learning_rate: float | None) -> np.float32:
         """Return the factor on leaf values; None is the parameters' learning rate."""
@@ -261,7 +319,7 @@ class Workspace:
         """Return every array of the fit, before one is allocated."""
         n, groups, trees = self.n_rows, self.row_groups, self.n_trees
         n_codes, n_features = self.layout.n_codes, self.layout.n_features
-        last = self.level_capacity(self.max_depth)
+        last = max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
         search, nodes = self.search_capacity, self.max_nodes
         partials = not self.variant("histogram").int64_atomics
         plan = MemoryPlan()
@@ -280,17 +338,21 @@ class Workspace:
         plan.add("sums", (trees * groups, 2), SUM)
         plan.add("even_rows", trees * n, ROW)
         plan.add("odd_rows", trees * n, ROW)
-        plan.add("levels", self.max_depth + 1, LEVEL)
+        plan.add("levels", self.n_levels + 1, LEVEL)
         plan.add("nodes", nodes, NODE)
         plan.add("row_task_begin", last + 1, np.uint32)
-        plan.add("hist_task_begin", search + 2, np.uint32)
-        plan.add("pool", (search, n_codes, 2), SUM)
+        plan.add("hist_task_begin", last + 2, np.uint32)
+        plan.add("pool", (self.slots, n_codes, 2), SUM)
         partial_groups = self.histogram_groups if partials else 0
         plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
         plan.add("candidates", (search, n_features), CANDIDATE)
         plan.add("chosen", search, CANDIDATE)
+        self._plan_leaf_wise(plan, last)
         plan.add("leaf_task_begin", nodes + 1, np.uint32)
-        plan.add("leaf_header", 3, np.uint32)
+        plan.add("leaf_header", 4, np.uint32)
+        plan.add("monotone", n_features if self.monotone is not None else 1, np.uint32)
+        words = (search, -(-n_features // 32)) if self.masks_columns else (1, 1)
+        plan.add("allowed", words, np.uint32)
         plan.add("walk", nodes, WALK)
         plan.add("steps", nodes, STEP)
         plan.add("roots", trees, np.uint32)
@@ -299,10 +361,22 @@ class Workspace:
         plan.add("feature_bins", n_features, np.uint32)
         plan.add("thresholds", n_codes, VALUE)
         plan.add("forest_nodes", (self.forest_block, nodes), NODE)
-        plan.add("forest_levels", (self.forest_block, self.max_depth + 1), LEVEL)
+        plan.add("forest_levels", (self.forest_block, self.n_levels + 1), LEVEL)
         for name, (shape, dtype) in self.reserved.items():
             plan.add(name, shape, dtype)
         return plan
+
+    def _plan_leaf_wise(self, plan: MemoryPlan, last: int) -> None:
+        """Plan what tells which leaves may still split."""
+        trees, leaf_wise = self.n_trees, self.params.leaf_wise
+        plan.add("splits_left", trees, np.uint32)
+        plan.add("kept", self.max_nodes if leaf_wise else 1, CANDIDATE)
+        plan.add("open", (trees, self.most_leaves) if leaf_wise else 1, np.uint32)
+        limited = self.params.max_leaves > 0 and not leaf_wise
+        gains = self.most_leaves * trees if leaf_wise else (last if limited else 1)
+        plan.add("open_gain", gains, np.float32)
+        plan.add("open_at", trees, np.uint32)
+        plan.add("picked", trees, np.uint32)
 
     @property
     def most_row_tasks(self) -> int:
@@ -372,13 +446,16 @@ class Workspace:
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
         self["fullest"].set(self.layout.fullest)
+        if self.monotone is not None:
+            self["monotone"].set(self.monotone)
         self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
         self.device.clear(self["exponents"])  # every tree leaves them so
         self.begin()
 
     def begin(self) -> None:
         """Set what the first tree expects."""
-        self["leaf_header"].set([0, 0, self.forest_block - 1])  # it will wait at 0
+        done = self.first_round * len(self.batches)
+        self["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
         self["needs_high"].set([0])
 
     def make_room_for_high_words(self) -> None:

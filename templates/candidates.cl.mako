@@ -4,13 +4,16 @@
 ##   runs    |  the best of a run  |  ..      each run by a work-item, then the runs by one
 ##   all                                      the group's best, the lower key if scores are equal
 
-<%def name="consider()">
+<%def name="consider(monotone)">
+<%
+    order = " && keeps_order(constraint, g, h, node_g - (g), node_h - (h), rule)" if monotone else ""
+%>
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: rough scores further apart are in order */
 /* Compare a split, by its exact score, with the best so far. */
 #define CONSIDER(g, h, at) { \
     const df s = df_add(score(g, h, rule), score(node_g - (g), node_h - (h), rule)); \
-    if (ahead(s, at, best, best_at)) { \
+    if (ahead(s, at, best, best_at)${order}) { \
         best = s; \
         best_at = at; \
         best_g = g; \

@@ -3,10 +3,10 @@
 ##
 ##   tile       0          1          2             one for each work-group
 ##   row 0      v v v v    v v v v    v v v v       vectors of 16 bytes, one for each work-item
-##   row 1      v v v v    v v v v    v v v v       `items` rows
+##   row 1      v v v v    v v v v    v v v v       `take` rows
 ##   total      t          t          t             published, then those before it are looked up
 ##
-## Each element is read once and written once. A work-item holds `items` vectors of 16 bytes, which lie
+## Each element is read once and written once. A work-item holds `take` vectors of 16 bytes, which lie
 ## a whole row of the work-group apart, so that every access is coalesced without a transposition:
 ## what is scanned across the work-group is the totals of the vectors, in their order in memory.
 ##
@@ -46,11 +46,10 @@
     BARRIER();
 </%def>
 
-<%def name="kernels(name, wg_size, items, type, op, spin, window, segmented)">
+<%def name="kernels(name, wg_size, take, type, op, spin, window, segmented)">
 <%
     per_vector = {"u64": 2, "i64": 2, "i64x2": 1}.get(type, 4)
-    items = max(1, items * per_vector // 4)  # wide elements take more registers: fewer of them
-    n_vectors = wg_size * items
+    n_vectors = wg_size * take
     tile_size = n_vectors * per_vector
     run = next(size for size in (16, 8, 4, 2, 1) if n_vectors % size == 0)
     n_runs = n_vectors // run
@@ -60,7 +59,7 @@
     n_blocks = n_runs // block
     heads_argument = "GLOBAL const u8* RESTRICT heads, " if segmented else ""
     heads_given = "heads, " if segmented else ""
-    each, parts = range(items), range(per_vector)
+    each, parts = range(take), range(per_vector)
 %>
 /* Vectors are read 16 at a time by one work-item: pads keep these out of each other's banks. */
 #define PADDED(i) ((i) + (i) / ${run})

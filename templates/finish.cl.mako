@@ -11,9 +11,10 @@
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
 /* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
-   does whether it splits or not, as the last level's leaves need no lists of their own. */
+   does whether it splits or not, as the last level's leaves need no lists of their own. Leaf-wise
+   growth has no last level: `depth` is beyond all. */
 KERNEL(${wg_size}) finish_tree(
-        const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
+        const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
         const u32 most_kept,
         const f32 learning_rate, const f32 reg_lambda, const f32 reg_alpha,
         const f32 max_delta_step, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
@@ -23,11 +24,12 @@ KERNEL(${wg_size}) finish_tree(
         GLOBAL u32* RESTRICT leaf_header, GLOBAL walk_t* RESTRICT walk,
         GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
-    const u32 n_nodes = levels[depth].first + levels[depth].count;
+    const u32 n_nodes = levels[level].first + levels[level].count;
     for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next */
-    for (u32 id = levels[depth].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
+    for (u32 id = levels[level].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
-        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = within(unbounded, nodes[id].lower, nodes[id].upper);
         finish_node(&nodes[id], own_scale, rule, learning_rate);
     }
     BARRIER();
@@ -57,6 +59,7 @@ KERNEL(${wg_size}) finish_tree(
         leaf_header[0] = n_nodes;
         leaf_header[1] = n_tasks;
         leaf_header[2] = leaf_header[2] + 1 < most_kept ? leaf_header[2] + 1 : 0;
+        leaf_header[3]++; /* batches so far, on which random numbers depend */
     }
 }
 

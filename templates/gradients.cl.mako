@@ -13,30 +13,30 @@
 ##   Trees that are grown at a time have a work-group in y each; several of them may belong to one
 ##   output (a class, say), whose margins and labels they read.
 ##
-## params: wg_size; loss, statements that set g and h from margin, label and output; weighted
-<%page args="wg_size, loss, weighted"/>
+## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
+##         sampled, gradients are multiplied by `factors`, and a row whose factor is 0 does not count
+<%page args="wg_size, loss, weighted, sampled"/>
 <%namespace name="group" file="group.cl.mako"/>
+<%namespace name="losses" file="loss.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 
-FN void gradient(
-        const f32 margin, const f32 label, const u32 output, f32* gradient, f32* hessian) {
-    f32 g, h;
-    (void)output;
-    ${loss}
-    *gradient = g;
-    *hessian = h;
-}
-
+${losses.gradient(loss)}
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) gradients(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL u32* exponents) {
+        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+        GLOBAL u32* exponents) {
     LOCAL_ARRAY(u32, counts, 512);
     const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
     margins += (u64)output * n_rows;
     labels += output * label_stride;
     exponents += 512 * GROUP_ID_Y;
+% if sampled:
+    factors += (u64)GROUP_ID_Y * n_rows;
+% else:
+    (void)factors;
+% endif
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = 0;
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
@@ -48,12 +48,15 @@ KERNEL(${wg_size}) gradients(
         for (u32 i = 0; i < n; i++) {
             f32 g, h;
             gradient(margins[at + i], labels[at + i], output, &g, &h);
-            gs[i] = g;
-            hs[i] = h;
+            gs[i] = g${" * factors[at + i]" if sampled else ""};
+            hs[i] = h${" * factors[at + i]" if sampled else ""};
         }
         for (u32 i = 0; i < n; i++) {
 % if weighted:
             if (as_u32(weights[at + i]) == 0) continue;
+% endif
+% if sampled:
+            if (as_u32(factors[at + i]) == 0) continue;
 % endif
             counts[(as_u32(gs[i]) >> 23) & 0xFF]++;
             counts[256 + ((as_u32(hs[i]) >> 23) & 0xFF)]++;
@@ -64,8 +67,15 @@ KERNEL(${wg_size}) gradients(
 % if weighted:
         if (as_u32(weights[row]) == 0) continue;
 % endif
+% if sampled:
+        if (as_u32(factors[row]) == 0) continue;
+% endif
         f32 g, h;
         gradient(margins[row], labels[row], output, &g, &h);
+% if sampled:
+        g *= factors[row];
+        h *= factors[row];
+% endif
         atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
         atomic_add_local_u32(&counts[256 + ((as_u32(h) >> 23) & 0xFF)], 1);
     }
@@ -115,7 +125,8 @@ KERNEL(${wg_size}) quantize_gradients(
         const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
         const u32 has_high, GLOBAL u32* RESTRICT needs_high,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL const u32* RESTRICT exponents,
+        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+        GLOBAL const u32* RESTRICT exponents,
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
         GLOBAL i64* RESTRICT sums, GLOBAL i64* RESTRICT pool) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
@@ -131,6 +142,11 @@ KERNEL(${wg_size}) quantize_gradients(
     if (has_high) high += 2 * (u64)tree * n_rows;
     sums += 2 * (u64)tree * N_GROUPS;
     pool += (u64)tree * root_cells;
+% if sampled:
+    factors += (u64)tree * n_rows;
+% else:
+    (void)factors;
+% endif
     /* every group finds the scale by itself: a launch would take longer */
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[i];
     BARRIER();
@@ -163,10 +179,14 @@ KERNEL(${wg_size}) quantize_gradients(
     for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
         f32 gradient_g, gradient_h;
         gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
+% if sampled:
+        gradient_g *= factors[row];
+        gradient_h *= factors[row];
+% endif
         const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
         const i32 g = round_to_i32(exact_g);
         i32 h = round_to_i32(exact_h);
-        if (h < 1) h = 1;
+        if (h < 1${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
         quanta[2 * (u64)row] = g;
         quanta[2 * (u64)row + 1] = h;
         sum_g += g;
@@ -179,14 +199,19 @@ KERNEL(${wg_size}) quantize_gradients(
     for (u32 row = wide_begin + LOCAL_ID; row < end; row += ${wg_size}) {
         f32 gradient_g, gradient_h;
         gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
+% if sampled:
+        gradient_g *= factors[row];
+        gradient_h *= factors[row];
+% endif
         i64 g = to_quanta(gradient_g, scale_g);
         i64 h = to_quanta(gradient_h, scale_h);
-        if (h < 1) h = 1; /* a row that counts is seen by its Hessian */
+        /* a row that counts is seen by its Hessian */
+        if (h < 1${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
 % if weighted:
         const f32 w = weights[row];
         g = weigh(g, w);
         h = weigh(h, w);
-        if (h < 1 && as_u32(w) != 0) h = 1;
+        if (h < 1 && as_u32(w) != 0${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
 % endif
         const i32 low_g = (i32)g, low_h = (i32)h;
         quanta[2 * (u64)row] = low_g;

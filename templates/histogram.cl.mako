@@ -76,7 +76,8 @@ KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
+        GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32x4* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
@@ -109,6 +110,8 @@ KERNEL(${wg_size}) histogram(
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
         const u32 base = node->tree * n_rows; /* where its tree has its quanta */
+        const u32 in_order = node->depth == 0; /* all rows, not listed */
+        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
         const u32 task_end = node_last < my_last ? node_last : my_last;
@@ -137,7 +140,7 @@ KERNEL(${wg_size}) histogram(
         }
         BARRIER();
         for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
-            const u32 row = depth == 0 ? position - base : rows[position];
+            const u32 row = in_order ? position - base : rows[position];
             const i32x2 low = quanta[base + row];
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[base + row];

@@ -16,7 +16,8 @@ KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
+        GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
@@ -39,6 +40,8 @@ KERNEL(${wg_size}) histogram(
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
         const u32 base = node->tree * n_rows; /* where its tree has its quanta */
+        const u32 in_order = node->depth == 0; /* all rows, not listed */
+        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
         const u32 task_end = node_last < my_last ? node_last : my_last;
@@ -51,9 +54,9 @@ KERNEL(${wg_size}) histogram(
         else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
         for (u32 at = begin; at < end; at++) {
-            const u32 row = depth == 0 ? at - base : rows[at];
+            const u32 row = in_order ? at - base : rows[at];
 % if prefetch:
-            if (depth && at + ${prefetch} < end) {
+            if (!in_order && at + ${prefetch} < end) {
                 const u32 later = rows[at + ${prefetch}];
                 PREFETCH(mine + (u64)later * row_stride * ${block});
                 PREFETCH(mine + (u64)later * row_stride * ${block} + n_places - 1);

@@ -22,7 +22,8 @@ KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
+        GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
         GLOBAL const i32* RESTRICT high, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const ${code}* RESTRICT fullest,
@@ -44,6 +45,8 @@ KERNEL(${wg_size}) histogram(
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
         const u32 base = node->tree * n_rows; /* where its tree has its quanta */
+        const u32 in_order = node->depth == 0; /* all rows, not listed */
+        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
         const u32 task_end = node_last < my_last ? node_last : my_last;
@@ -63,7 +66,7 @@ KERNEL(${wg_size}) histogram(
             const u32 skipped = fullest[place];
             LOCAL i64* mine = sums + 2 * (copy * ${codes} + place_offset[place] - code_begin) + part;
             for (u32 position = begin + copy; position < end; position += ${copies}) {
-                const u64 row = depth == 0 ? position - base : rows[position];
+                const u64 row = in_order ? position - base : rows[position];
                 const u32 c = block_codes[row * row_stride * ${block} + place % ${block}];
                 i64 q = quanta[2 * (base + row) + part];
                 if (wide) q += (i64)high[2 * (base + row) + part] << 32;

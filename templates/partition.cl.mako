@@ -9,8 +9,9 @@
 ##   Which task comes first is left to chance. Sums over rows are integers, so nothing that reaches
 ##   a model depends on it.
 ##
-## params: wg_size; chunk, rows a task; hist_chunk, rows a task of histograms; code, the code's type
-<%page args="wg_size, chunk, hist_chunk, code"/>
+## params: wg_size; chunk, rows a task; hist_chunk, rows a task of histograms; code, the code's type;
+##         picked, a node of every tree splits, rather than those of a level
+<%page args="wg_size, chunk, hist_chunk, code, picked"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%
     run = -(-chunk // wg_size)
@@ -23,6 +24,11 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 #define PLACE(i) ((i) + (i) / ${run})
 % endif
 
+% if picked:
+#define NODE_OF(index) picks[index]
+% else:
+#define NODE_OF(index) (first + (index))
+% endif
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
 
@@ -31,9 +37,9 @@ KERNEL(${wg_size}) move(
         const u32 block_features, const u64 row_stride,
         const u64 block_stride,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL i64* RESTRICT pool, GLOBAL u32* RESTRICT moved) {
+        GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
 % if wg_size == 1:
     u32 lefts[${chunk}], rights[${chunk}];
 % else:
@@ -41,18 +47,28 @@ KERNEL(${wg_size}) move(
     LOCAL_ARRAY(u32, staged, ${chunk + wg_size});
     LOCAL_ARRAY(u32, taken, 2);
 % endif
-    const u32 first = levels[depth].first, count = levels[depth].count;
+% if picked:
+    const u32 first = 0; /* not of a level: picked ones of any */
+    (void)first;
+% else:
+    const u32 first = levels[depth].first;
+    (void)picks;
+% endif
+    const u32 next_first = levels[depth + 1].first;
+    const u32 count = ${"n_trees" if picked else "next_first - first"};
     const u32 n_tasks = levels[depth].row_tasks;
 
     /* Smaller children are built in the histograms behind those of the splits before; those that
        fit one work-group are cleared there. */
-    const u32 next_slot = (first + count - n_trees) / 2 + n_trees;
+    const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
     const u32 piece = (slot_cells + PIECES - 1) / PIECES;
     const u32 n_pieces = slot_cells ? count * PIECES : 0;
     for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
-        GLOBAL const node_t* node = &nodes[first + k / PIECES];
+        const u32 id = NODE_OF(k / PIECES);
+        if (id == NO_NODE) continue;
+        GLOBAL const node_t* node = &nodes[id];
         if (node->left == NO_NODE || node->count / 2 <= ${hist_chunk}) continue;
-        GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - first - count) / 2) * slot_cells;
+        GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - next_first) / 2) * slot_cells;
         const u32 begin = k % PIECES * piece;
         const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
         for (u32 i = begin + LOCAL_ID; i < end; i += ${wg_size}) fresh[i] = 0;
@@ -60,8 +76,10 @@ KERNEL(${wg_size}) move(
 
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 index = find_node(task_begin, count, task);
-        GLOBAL const node_t* node = &nodes[first + index];
+        GLOBAL const node_t* node = &nodes[NODE_OF(index)];
         const u32 base = node->tree * n_rows; /* the root has all rows in order */
+        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
+        GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
         const u32 begin = node->begin + (task - task_begin[index]) * ${chunk};
         const u32 node_end = node->begin + node->count;
         const u32 size = node_end - begin < ${chunk} ? node_end - begin : ${chunk};
@@ -73,7 +91,7 @@ KERNEL(${wg_size}) move(
         /* both sides are written and one of them counts: no branch is mispredicted */
         u32 n_left = 0, n_right = 0;
         for (u32 i = 0; i < size; i++) {
-            const u32 row = depth == 0 ? begin + i - base : rows[begin + i];
+            const u32 row = node->depth == 0 ? begin + i - base : rows[begin + i];
             const u32 c = column[row * row_stride];
             const u32 left = c <= bin || c == also_left;
             lefts[n_left] = row;
@@ -88,7 +106,7 @@ KERNEL(${wg_size}) move(
         for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
 % else:
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
-            const u32 row = depth == 0 ? begin + i - base : rows[begin + i];
+            const u32 row = node->depth == 0 ? begin + i - base : rows[begin + i];
             const u32 c = column[row * row_stride];
             staged[PLACE(i)] = c <= bin || c == also_left ? row | LEFT : row;
         }

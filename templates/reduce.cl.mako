@@ -31,14 +31,21 @@ KERNEL(${wg_size}) reduce_tiles(
         GLOBAL const stored_t* from = values + tile * 16384;
         const u32 count = n - tile * 16384 < 16384 ? (u32)(n - tile * 16384) : 16384;
 % if type == "f32" and op == "sum":
+        /* All rows of a whole tile at once: a lane's sum stays in a register. */
         value_t lanes[1024];
-        for (u32 lane = 0; lane < 1024; ++lane) lanes[lane] = IDENTITY;
-        u32 row = 0;
-        for (; row + 1024 <= count; row += 1024)
-            for (u32 lane = 0; lane < 1024; ++lane)
-                lanes[lane] = combine(lanes[lane], load(from[row + lane]));
-        for (u32 lane = 0; lane < count - row; ++lane)
-            lanes[lane] = combine(lanes[lane], load(from[row + lane]));
+        if (count == 16384) {
+            for (u32 lane = 0; lane < 1024; ++lane) {
+                value_t sum = IDENTITY;
+% for row in range(16):
+                sum = combine(sum, load(from[${1024 * row} + lane]));
+% endfor
+                lanes[lane] = sum;
+            }
+        } else {
+            for (u32 lane = 0; lane < 1024; ++lane) lanes[lane] = IDENTITY;
+            for (u32 i = 0; i < count; ++i)
+                lanes[i & 1023u] = combine(lanes[i & 1023u], load(from[i]));
+        }
         value_t quads[256];
         for (u32 q = 0; q < 256; ++q)
             quads[q] = QUAD(lanes[4 * q], lanes[4 * q + 1], lanes[4 * q + 2], lanes[4 * q + 3]);

@@ -28,6 +28,21 @@ ${positions.stage("stage", items)}
 FN u32 is_head(GLOBAL const ${type}* keys, const u64 i) {
     return i == 0 || keys[i] != keys[i - 1];
 }
+% if wg_size == 1:
+
+/* How many of `count` <= 64 keys are heads; whole blocks in a loop of known length, for vectors. */
+FN u32 heads_of(GLOBAL const ${type}* keys, const u64 begin, const u32 count) {
+    u32 heads = 0;
+    if (begin > 0 && count == 64) {
+        GLOBAL const ${type}* mine = keys + begin;
+        GLOBAL const ${type}* before = mine - 1;
+        for (u32 i = 0; i < 64; ++i) heads += mine[i] != before[i];
+    } else {
+        for (u32 i = 0; i < count; ++i) heads += is_head(keys, begin + i);
+    }
+    return heads;
+}
+% endif
 
 KERNEL(${wg_size}) run_counts(
     GLOBAL const ${type}* RESTRICT keys, const u32 n, const u32 chunk,
@@ -35,9 +50,15 @@ KERNEL(${wg_size}) run_counts(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u64 begin = (u64)GROUP_ID * chunk;
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
+% if wg_size == 1:
+    u32 heads = 0;
+    for (u32 first = 0; first < count; first += 64)
+        heads += heads_of(keys, begin + first, count - first < 64 ? count - first : 64);
+% else:
     GLOBAL const ${type}* mine = keys + begin;
     u32 heads = LOCAL_ID == 0 ? is_head(keys, begin) : 0;
     for (u32 i = LOCAL_ID + 1; i < count; i += ${wg_size}) heads += mine[i] != mine[i - 1];
+% endif
     const u32 total = sum_u32(heads, shared);
     if (LOCAL_ID == 0) counts[GROUP_ID] = total;
 }
@@ -55,26 +76,28 @@ KERNEL(${wg_size}) run_heads(
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
     u32 place = offsets[GROUP_ID];
 % if wg_size == 1:
-    /* Heads gather in a small block first: storing always and advancing by the flag saves a branch
-       that no processor can foresee. */
-    u32 heads[32];
-    for (u32 first = 0; first < count; first += 32) {
-        const u32 left = count - first < 32 ? count - first : 32;
+    /* Heads gather in a list first: storing always and advancing by the flag saves a branch that no
+       processor can foresee, and keys and values of many heads are asked for at once. */
+    u32 heads[128], n_heads = 0;
+    for (u32 first = 0; first < count; first += 64) {
+        const u32 left = count - first < 64 ? count - first : 64;
         GLOBAL const ${type}* mine = keys + begin + first;
-        u32 n_heads = is_head(keys, begin + first);
-        for (u32 i = 1; i < left; ++i) n_heads += mine[i] != mine[i - 1];
-        if (n_heads == 0) continue; /* of long runs, most blocks have none */
-        heads[0] = first;
-        n_heads = is_head(keys, begin + first);
-        for (u32 i = 1; i < left; ++i) {
-            heads[n_heads] = first + i;
-            n_heads += mine[i] != mine[i - 1];
+        if (heads_of(keys, begin + first, left) > 0) { /* of long runs, few blocks have one */
+            heads[n_heads] = first;
+            n_heads += is_head(keys, begin + first);
+            for (u32 i = 1; i < left; ++i) {
+                heads[n_heads] = first + i;
+                n_heads += mine[i] != mine[i - 1];
+            }
         }
-        for (u32 i = 0; i < n_heads; ++i) {
-            unique[place + i] = keys[begin + heads[i]];
-            second[place + i] = ${moved.format("heads[i]")};
+        if (n_heads >= 64 || first + left == count) {
+            for (u32 i = 0; i < n_heads; ++i) {
+                unique[place + i] = keys[begin + heads[i]];
+                second[place + i] = ${moved.format("heads[i]")};
+            }
+            place += n_heads;
+            n_heads = 0;
         }
-        place += n_heads;
     }
 % else:
     LOCAL_ARRAY(u8, heads, ${tile});

@@ -13,15 +13,16 @@
 ##   A node whose sibling was built from rows gets  histogram = parent - sibling  first, in place.
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right.
 ##
-## params: wg_size (at least 2; `split_cpu` is for one)
-<%page args="wg_size"/>
+## params: wg_size (at least 2; `split_cpu` is for one); monotone, features have constraints;
+##         masked, nodes have features of their own
+<%page args="wg_size, monotone, masked"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 
 ${candidates.group_best(wg_size)}
-${candidates.consider()}
+${candidates.consider(monotone)}
 /* The sums of a bin, as sum_g and sum_h, in one access of 16 bytes. */
 #define FETCH(cells, bin) \
     const i64x2 sum = ((GLOBAL const i64x2*)(cells))[bin]; \
@@ -33,7 +34,8 @@ ${candidates.consider()}
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight,
+        const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
+        GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
@@ -44,6 +46,12 @@ KERNEL(${wg_size}) find(
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
+% if not monotone:
+    (void)constraints;
+% endif
+% if not masked:
+    (void)allowed;
+% endif
     const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
@@ -53,10 +61,21 @@ KERNEL(${wg_size}) find(
     const u32 run_end = run_begin + run < n_bins ? run_begin + run : n_bins;
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
+% if masked:
+        const u32 n_words = (n_features + 31) / 32;
+        const u32 searched = (allowed[(u64)index * n_words + feature / 32] >> feature % 32) & 1;
+% endif
         GLOBAL const scale_t* own_scale = scale + node->tree;
         const i64 least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+% if monotone:
+        const u32 constraint = constraints[feature];
+        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = within(unbounded, node->lower, node->upper);
+        const int exact_only = 1;
+% else:
         const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
+% endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL const i64* sibling = node->sibling_slot < 0
             ? cells : pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
@@ -122,7 +141,8 @@ KERNEL(${wg_size}) find(
         /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */
         i64 before_g = left_g, before_h = left_h;
         f32 most = -1.0f;
-        const u32 rough_end = exact_only ? run_begin : run_end;
+        const u32 search_end = ${"searched ? run_end : run_begin" if masked else "run_end"};
+        const u32 rough_end = exact_only ? run_begin : search_end;
         for (u32 bin = run_begin; bin < rough_end; bin++) {
             FETCH(cells, bin)
             const i64 bin_h = bin == full ? full_h : sum_h;
@@ -140,7 +160,7 @@ KERNEL(${wg_size}) find(
         const f32 least_rough = group_max(most, best_hi) * 0.999969482421875f; /* 1 - 2^-15 */
         /* below it no score can be the best */
         const f32 least_score = exact_only ? -1.0f : least_rough;
-        const u32 near_end = most < least_score ? run_begin : run_end;
+        const u32 near_end = most < least_score ? run_begin : search_end;
         for (u32 bin = run_begin; bin < near_end; bin++) {
             FETCH(cells, bin)
             const i64 bin_h = bin == full ? full_h : sum_h;

@@ -6,10 +6,10 @@
 ##
 ##   The best by its rough score waits for its exact one until nothing is clearly ahead of it.
 ##
-## params: wg_size (1); run, bins of a run, a multiple of 16
-<%page args="wg_size, run"/>
+## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked as in `split`
+<%page args="wg_size, run, monotone, masked"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
-${candidates.consider()}
+${candidates.consider(monotone)}
 #define RUN ${run}
 #define NEVER (-1) /* the bits of no score, and less than any score's */
 
@@ -26,12 +26,19 @@ FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight,
+        const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
+        GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,
         GLOBAL candidate_t* RESTRICT candidates) {
+% if not monotone:
+    (void)constraints;
+% endif
+% if not masked:
+    (void)allowed;
+% endif
     const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const u32 n_own = feature_offset[feature + 1] - offset; /* codes: bins, and perhaps missing */
@@ -40,10 +47,21 @@ KERNEL(${wg_size}) find(
     i32 bits[RUN];                          /* rough scores, as integers that order alike */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
+% if masked:
+        const u32 n_words = (n_features + 31) / 32;
+        const u32 searched = (allowed[(u64)index * n_words + feature / 32] >> feature % 32) & 1;
+% endif
         GLOBAL const scale_t* own_scale = scale + node->tree;
         const i64 least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+% if monotone:
+        const u32 constraint = constraints[feature];
+        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = within(unbounded, node->lower, node->upper);
+        const int exact_only = 1;
+% else:
         const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
+% endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         if (node->sibling_slot >= 0) {
             GLOBAL const i64* sibling = pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
@@ -73,7 +91,7 @@ KERNEL(${wg_size}) find(
         u32 waiting_at = NO_KEY;
         f32 top = 0.0f; /* the best rough score */
         i64 left_g = 0, left_h = 0;
-        for (u32 start = 0; start < n_bins; start += RUN) {
+        for (u32 start = ${"searched ? 0 : n_bins" if masked else "0"}; start < n_bins; start += RUN) {
             const u32 n = n_bins - start < RUN ? n_bins - start : RUN;
             const u32 padded = (n + 15) / 16 * 16;
             for (u32 k = 0; k < n; k++) {

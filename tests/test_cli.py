@@ -113,10 +113,17 @@ def test_one_based_libsvm_and_warning(tmp_path: Path, capsys: pytest.CaptureFixt
     data.write_text("1 qid:1 1:0.5\n0 qid:1 1:-2 2:1\n")
     assert main(["train", str(data), "--model", saved, "--one-based", *SMALL]) == 0
     assert Model.load_model(saved).ensemble.n_features == 2
-    warning = capsys.readouterr().err
-    assert warning.startswith("warning: ")
-    assert "qid" in warning
-    assert ".py" not in warning
+    note = capsys.readouterr().err
+    assert note.startswith("note: ")
+    assert "qid" in note
+    ranked = ["--objective", "rank:ndcg", "--eval", str(data)]
+    assert main(["train", str(data), "--model", saved, "--one-based", *SMALL, *ranked]) == 0
+    output = capsys.readouterr()
+    assert "qid" not in output.err
+    assert "a-ndcg@32:" in output.out
+    data.write_text("1 qid:2 1:0.5\n0 qid:1 1:-2 2:1\n")
+    assert main(["train", str(data), "--model", saved, "--one-based", *SMALL, *ranked]) != 0
+    assert "qid is not sorted" in capsys.readouterr().err
 
 
 def test_metrics_and_their_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,7 @@ def test_open_bound():
         ({"work_group_size": 48}, "expected 0 .* or a power of two up to 1024; try 32"),
         ({"work_group_size": 2048}, "lower work_group_size"),
         ({"objective": "reg:squarederorr"}, "did you mean 'reg:squarederror'"),
-        ({"objective": "rank:ndcg"}, "expected 'reg:squarederror' or 'reg:squaredlogerror' or"),
+        ({"objective": "rank:nothing"}, "expected 'reg:squarederror' or 'reg:squaredlogerror' or"),
         (
             {"tweedie_variance_power": 2},
             "=2.0: expected a number, 1 <= number < 2; lower tweedie_variance_power",

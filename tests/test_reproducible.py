@@ -35,9 +35,14 @@ LOSSES = {
     "binary:logistic": "d5555c17c251e5ee82efc250a5a89c7be76fb7720492d7ecfcc0a7d2dd230eb0",
     "binary:logitraw": "bb7ef59378535782c137686fa46268d91e0c55a0e98eac837e6eddae826cf726",
     "binary:hinge": "6326b7aa1a226534a212dfe8006e4b25cecfef34bf4dabeaca3bfbd80a8a8b80",
+    "rank:ndcg": "31e20b89bd88557263d422b9a792de660879d6278cdf6e90b0d2b15811faf1f9",
+    "rank:map": "c2601d6b5e99f3de816bf9684df9b5cf8c96545953a724d096f585a1969fb52b",
+    "rank:pairwise": "42a64705bad47d0faee9e9c101b2217680f6400be03e76d0b01be39b43c6e9f6",
     "huber": "f21ed9f711cc034c832e5628f8af6fbb501244359774fa79d9d0bd01eb9c2b12",
     "fair": "677fa6e141794acd04acfb27c405296df33b75feeee810663c981f7d2239a479",
-    "mape": "74c41926cd445a5c88e478d126f2e38a96e57643ad868638629b61ae40e7905a",
+    "mape": "e4c3508a57ccb415ec4666d10bbe6adc294f62996aa4b94f40aecc3e5bfb8d73",
+    "reg:absoluteerror": "a73e7977683bb6a9388b3bcbaa418476ebfdbbaa30c6756401ee3d8c4853a5f5",
+    "reg:quantileerror": "d8e0af18fa8e0d7f4bc59d6992d3ea47677777c5597972b4f1e2f842262c4f82",
     "cross_entropy": "376365d3b55c8b800af9a193322c6fcb3d642d63029fc4348cd6a19ca60a0fcd",
     "multi:softprob": "55024c8829b6eb4a143c7d684c5bc4cb59567b265deaa42bfe4d9544044dd16e",
     "multi:softmax": "2f298c01fa77c73143b1c45e408c276d5669dcc2c378492b1c1a844d091300de",
@@ -48,8 +53,11 @@ OWN = {
     "reg:pseudohubererror": {"huber_slope": 2.5},
     "reg:tweedie": {"tweedie_variance_power": 1.3},
     "binary:logitraw": {"scale_pos_weight": 1.7},
+    "rank:ndcg": {"lambdarank_unbiased": True},
+    "rank:pairwise": {"lambdarank_pair_method": "mean", "lambdarank_num_pair_per_sample": 3},
     "huber": {"huber_alpha": 0.6},
     "fair": {"fair_c": 1.5},
+    "reg:quantileerror": {"quantile_alpha": 0.3},
 }
 
 
@@ -62,6 +70,10 @@ def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.clip(np.floor(np.abs(signal)), 0, OWN[name]["num_class"] - 1)
     if name in ("reg:logistic", "cross_entropy"):
         return np.clip(signal * np.float32(0.25), 0, 1)
+    if name in ("rank:ndcg", "rank:pairwise"):
+        return np.floor(np.minimum(np.abs(signal), 4))
+    if name == "rank:map":
+        return y
     if name == "count:poisson":
         return np.floor(np.abs(signal) * 2)
     if name == "reg:tweedie":
@@ -80,7 +92,9 @@ def problem(name: str):
     params = {"n_estimators": 5, "learning_rate": 0.1}
     if name in LOSSES:
         own = {"objective": name, **OWN.get(name, {})}
-        return {**params, **own}, Dataset(X, loss_labels(name, X, y[:3000]), weight)
+        qid = np.arange(3000) // 17 if name.startswith("rank:") else None
+        weight = weight if qid is None else weight[::17]
+        return {**params, **own}, Dataset(X, loss_labels(name, X, y[:3000]), weight, qid=qid)
     if name == "logistic":
         return {**params, "objective": "binary:logistic"}, Dataset(X, y[:3000], weight)
     target = np.nan_to_num(X[:, 0]) * 3 + y[:3000]

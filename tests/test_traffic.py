@@ -46,6 +46,7 @@ class Workspace(dict):
     """What the formulas ask of a workspace."""
 
     n_rows, max_depth, histogram_groups = ROWS, DEPTH, 2
+    reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
     )
@@ -140,6 +141,13 @@ ATOMICS = {
     # all nodes in, both forms out; f and g get their values
     "plan.finish_tree": 7 * (NODE.itemsize + WALK.itemsize + STEP.itemsize) + 2 * NODE.itemsize,
     "plan.keep": 2 * (15 * NODE.itemsize + 4 * LEVEL.itemsize),
+    # label, margin, weight, and codes as below; leaf and key out
+    "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
+    "renew_leaves.count_next": 3 * 10 * (8 + 8),
+    # four times: the counts of all nodes in, and cleared
+    "renew_leaves.pick_digit": 4 * 2 * 7 * 512 * 4,
+    # D, e, f, g: ranks, prefixes, fraction; a value in three places
+    "renew_leaves.renew": 4 * (16 + 8 + 4 + 12),
     # margins in and out; a code for every split on the way: 10 + 6 + 5
     "leaf.add_leaves": 10 * 8 + 21,
 }

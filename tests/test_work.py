@@ -94,6 +94,8 @@ def test_reading_trees_waits_once_a_block(monkeypatch):
         ((20_000, 40), {"max_depth": 8}),
         ((20_000, 7), {"max_bin": 1000}),
         ((3000, 3), {"max_bin": 16}),
+        ((20_000, 10), {"objective": "reg:absoluteerror"}),
+        ((20_000, 10), {"objective": "mape", "max_depth": 9}),
         ((300, 5), {"max_depth": 3}),
         ((5000, 12), {"evaluation_rows": 5000}),
     ],

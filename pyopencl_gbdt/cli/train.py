@@ -20,10 +20,11 @@ from pyopencl_gbdt.metrics import METRICS, get_metric
 from pyopencl_gbdt.parameters import TABLE, Parameters
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.data import TableData
     from pyopencl_gbdt.dataset import Dataset
     from pyopencl_gbdt.device import DeviceInfo
 
-_METAVARS = {int: "INT", float: "NUMBER", str: "NAME"}
+_METAVARS = {int: "INT", float: "NUMBER", str: "NAME", bool: "BOOL"}
 
 
 def add(commands: Any) -> None:
@@ -49,8 +50,8 @@ def add(commands: Any) -> None:
         "--eval-metric",
         action="append",
         metavar="NAME",
-        help=f"{', '.join(METRICS)}; error and tweedie-nloglik take a number, as in error@0.7; can "
-        "be repeated; default: the objective's own",
+        help=f"{', '.join(METRICS)}; error, tweedie-nloglik and those of ranking take a number, as "
+        "in error@0.7; can be repeated; default: the objective's own",
     )
     parser.add_argument(
         "--verbose-every",
@@ -223,8 +224,18 @@ def _read(args: argparse.Namespace, objective: str) -> tuple[Dataset, list[tuple
     evals = []
     for path, name in zip(args.eval, _names(args.eval), strict=True):
         rows = tables.read_labelled(path, args, objective, like=table)
-        evals.append((Dataset(rows.X, rows.y, rows.weight), name))
-    return Dataset(table.X, table.y, weight, table.feature_names), evals
+        qid = _queries(path, rows, objective)
+        evals.append((Dataset(rows.X, rows.y, rows.weight, qid=qid), name))
+    qid = _queries(args.data, table, objective)
+    return Dataset(table.X, table.y, weight, table.feature_names, qid=qid), evals
+
+
+def _queries(path: str, table: TableData, objective: str) -> Any:
+    """Return the query ids of a file, for an objective that ranks."""
+    if table.qid is None or objective.startswith("rank:"):
+        return table.qid
+    complain(f"note: {path}: query ids (qid:) are ignored by objective {objective}")
+    return None
 
 
 def _names(paths: list[str]) -> list[str]:

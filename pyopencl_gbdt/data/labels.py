@@ -35,6 +35,7 @@ _CLASSES = LabelRule(
 _SHARES = LabelRule(
     lambda y: (y < 0) | (y > 1), "0 <= label <= 1", "give probabilities, or use reg:squarederror"
 )
+_GRADES = LabelRule(lambda y: y < 0, "label >= 0", "give grades, the more relevant the higher")
 _COUNTS = LabelRule(
     lambda y: y < 0, "label >= 0", "give counts or amounts, or use reg:squarederror"
 )
@@ -44,6 +45,11 @@ LABELS: dict[str, LabelRule] = {
     "binary:logistic": _CLASSES,
     "binary:logitraw": _CLASSES,
     "binary:hinge": _CLASSES,
+    "rank:ndcg": _GRADES,
+    "rank:pairwise": _GRADES,
+    "rank:map": LabelRule(
+        lambda y: (y != 0) & (y != 1), "0 or 1", "give 1 for relevant rows, or use rank:ndcg"
+    ),
     "reg:logistic": _SHARES,
     "cross_entropy": _SHARES,
     "count:poisson": _COUNTS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -28,6 +27,8 @@ _LINE = {
     False: re.compile(f"(?:{_TOKEN}|{_PAIR}){_PAIRS}"),
 }
 """A line that may be split at spaces and colons, by `with_label`."""
+
+_QUERY = re.compile(r"(?:^|[ \t]+)qid:([0-9]{1,18})(?=[ \t]|$)")
 
 
 @dataclass
@@ -88,10 +89,6 @@ def parse_libsvm(
     DataError
         A line is not of that form, or a number cannot be used.
     """
-    if "qid:" in text and re.search(r"^[^#\n]*\bqid:", text, re.M):
-        warnings.warn(
-            f"{path}: query ids (qid:) are ignored, ranking is not supported yet", stacklevel=3
-        )
     blocks = [_convert(lines, path) for lines in _split(text, path, with_label)]
     if not blocks:
         raise DataError(f"{path}: no rows; expected lines of the form 'label index:value ...'")
@@ -107,6 +104,33 @@ def parse_libsvm(
     X = np.full((len(counts), n_columns), np.nan, np.float32)
     X.reshape(-1)[flat] = values
     return X, labels if with_label else None
+
+
+def query_ids(text: str, path: str | PathLike[str]) -> NDArray[np.int64] | None:
+    """Return the query ids (``qid:``) of all rows, int64 (n_rows,), or None if there are none.
+
+    Raises
+    ------
+    DataError
+        Some rows have one and others have none.
+    """
+    if "qid:" not in text:
+        return None
+    found: list[int] = []
+    without = 0  # the first line of a row that has none
+    for number, whole in enumerate(lines_of(text), 1):
+        line = whole.partition("#")[0].strip(" \t")
+        match = _QUERY.search(line)
+        if match is not None and _QUERY.sub("", line, count=1).strip(" \t"):
+            found.append(int(match[1]))
+        elif match is None and line:
+            without = without or number
+    if found and without:
+        raise DataError(
+            f"{path}, line {without}: no query id, which other lines have: expected qid: in every "
+            "line or in none; correct the file"
+        )
+    return np.array(found, np.int64) if found else None
 
 
 def _split(text: str, path: str | PathLike[str], with_label: bool) -> Iterator[_Lines]:
@@ -152,7 +176,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, whole in enumerate(lines_of(text), 1):
         line = whole.partition("#")[0].strip(" \t")
         if "qid:" in line:
-            line = re.sub(r"(?:^|[ \t]+)qid:[0-9]+(?=[ \t]|$)", "", line, count=1).lstrip(" \t")
+            line = _QUERY.sub("", line, count=1).lstrip(" \t")
         if line:
             yield number, line
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.check import check_matrix, check_target, check_weight
 from pyopencl_gbdt.data.delimited import parse_delimited
 from pyopencl_gbdt.data.files import ZIP_MAGIC, lines_of, read_bytes, to_text
-from pyopencl_gbdt.data.libsvm import parse_libsvm
+from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.errors import DataError
 
 FORMATS = ("auto", "delimited", "libsvm", "npz")
@@ -46,12 +46,15 @@ class TableData:
         Row weights; only npz files have them.
     feature_names : list of str, or None
         The header without the label's name, where there is one.
+    qid : (n_rows,) int64 array, or None
+        Query of each row; only libsvm files have them.
     """
 
     X: NDArray[np.float32]
     y: NDArray[np.float32] | None
     weight: NDArray[np.float32] | None
     feature_names: list[str] | None
+    qid: NDArray[np.int64] | None = None
 
 
 def read_table(
@@ -116,7 +119,7 @@ def read_table(
         X, y = parse_libsvm(
             text, path, n_features=n_features, with_label=with_label, one_based=one_based
         )
-        return TableData(X, y, None, None)
+        return TableData(X, y, None, None, query_ids(text, path))
     label = label_column if with_label else None
     X, y, names = parse_delimited(text, path, label_column=label, header=header)
     if n_features is not None and X.shape[1] != n_features:

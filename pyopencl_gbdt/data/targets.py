@@ -93,6 +93,26 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
     return weight
 
 
+def check_feature_weights(weights: Any, n_features: int) -> NDArray[np.float32] | None:
+    """Check the weights of columns: None, or a finite number above 0 for each."""
+    if weights is None:
+        return None
+    shape = np.shape(weights)
+    if shape != (n_features,):
+        raise DataError(
+            f"feature_weights has shape {shape}, X has {plural(n_features, 'column')}: expected a "
+            f"weight per column; give {n_features} numbers"
+        )
+    found = _vector(weights, n_features, "feature_weights")
+    if not (found > 0).all():
+        column = int(np.argmin(found > 0))
+        raise DataError(
+            f"feature_weights holds {show(found[column])} for column {column}: expected numbers "
+            f"above 0; leave the column out of X"
+        )
+    return found
+
+
 def check_base_margin(
     margin: Any, n_rows: int, n_outputs: int | None = None
 ) -> NDArray[np.float32] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -80,7 +80,12 @@ def build_variant(
 
 
 def build_row(
-    device: Device, kernel: str, variant: str | Variant | Callable[[], Variant], **params: Param
+    device: Device,
+    kernel: str,
+    variant: str | Variant | Callable[[], Variant],
+    *,
+    derived: Callable[[Variant], Mapping[str, Param]] = lambda row: {},
+    **params: Param,
 ) -> tuple[Variant, Program]:
     """Build a kernel's variant from its row's template, with what the template declares of the row.
 
@@ -88,14 +93,17 @@ def build_row(
     ----------
     device, kernel, variant
         As for ``build_variant``, which also says what is raised.
+    derived : callable
+        What follows from a row besides its own parameters; a template may declare it or not.
     **params
         The template's other parameters.
     """
 
     def build(row: Variant) -> Program:
-        template = row.template or kernel
-        own = {name: n for name, n in row.params.items() if name in declared(template)}
-        return device.build(template, wg_size=own.pop("wg_size"), **own, **params)
+        template, wg_size = row.template or kernel, row.params["wg_size"]
+        of_row = {**row.params, **derived(row)}
+        own = {name: of_row[name] for name in of_row.keys() & declared(template) - {"wg_size"}}
+        return device.build(template, wg_size=wg_size, **own, **params)
 
     return build_variant(device, kernel, variant, build)
 

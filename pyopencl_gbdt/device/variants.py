@@ -18,6 +18,12 @@ from pyopencl_gbdt.errors import ParameterError
 
 #: Local memory that kernels leave to the driver, in bytes: NVIDIA refuses a kernel that takes all.
 LOCAL_HEADROOM = 2048
+#: What a row may need: fields of ``Variant``, facts of ``Capabilities``, and what they are called.
+NEEDS = {
+    "int64_atomics": "64-bit integer atomics",
+    "lookback": "a driver with which decoupled look-back was run",
+    "warp_words": "NVIDIA's votes and matches of 32 work-items",
+}
 
 
 @dataclass(frozen=True)
@@ -41,14 +47,15 @@ class Variant:
     chosen_on: frozenset[Kind] = frozenset({"gpu", "cpu", "accelerator"})
     """Kinds of device on which it is taken unasked; it runs wherever its needs are met."""
 
+    def needs(self) -> list[str]:
+        """Return the needs of this variant beyond the baseline, as ``NEEDS`` calls them."""
+        return [text for name, text in NEEDS.items() if getattr(self, name)]
+
     def lacks(self, caps: Capabilities) -> str:
         """Return what a device lacks for this variant, or an empty string."""
-        if self.int64_atomics and not caps.int64_atomics:
-            return "64-bit integer atomics"
-        if self.lookback and not caps.lookback:
-            return "a driver with which decoupled look-back was run"
-        if self.warp_words and not caps.warp_words:
-            return "NVIDIA's votes and matches of 32 work-items"
+        for name, text in NEEDS.items():
+            if getattr(self, name) and not getattr(caps, name):
+                return text
         return ""
 
 
@@ -224,6 +231,7 @@ TABLE: tuple[Variant, ...] = (
         {"wg_size": 256, "chunk": 2048},
         "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists",
     ),
+    *_both("renew_leaves", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     Variant(
         "predict",
         "blocks",

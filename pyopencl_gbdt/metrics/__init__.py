@@ -23,13 +23,22 @@ from pyopencl_gbdt.metrics.likelihood import (
     poisson_nloglik,
     tweedie_nloglik,
 )
+from pyopencl_gbdt.metrics.ranking import (
+    RANKING,
+    average_precision,
+    family_of,
+    ndcg,
+    precision,
+    ranking_metric,
+)
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
-Metric = Callable[[F32, F32, "F32 | None"], float]
+#: Of label, prediction, weight, and the queries' offsets where ``takes_queries`` says so.
+Metric = Callable[..., float]
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,7 @@ METRICS: dict[str, Row] = {
     "gamma-nloglik": Row(gamma_nloglik),
     "gamma-deviance": Row(gamma_deviance),
     "tweedie-nloglik": Row(tweedie_nloglik, default=None, after_at=(1.0, 2.0)),
+    **{name: Row(function) for name, function in RANKING.items()},
 }
 
 
@@ -82,7 +92,7 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     ----------
     name : str
         One of ``METRICS``, some of them with a number, such as ``"error@0.7"`` or
-        ``"tweedie-nloglik@1.5"``.
+        ``"tweedie-nloglik@1.5"``; ``"ndcg@5"`` counts 5 rows of a query.
     parameters : Parameters or None
         What ``mphe`` and ``quantile`` take their number from; None has the defaults.
 
@@ -90,6 +100,7 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     -------
     callable
         Of label, prediction and weight: float32 arrays of shape (n_rows,), the weight or None.
+        With ``takes_queries`` also of offsets, int64 (n_queries + 1,), or None.
 
     Raises
     ------
@@ -98,6 +109,8 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     """
     family, at, text = name.partition("@") if isinstance(name, str) else (str(name), "", "")
     row = METRICS.get(family)
+    if isinstance(name, str) and family_of(name) in RANKING:
+        return ranking_metric(name, parameters)
     if row is None:
         near = difflib.get_close_matches(family, METRICS, n=1)
         move = f"did you mean {near[0]!r}?" if near else "choose one of these"
@@ -112,6 +125,11 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
         given = row.default if parameters is None else getattr(parameters, row.parameter)
         return partial(row.function, number=float(np.float32(given)))
     return partial(row.function, number=row.default) if row.after_at else row.function
+
+
+def takes_queries(name: str) -> bool:
+    """Tell whether a metric's function takes the offsets of queries behind the weight."""
+    return family_of(name) in RANKING
 
 
 def _number(name: str, text: str, row: Row) -> float:
@@ -133,7 +151,8 @@ def _number(name: str, text: str, row: Row) -> float:
 
 
 __all__ = [
-    "METRICS", "Metric", "auc", "aucpr", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
-    "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "poisson_nloglik", "quantile", "rmse",
-    "rmsle", "tweedie_nloglik",
+    "METRICS", "Metric", "auc", "aucpr", "average_precision", "error", "gamma_deviance",
+    "gamma_nloglik", "get_metric", "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "ndcg",
+    "poisson_nloglik", "precision", "quantile", "rmse", "rmsle", "takes_queries",
+    "tweedie_nloglik",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,10 @@ class Link:
         XGBoost's parameters of the objective, with XGBoost's defaults.
     ours : mapping of str to float
         Parameters that XGBoost lacks, with their defaults; they go into an attribute.
+    words : mapping of str to mapping of str to float
+        By parameter, XGBoost's words for numbers that it does not write as such.
+    lists : mapping of str to str
+        Lists of the objective, which are written empty, by the parameter that asks for them.
     """
 
     xgboost_name: str
@@ -52,6 +57,8 @@ class Link:
     group: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
     ours: Mapping[str, float] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    lists: Mapping[str, str] = field(default_factory=dict)
 
 
 def _logit(score: np.float32) -> np.float32:
@@ -78,7 +85,7 @@ def _exp(margin: float) -> float:
     return math.exp(min(margin, 700.0))
 
 
-def _identity(name: str, group: str = "", **more: Mapping[str, float]) -> Link:
+def _identity(name: str, group: str = "", **more: Any) -> Link:
     return Link(name, lambda score: score, lambda margin: margin, -math.inf, math.inf, 0.0,
                 group, **more)  # fmt: skip
 
@@ -93,6 +100,22 @@ def _logarithm(name: str, group: str, parameters: Mapping[str, float]) -> Link:
 
 _LOSS, _POSITIVE = "reg_loss_param", {"scale_pos_weight": 1.0}
 _SQUARED, _CLASSES = "reg:squarederror", "softmax_multiclass_param"
+_RANKING: dict[str, Any] = {
+    "parameters": {
+        "lambdarank_pair_method": 0.0,
+        "lambdarank_num_pair_per_sample": 0.0,
+        "lambdarank_normalization": 1.0,
+        "lambdarank_score_normalization": 1.0,
+        "lambdarank_unbiased": 0.0,
+        "lambdarank_bias_norm": 1.0,
+        "ndcg_exp_gain": 1.0,
+    },
+    "words": {
+        "lambdarank_pair_method": {"topk": 0.0, "mean": 1.0},
+        "lambdarank_num_pair_per_sample": {"4294967295": 0.0},  # not given
+    },
+    "lists": {"ti+": "lambdarank_unbiased", "tj-": "lambdarank_unbiased"},  # start anew
+}
 
 LINKS: dict[str, Link] = {
     _SQUARED: _identity(_SQUARED, _LOSS, parameters=_POSITIVE),
@@ -111,6 +134,14 @@ LINKS: dict[str, Link] = {
     "binary:logistic": _probability("binary:logistic"),
     "binary:logitraw": _identity("binary:logitraw", _LOSS, parameters=_POSITIVE),
     "binary:hinge": _identity("binary:hinge"),
+    "reg:absoluteerror": _identity("reg:absoluteerror"),
+    "reg:quantileerror": _identity(
+        "reg:quantileerror", "quantile_loss_param", parameters={"quantile_alpha": 0.5}
+    ),
+    **{
+        name: _identity(name, "lambdarank_param", **_RANKING)
+        for name in ("rank:ndcg", "rank:map", "rank:pairwise")
+    },
     "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),

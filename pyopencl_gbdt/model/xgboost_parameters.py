@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from pyopencl_gbdt.model.json_cursor import Cursor
 from pyopencl_gbdt.model.xgboost_links import LINKS
 
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][-+]?[0-9]{1,9})?")
+_NO_WORDS: Mapping[str, float] = {}
 _HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[-+][0-9]{1,3}")
 
 
@@ -43,7 +45,8 @@ def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict
         group = place.member(link.group)
         for name in link.parameters:
             if group.has(name):
-                found[name] = _number(group.member(name), decimal=True)
+                words = link.words.get(name, {})
+                found[name] = _number(group.member(name), decimal=True, words=words)
     if learner.has("attributes") and learner.member("attributes").has(key):
         place = learner.member("attributes").member(key)
         ours = Cursor(_object(place), place.place, place.source)
@@ -62,9 +65,13 @@ def _object(place: Cursor) -> object:
         place.fail("a JSON object of parameters, as we write it")
 
 
-def _number(place: Cursor, *, decimal: bool) -> float:
-    text, value = place.text(), math.nan
-    if decimal and _NUMBER.fullmatch(text):
+def _number(place: Cursor, *, decimal: bool, words: Mapping[str, float] = _NO_WORDS) -> float:
+    text, value = place.text().strip(), math.nan
+    if text.startswith("[") and text.endswith("]"):  # a number per output
+        text = text[1:-1].strip()
+    if text in words or len(words) > 1:
+        value = words.get(text, math.nan)
+    elif decimal and _NUMBER.fullmatch(text):
         value = float(text)
     elif not decimal and _HEX.fullmatch(text):
         value = float.fromhex(text)

@@ -16,7 +16,13 @@ import numpy as np
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
-from pyopencl_gbdt.model.xgboost_links import LINKS, MULTICLASS, SUPPORTED_OBJECTIVES, scores_agree
+from pyopencl_gbdt.model.xgboost_links import (
+    LINKS,
+    MULTICLASS,
+    SUPPORTED_OBJECTIVES,
+    Link,
+    scores_agree,
+)
 from pyopencl_gbdt.model.xgboost_reader import (
     BASE_MARGIN_KEY,
     FORMAT_VERSION,
@@ -139,9 +145,15 @@ def _objective(ensemble: Ensemble) -> dict[str, Any]:
     written: dict[str, Any] = {"name": link.xgboost_name}
     if link.group:
         given = {**link.parameters, **ensemble.objective_parameters}
-        # in the digits that XGBoost takes
-        written[link.group] = {k: f"{np.float32(given[k]):.9g}" for k in link.parameters}
+        written[link.group] = {k: _parameter(link, k, given[k]) for k in link.parameters}
+        written |= {name: [] for name, asks in link.lists.items() if given[asks]}
     return written
+
+
+def _parameter(link: Link, name: str, value: float) -> str:
+    """Return a number in XGBoost's word, or in the digits that it takes."""
+    words = {number: word for word, number in link.words.get(name, {}).items()}
+    return words.get(value, f"{np.float32(value):.9g}")
 
 
 def _attributes(ensemble: Ensemble) -> dict[str, str]:

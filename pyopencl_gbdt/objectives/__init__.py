@@ -12,6 +12,8 @@ from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
 from pyopencl_gbdt.objectives.hinge import Hinge
 from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
 from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
+from pyopencl_gbdt.objectives.quantiles import AbsoluteError, QuantileError
+from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.robust import Fair, Huber, Mape
 from pyopencl_gbdt.objectives.softmax import SoftMax, SoftProb
 from pyopencl_gbdt.objectives.squared_error import SquaredError
@@ -25,8 +27,8 @@ OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
-        Poisson(), Logistic(), LogitRaw(), Hinge(), Huber(), Fair(), Mape(), CrossEntropy(),
-        SoftProb(), SoftMax(),
+        Poisson(), Logistic(), LogitRaw(), Hinge(), AbsoluteError(), QuantileError(), SoftProb(),
+        SoftMax(), RankNdcg(), RankMap(), RankPairwise(), Huber(), Fair(), Mape(), CrossEntropy(),
     )
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -14,6 +15,7 @@ from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
 from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
+from pyopencl_gbdt.weights import whole
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+#: From a round's number and margins (n_outputs, n_rows) to g and h of the same shape.
+HostGradients = Callable[[int, F32], tuple[F32, F32]]
 
 #: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
 _EDGE = 1e-6
@@ -65,9 +70,13 @@ class Objective(ABC):
         finite margins and labels. Of no use where gradients are ``given``.
     given : bool
         Whether gradients come from kernels of the loss's own, see ``source``.
+    renews : bool
+        Whether leaves take a quantile of their rows' ``label - margin``, see ``leaf_alpha`` and
+        ``leaf_weights``.
     """
 
     given: ClassVar[bool] = False
+    renews: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -96,6 +105,11 @@ class Objective(ABC):
         """
 
     @property
+    def statements(self) -> str:
+        """Return ``kernel``, or where gradients are given, what takes them as they are."""
+        return "g = margin; h = label;" if self.given else self.kernel
+
+    @property
     def n_outputs(self) -> int:
         """Margins of a row."""
         return 1
@@ -118,18 +132,52 @@ class Objective(ABC):
         g, h = self.gradient(margins, label)
         return g, h
 
-    def check(self, label: F32) -> None:
-        """Refuse labels that the loss does not take, float32 (n_rows,).
+    def host_gradients(self, data: Dataset, seed: int = 0) -> HostGradients:
+        """Return what computes the gradients of round after round; ``seed`` is random_state."""
+        return lambda number, margins: self.gradients(margins, data)
+
+    def check_data(self, data: Dataset) -> None:
+        """Refuse data that lack what the loss looks at, or hold what it does not take.
 
         Raises
         ------
         DataError
         """
-        check_labels(label, self.name)
+        for target in data.targets():
+            check_labels(target, self.name)
+
+    def check_continued(self) -> None:
+        """Refuse to add trees to a model, if its file lacks what the next round needs.
+
+        Raises
+        ------
+        ParameterError
+        """
+        return
 
     def source(self, ws: Workspace, data: Dataset) -> GradientSource:
         """Return the kernels of a loss whose gradients are ``given``."""
         raise NotImplementedError(f"{self.name} has its gradients from its kernel")
+
+    def leaf_alpha(self, output: int) -> float:
+        """Return the quantile, 0 to 1, that renewed leaves of an output take."""
+        return 0.5
+
+    def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
+        """Return what rows weigh in renewed leaves.
+
+        Parameters
+        ----------
+        label : float32 array, shape (n_rows,)
+        weight : float32 array, shape (n_rows,), or None
+
+        Returns
+        -------
+        int64 array, shape (n_rows,), or None
+            Whole weights >= 0 with a sum below 2^62. None if all are equal, see
+            ``reference.renew_leaves.quantile``.
+        """
+        return None if weight is None else whole(weight.astype(np.float64))
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyopencl_gbdt.objectives.base import F32, MeanStart, Objective, literal
+from pyopencl_gbdt.objectives.base import F32, I64, MeanStart, Objective, literal
 from pyopencl_gbdt.reference.portable_math import reciprocal
+from pyopencl_gbdt.weights import whole
 
 _f = np.float32
 _FAR = _f(2.0**110)
@@ -79,9 +80,11 @@ class Fair(MeanStart):
 class Mape(Objective):
     """Gradient ``sign(margin - label) / max(1, |label|)``, Hessian 1.
 
-    Starts at the median by these weights. LightGBM 4, ``src/objective/regression_objective.hpp``.
+    Starts at the median by weights ``1 / max(1, |label|)``, and so do leaves. LightGBM 4,
+    ``src/objective/regression_objective.hpp``.
     """
 
+    renews = True
     name = "mape"
     metric = "mape"
     kernel = (
@@ -99,6 +102,10 @@ class Mape(Objective):
     @staticmethod
     def _share(label: F32) -> F32:
         return reciprocal(np.minimum(np.maximum(np.abs(label), _f(1.0)), _FAR))
+
+    def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
+        share = self._share(label).astype(np.float64)
+        return whole(share if weight is None else share * weight)
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the least label up to which there is more than half of the weight."""

@@ -70,7 +70,8 @@ class SoftProb(Objective):
     def source(self, ws: Workspace, data: Dataset) -> GradientSource:
         return Softmax(ws)
 
-    def check(self, label: F32) -> None:
+    def check_data(self, data: Dataset) -> None:
+        label = data.label
         wrong = (label != np.floor(label)) | (label < 0) | (label >= self.num_class)
         if wrong.any():
             row = int(np.argmax(wrong))

@@ -92,6 +92,24 @@ def check_apart(name: str, array: DeviceArray, other_name: str, other: DeviceArr
         )
 
 
+def check_values(
+    sort: str,
+    values: DeviceArray | None,
+    keys: DeviceArray,
+    device: Device,
+    dtype: np.dtype[Any] | None,
+    size: int,
+) -> None:
+    """Raise DataError unless values are given exactly if a sort has a dtype for them, and fit."""
+    if (values is None) != (dtype is None):
+        raise DataError(
+            f"values={values!r}: this {sort} has value_dtype={dtype}; give both or neither"
+        )
+    if values is not None and dtype is not None:
+        check_array("values", values, device, [dtype], size)
+        check_apart("values", values, "keys", keys)
+
+
 def own_device(name: str, array: object) -> Device:
     """Return the device of an array; raises DataError if it is no ``DeviceArray``."""
     if not isinstance(array, DeviceArray):

@@ -13,10 +13,10 @@ from pyopencl_gbdt.primitives.checks import (
     check_array,
     check_dtype,
     check_length,
-    chunking,
     own_device,
     run,
 )
+from pyopencl_gbdt.primitives.chunks import Chunks
 
 _MAX_VALUES = 2**32 - 1  # places are uint32
 
@@ -48,16 +48,13 @@ class Compact:
         self.device = device
         self.n = check_length("n", n, _MAX_VALUES)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
-        row, self._program = build_row(
-            device, "compact", variant, type=f"u{8 * self.dtype.itemsize}"
-        )
-        self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
-        self._counts = device.empty(self._groups, np.uint32)
+        built = build_row(device, "compact", variant, type=f"u{8 * self.dtype.itemsize}")
+        self._chunks = Chunks(device, self.n, built)
 
     def bind(
         self, values: DeviceArray, flags: DeviceArray, out: DeviceArray, count: DeviceArray
     ) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
@@ -68,28 +65,15 @@ class Compact:
             Elements from the count on stay as they are.
         count : DeviceArray of uint32, 1 element, written
             How many are kept.
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or size, or out is values.
         """
         check_array("values", values, self.device, [self.dtype], self.n)
         check_array("flags", flags, self.device, FLAG_DTYPES, self.n)
         check_array("out", out, self.device, [self.dtype], self.n)
         check_apart("out", out, "values", values)
         check_array("count", count, self.device, [np.uint32], 1)
-        bind, groups, counts = self._program.bind, self._groups, self._counts
-        n, chunk = np.uint32(self.n), np.uint32(self._chunk)
         return [
-            bind("compact_counts", groups, flags, n, chunk, counts),
-            bind("compact_offsets", 1, counts, np.uint32(groups), count),
-            bind("compact_move", groups, values, flags, n, chunk, counts, out),
+            *self._chunks.count("compact", flags, count),
+            self._chunks.move("compact_move", [values, flags], out),
         ]
 
 

@@ -84,16 +84,16 @@ def check_elements(dtype: npt.DTypeLike, op: object, *, pairs: bool = False) -> 
     return found
 
 
-def of_array(values: DeviceArray, op: object) -> tuple[Elements, int]:
+def of_array(values: DeviceArray) -> tuple[Elements, int]:
     """Return what an array holds, and how many: rows of an int64 array of shape (n, 2) are pairs.
 
     Raises
     ------
-    DataError, ParameterError
-        As ``check_elements`` does.
+    DataError
+        If its dtype is none that can be summed.
     """
     pairs = values.dtype == np.int64 and len(values.shape) == 2 and values.shape[1] == 2
-    elements = check_elements(values.dtype, op, pairs=pairs)
+    elements = check_elements(values.dtype, "sum", pairs=pairs)
     return elements, values.size // (2 if pairs else 1)
 
 

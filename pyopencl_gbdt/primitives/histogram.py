@@ -111,8 +111,7 @@ class CodeHistogram:
         DataError
             If codes are of another device, dtype or shape.
         """
-        check_array("codes", codes, self.device, [self.dtype])
-        _check_shape("codes", codes, (self.n_rows, self.n_features))
+        _check("codes", codes, self.device, self.dtype, (self.n_rows, self.n_features))
         if codes.size == 0:
             return []
         page = self._node.page
@@ -148,15 +147,13 @@ class CodeHistogram:
         DataError
             If an array is of another device, dtype or shape.
         """
-        check_array("pairs", pairs, self.device, [QUANTA])
-        _check_shape("pairs", pairs, (self.n_rows, 2))
-        check_array("out", out, self.device, [SUM])
-        _check_shape("out", out, (self.n_features, self.n_bins, 2))
+        _check("pairs", pairs, self.device, QUANTA, (self.n_rows, 2))
+        _check("out", out, self.device, SUM, (self.n_features, self.n_bins, 2))
         count = self.n_rows
         if rows is not None:
             check_array("rows", rows, self.device, [ROW])
             count = check_length("rows.size", rows.size, _MAX_ROWS)
-            _check_shape("rows", rows, (count,))
+            _check("rows", rows, self.device, ROW, (count,))
         if out.size == 0:
             return []
         n_codes = self.n_features * self.n_bins
@@ -236,6 +233,9 @@ def _check_bins(n: object) -> int:
     return int(n)
 
 
-def _check_shape(name: str, array: DeviceArray, shape: tuple[int, ...]) -> None:
+def _check(
+    name: str, array: DeviceArray, device: Device, dtype: npt.DTypeLike, shape: tuple[int, ...]
+) -> None:
+    check_array(name, array, device, [dtype])
     if tuple(array.shape) != shape:
         raise DataError(f"{name}: shape {tuple(array.shape)}; expected {shape}; upload it so")

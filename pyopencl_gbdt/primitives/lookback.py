@@ -13,6 +13,14 @@ from pyopencl_gbdt.primitives.elements import Elements
 _VECTOR_BYTES = 16
 
 
+def vectors_of(row: Variant, elements: Elements) -> int:
+    """Return the vectors of 16 bytes that a work-item holds, 0 where a row does not look back.
+
+    The row's ``items`` are those of 4-byte elements; wide ones take more registers: fewer of them.
+    """
+    return max(1, row.params["items"] * 4 // elements.nbytes) if row.lookback else 0
+
+
 class Chain:
     """The states of a scan's tiles, see ``templates/chained.cl.mako``.
 
@@ -22,8 +30,7 @@ class Chain:
     program : Program
         Built from ``row``.
     row : Variant
-        One that looks back has ``items``, vectors of 16 bytes per work-item (of elements of 4
-        bytes; fewer of wider ones); with another one nothing is allocated.
+        With one that does not look back, nothing is allocated.
     n : int
         Elements.
     elements : Elements
@@ -37,9 +44,7 @@ class Chain:
             return
         self._program, self._n = program, n
         per_vector = _VECTOR_BYTES // elements.nbytes
-        vectors = max(1, row.params["items"] * per_vector // 4)  # as in the template
-        tile = program.wg_size * vectors * per_vector
-        self._tiles = ceil_div(n, tile)
+        self._tiles = ceil_div(n, program.wg_size * vectors_of(row, elements) * per_vector)
         words = elements.nbytes // 4  # each holds 32 bits beside its flag
         self._state = device.empty(1 + self._tiles * words, np.uint64)
 
@@ -47,8 +52,6 @@ class Chain:
         self, name: str, inputs: Sequence[DeviceArray], out: DeviceArray, *, inclusive: bool
     ) -> list[Launch]:
         """Bind the kernels ``<name>_clear`` and ``<name>_tiles`` to arrays that were checked."""
-        if self._n == 0:
-            return []
         state, bind = self._state, self._program.bind
         groups = ceil_div(state.size, self._program.wg_size)
         arguments = (*inputs, np.uint64(self._n), np.uint32(inclusive), state, out)

@@ -3,83 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
-from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.checks import (
-    C_NAMES,
-    check_array,
-    check_dtype,
-    check_length,
-    chunking,
-    own_device,
-    run,
-)
-
-DTYPES = (np.int32, np.uint32, np.int64)
-BUCKET_DTYPES = (np.uint8, np.uint32)
-MAX_BUCKETS = 64
-_MAX_VALUES = 2**32 - 1
+from pyopencl_gbdt.device import DeviceArray, Launch, Variant
+from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES, Buckets
+from pyopencl_gbdt.primitives.checks import check_array, own_device, run
 
 
-class Buckets:
-    """``n`` values with a bucket each, and the sums of every work-group by bucket.
-
-    What ``MultiReduce`` and ``MultiScan`` have in common; parameters and errors are theirs.
-    """
-
-    def __init__(
-        self,
-        device: Device,
-        kernel: str,
-        n: int,
-        n_buckets: int,
-        dtype: npt.DTypeLike,
-        *,
-        pairs: bool,
-        bucket_dtype: npt.DTypeLike,
-        variant: str | Variant,
-    ) -> None:
-        self.device = device
-        self.n = check_length("n", n, _MAX_VALUES)
-        if isinstance(n_buckets, bool) or n_buckets not in range(1, MAX_BUCKETS + 1):
-            raise ParameterError(
-                f"n_buckets={n_buckets!r}: expected an integer 1..{MAX_BUCKETS}; for more, sort "
-                "the values by bucket and use segmented_reduce or segmented_scan"
-            )
-        self.n_buckets = int(n_buckets)
-        self.dtype = check_dtype("dtype", dtype, (np.int64,) if pairs else DTYPES)
-        self.numbers = 2 if pairs else 1
-        self.bucket_dtype = check_dtype("bucket_dtype", bucket_dtype, BUCKET_DTYPES)
-        row, self.program = build_row(
-            device,
-            kernel,
-            variant,
-            type=f"u{8 * self.dtype.itemsize}",
-            numbers=self.numbers,
-            bucket=C_NAMES[self.bucket_dtype],
-        )
-        self.chunk, self.groups = chunking(row, self.program.wg_size, self.n, device)
-        self.sums = device.empty((self.n_buckets * self.numbers, self.groups), self.dtype)
-
-    def check_values(self, name: str, array: DeviceArray, n: int) -> None:
-        """Raise DataError unless an array has ``n`` of the values, of the device and dtype."""
-        check_array(name, array, self.device, [self.dtype])
-        shape = (n, 2) if self.numbers == 2 else (n,)
-        if array.shape != shape:
-            raise DataError(f"{name}: shape {array.shape}; expected {shape}; one value a bucket id")
-
-    def bind_sums(self, values: DeviceArray, buckets: DeviceArray) -> list[Launch]:
-        """Check the inputs and bind the kernel that sums chunks."""
-        self.check_values("values", values, self.n)
-        check_array("buckets", buckets, self.device, [self.bucket_dtype], self.n)
-        sizes = (np.uint32(self.n_buckets), np.uint32(self.n), np.uint32(self.chunk))
-        arguments = (values, buckets, *sizes, self.sums)
-        return [self.program.bind("multi_sums", self.groups, *arguments)]
-
-
-class MultiReduce:
+class MultiReduce(Buckets):
     """Sums of ``n`` values by bucket, prepared once and bound to arrays.
 
     Interleaved keys of Mitchell & Frank, "Accelerating the XGBoost algorithm using GPU computing"
@@ -107,26 +37,10 @@ class MultiReduce:
         If a dtype, n or n_buckets is none of the above.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        n: int,
-        n_buckets: int,
-        dtype: npt.DTypeLike,
-        *,
-        pairs: bool = False,
-        bucket_dtype: npt.DTypeLike = np.uint8,
-        variant: str | Variant = "auto",
-    ) -> None:
-        self._buckets = Buckets(
-            *(device, "multi_reduce", n, n_buckets, dtype),
-            pairs=pairs,
-            bucket_dtype=bucket_dtype,
-            variant=variant,
-        )
+    _kernel = "multi_reduce"
 
     def bind(self, values: DeviceArray, buckets: DeviceArray, out: DeviceArray) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
@@ -134,25 +48,12 @@ class MultiReduce:
         buckets : DeviceArray of ``bucket_dtype``, n elements
             Values with a bucket of n_buckets or more are left out.
         out : DeviceArray of ``dtype``, shape (n_buckets,), or (n_buckets, 2), written
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or shape.
         """
-        own = self._buckets
-        launches = own.bind_sums(values, buckets)
-        own.check_values("out", out, own.n_buckets)
-        arguments = (own.sums, np.uint32(own.groups), out)
-        return [
-            *launches,
-            own.program.bind("multi_totals", own.n_buckets * own.numbers, *arguments),
-        ]
+        launches = self._bind_sums(values, buckets)
+        self._check_values("out", out, self.n_buckets)
+        arguments = (self._sums, np.uint32(self._groups), out)
+        groups = self.n_buckets * self._numbers
+        return [*launches, self._program.bind("multi_totals", groups, *arguments)]
 
 
 def multi_reduce(

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES, Buckets
 from pyopencl_gbdt.primitives.checks import check_array, own_device, run
-from pyopencl_gbdt.primitives.multi_reduce import BUCKET_DTYPES, Buckets
 
 
-class MultiScan:
+class MultiScan(Buckets):
     """A scan of ``n`` values within their buckets, prepared once and bound to arrays.
 
     Interleaved keys of Mitchell & Frank, "Accelerating the XGBoost algorithm using GPU computing"
@@ -25,6 +25,8 @@ class MultiScan:
         Whether ``out[i]`` counts ``values[i]``.
     """
 
+    _kernel = "multi_scan"
+
     def __init__(
         self,
         device: Device,
@@ -37,16 +39,13 @@ class MultiScan:
         bucket_dtype: npt.DTypeLike = np.uint8,
         variant: str | Variant = "auto",
     ) -> None:
-        self.inclusive = bool(inclusive)
-        self._buckets = Buckets(
-            *(device, "multi_scan", n, n_buckets, dtype),
-            pairs=pairs,
-            bucket_dtype=bucket_dtype,
-            variant=variant,
+        super().__init__(
+            *(device, n, n_buckets, dtype), pairs=pairs, bucket_dtype=bucket_dtype, variant=variant
         )
+        self.inclusive = bool(inclusive)
 
     def bind(self, values: DeviceArray, buckets: DeviceArray, out: DeviceArray) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
@@ -55,29 +54,17 @@ class MultiScan:
             Where it is n_buckets or more, ``out`` is 0.
         out : DeviceArray like ``values``, written
             May be ``values``.
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or shape.
         """
-        own = self._buckets
-        launches = own.bind_sums(values, buckets)
-        own.check_values("out", out, own.n)
-        if own.n == 0:
+        launches = self._bind_sums(values, buckets)
+        self._check_values("out", out, self.n)
+        if self.n == 0:
             return []
-        sizes = (np.uint32(own.n_buckets), np.uint32(own.n), np.uint32(own.chunk))
-        arguments = (values, buckets, *sizes, np.uint32(self.inclusive), own.sums, out)
-        rows = own.n_buckets * own.numbers
+        bind, rows = self._program.bind, self.n_buckets * self._numbers
+        arguments = (values, buckets, *self._sizes, np.uint32(self.inclusive), self._sums, out)
         return [
             *launches,
-            own.program.bind("multi_offsets", rows, own.sums, np.uint32(own.groups)),
-            own.program.bind("multi_places", own.groups, *arguments),
+            bind("multi_offsets", rows, self._sums, np.uint32(self._groups)),
+            bind("multi_places", self._groups, *arguments),
         ]
 
 
@@ -94,12 +81,9 @@ def multi_scan(
 
     Parameters
     ----------
-    values : DeviceArray of int32, uint32 or int64, shape (n,); or of int64, shape (n, 2)
-        Sums wrap.
-    buckets : DeviceArray of uint8 or uint32, n elements
-        Where it is n_buckets or more, the result is 0.
-    n_buckets : int
-        1..64.
+    values, buckets, n_buckets
+        As for ``multi_reduce``, with the same errors. Where a bucket is n_buckets or more, the
+        result is 0.
     out : DeviceArray like ``values``, written, optional
         Default: a new array. May be ``values``.
     inclusive, variant
@@ -109,13 +93,6 @@ def multi_scan(
     -------
     DeviceArray
         ``out``; the host does not wait for it.
-
-    Raises
-    ------
-    DataError
-        If an array is no device array, of another device, dtype or shape.
-    ParameterError
-        If ``n_buckets`` or ``variant`` is none of the above.
     """
     device = own_device("values", values)
     check_array("buckets", buckets, device, BUCKET_DTYPES)

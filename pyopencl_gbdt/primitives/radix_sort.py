@@ -5,22 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import (
-    Device,
-    DeviceArray,
-    Launch,
-    Program,
-    Variant,
-    build_variant,
-)
-from pyopencl_gbdt.device.render import Param, declared
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
-    check_apart,
     check_array,
     check_dtype,
     check_length,
+    check_values,
     own_device,
     run,
 )
@@ -110,20 +101,16 @@ class RadixSort:
         )
         cut_bits(begin_bit, end_bit, self.key_dtype, 1)  # raises before anything is built
 
-        def build(row: Variant) -> Program:
-            template = row.template or "radix_sort"
-            params: dict[str, Param] = {
-                **row.params,
-                "take": take(row, self.key_dtype, self.value_dtype),
-                "key": _KEY_NAMES[self.key_dtype],
-                "value_bytes": 0 if self.value_dtype is None else self.value_dtype.itemsize,
-                "place": C_NAMES[np.dtype(place_of(self.n * self.columns))],
-                "descending": bool(descending),
-            }
-            own = {name: params[name] for name in declared(template) - {"wg_size"}}
-            return device.build(template, wg_size=row.params["wg_size"], **own)
-
-        row, self._program = build_variant(device, "radix_sort", variant, build)
+        row, self._program = build_row(
+            device,
+            "radix_sort",
+            variant,
+            derived=lambda row: {"take": take(row, self.key_dtype, self.value_dtype)},
+            key=_KEY_NAMES[self.key_dtype],
+            value_bytes=0 if self.value_dtype is None else self.value_dtype.itemsize,
+            place=C_NAMES[np.dtype(place_of(self.n * self.columns))],
+            descending=bool(descending),
+        )
         self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, row.params["radix_bits"])
         self._plan = Plan(
             row, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
@@ -177,14 +164,7 @@ class RadixSort:
             beside = max(columns * self.n, getattr(values, "size", 0))
         columns = self.columns if columns is None else columns
         check_array("keys", keys, self.device, [self.key_dtype], size)
-        if (values is None) != (self.value_dtype is None):
-            raise DataError(
-                f"values={values!r}: this RadixSort has value_dtype={self.value_dtype}; "
-                "give both or neither"
-            )
-        if values is not None and self.value_dtype is not None:
-            check_array("values", values, self.device, [self.value_dtype], beside)
-            check_apart("values", values, "keys", keys)
+        check_values("RadixSort", values, keys, self.device, self.value_dtype, beside)
         if self.n < 2 or columns < 1 or not self._bits.passes:
             return []
         bind = self._program.prepare if once else self._program.bind

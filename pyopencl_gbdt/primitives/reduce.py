@@ -146,10 +146,8 @@ def reduce(
         If ``op`` or ``variant`` is unknown, or pairs are not summed.
     """
     device = own_device("values", values)
-    elements, n = of_array(values, op)
-    prepared = Reduce(
-        device, n, elements.dtype, op=elements.op, pairs=elements.pairs, variant=variant
-    )
+    elements, n = of_array(values)
+    prepared = Reduce(device, n, elements.dtype, op=op, pairs=elements.pairs, variant=variant)
     if out is None:
         out = elements.empty(device, 1)
     run(prepared.bind(values, out))

@@ -14,10 +14,10 @@ from pyopencl_gbdt.primitives.checks import (
     check_array,
     check_dtype,
     check_length,
-    chunking,
     own_device,
     run,
 )
+from pyopencl_gbdt.primitives.chunks import Chunks
 
 #: Keys and first values.
 DTYPES = (np.uint8, *MOVED_DTYPES)
@@ -38,15 +38,14 @@ class _Runs:
         self.device = device
         self.n = check_length("n", n, _MAX_KEYS)
         self.key_dtype = check_dtype("key_dtype", key_dtype, DTYPES)
-        row, self._program = build_row(
+        built = build_row(
             device,
             "run_length",
             variant,
             type=f"u{8 * self.key_dtype.itemsize}",
             value="" if value_dtype is None else f"u{8 * value_dtype.itemsize}",
         )
-        self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
-        self._counts = device.empty(self._groups, np.uint32)
+        self._chunks = Chunks(device, self.n, built)
 
     def _bind_heads(
         self,
@@ -60,12 +59,9 @@ class _Runs:
         check_array("unique", unique, self.device, [self.key_dtype], self.n)
         check_apart("unique", unique, "keys", keys)
         check_array("n_runs", n_runs, self.device, [np.uint32], 1)
-        bind, groups, counts = self._program.bind, self._groups, self._counts
-        sizes = (np.uint32(self.n), np.uint32(self._chunk))
         return [
-            bind("run_counts", groups, keys, *sizes, counts),
-            bind("run_offsets", 1, counts, np.uint32(groups), n_runs),
-            bind("run_heads", groups, keys, *sizes, counts, unique, second, *values),
+            *self._chunks.count("run", keys, n_runs),
+            self._chunks.move("run_heads", [keys], unique, second, *values),
         ]
 
 
@@ -102,35 +98,24 @@ class RunLength(_Runs):
     def bind(
         self, keys: DeviceArray, unique: DeviceArray, counts: DeviceArray, n_runs: DeviceArray
     ) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
         keys : DeviceArray of ``dtype``, n elements
         unique : DeviceArray of ``dtype``, n elements, written; not ``keys``
             The key of every run; elements from n_runs on stay as they are.
-        counts : DeviceArray of uint32, n elements, written; not ``keys``
+        counts : DeviceArray of uint32, n elements, written; not ``keys`` or ``unique``
             The length of every run; elements from n_runs on stay as they are.
         n_runs : DeviceArray of uint32, 1 element, written
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or size, or an output is an input.
         """
         check_array("counts", counts, self.device, [np.uint32], self.n)
         launches = self._bind_heads(keys, unique, n_runs, self._starts)
+        check_apart("counts", counts, "keys", keys)
         check_apart("counts", counts, "unique", unique)
         sizes = (np.uint32(self.n), n_runs)
-        return [
-            *launches,
-            self._program.bind("run_lengths", self._groups, self._starts, *sizes, counts),
-        ]
+        bind, groups = self._chunks.program.bind, self._chunks.groups
+        return [*launches, bind("run_lengths", groups, self._starts, *sizes, counts)]
 
 
 class UniqueByKey(_Runs):
@@ -142,13 +127,7 @@ class UniqueByKey(_Runs):
     n : int
         Keys, 0..2**32 - 1.
     key_dtype, value_dtype : dtype
-        uint8, uint32, int32, float32 or int64. Keys are compared by their bits.
-    variant : str or Variant, default "auto"
-
-    Raises
-    ------
-    DataError, ParameterError
-        If a dtype or n is none of the above.
+        As for ``RunLength``, as are variant and errors.
     """
 
     def __init__(
@@ -171,7 +150,7 @@ class UniqueByKey(_Runs):
         firsts: DeviceArray,
         n_runs: DeviceArray,
     ) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
@@ -179,16 +158,6 @@ class UniqueByKey(_Runs):
         unique, firsts : DeviceArray of the same dtypes, n elements each, written
             Key and first value of every run; elements from n_runs on stay as they are.
         n_runs : DeviceArray of uint32, 1 element, written
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or size, or an output is an input.
         """
         check_array("values", values, self.device, [self.value_dtype], self.n)
         check_array("firsts", firsts, self.device, [self.value_dtype], self.n)

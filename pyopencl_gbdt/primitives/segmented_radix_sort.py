@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
-from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
     check_array,
     check_dtype,
     check_length,
+    check_values,
     offsets_on_device,
     own_device,
     run,
@@ -39,22 +39,13 @@ class SegmentedRadixSort:
         Keys, 0..2**32 - 1.
     n_segments : int
         Segments, 0..2**31 - 1.
-    key_dtype : dtype
-        uint32, int32, float32, uint64, int64 or float64. Of floats, -0.0 and +0.0 are equal, and
-        every NaN, of any sign and payload, comes last, in descending order too; equal keys keep
-        their order and their bits. Keys are moved and compared as integers: float64 needs no
-        arithmetic of the device.
-    value_dtype : dtype, optional
-        Any of the same; None sorts keys alone.
-    descending : bool, default False
-        Whether the largest key comes first; equal keys keep their order all the same.
+    key_dtype, value_dtype, descending, variant
+        As for ``RadixSort``.
     longest : int, optional
         No segment is longer: saves scratch and launches. The result is undefined if one is.
         Default: ``n``.
     offset_dtype : dtype, default int64
         uint32 or int64.
-    variant : str or Variant, default "auto"
-        Row of the variant table; all of them give equal bits.
 
     Raises
     ------
@@ -65,8 +56,9 @@ class SegmentedRadixSort:
 
     Notes
     -----
-    Scratch: two uint32 a segment; where a segment may be longer than a tile (2048 keys on a GPU),
-    copies of keys and values, and 1 KiB for every 8192 keys and every long segment.
+    Scratch on a GPU: two uint32 a segment; where a segment may be longer than a tile (1024 keys),
+    copies of keys and values, and 1 KiB for every 4096 keys and every long segment. On a CPU:
+    copies where a segment may be longer than 64 keys.
     """
 
     def __init__(
@@ -130,15 +122,7 @@ class SegmentedRadixSort:
         """
         check_array("keys", keys, self.device, [self.key_dtype], self.n)
         check_array("offsets", offsets, self.device, [self.offset_dtype], self.n_segments + 1)
-        if (values is None) != (self.value_dtype is None):
-            raise DataError(
-                f"values={values!r}: this SegmentedRadixSort has value_dtype={self.value_dtype}; "
-                "give both or neither"
-            )
-        if values is not None and self.value_dtype is not None:
-            check_array("values", values, self.device, [self.value_dtype], self.n)
-            if values is keys:
-                raise DataError("values: the same array as keys; expected another; sort a copy")
+        check_values("SegmentedRadixSort", values, keys, self.device, self.value_dtype, self.n)
         if self.n < 2 or self.n_segments == 0 or self.longest < 2:
             return []
         return self._plan.bind(keys, offsets, values)

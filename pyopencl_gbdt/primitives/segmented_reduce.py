@@ -18,7 +18,7 @@ from pyopencl_gbdt.primitives.checks import (
     run,
 )
 from pyopencl_gbdt.primitives.elements import check_elements, of_array
-from pyopencl_gbdt.primitives.scan import MAX_ELEMENTS
+from pyopencl_gbdt.primitives.scans import MAX_ELEMENTS
 
 #: Elements of a segment that become one: part of the order of float sums, no tuning knob.
 SEGMENT_CHUNK = 1024
@@ -39,19 +39,10 @@ class SegmentedReduce:
         Elements.
     n_segments : int
         Segments, 0..2**31 - 1.
-    dtype : dtype
-        int32, uint32, int64 or float32.
-    op : {"sum", "max", "min"}, default "sum"
-    pairs : bool, default False
-        Whether the elements are pairs of int64, which are summed component by component.
+    dtype, op, pairs, variant
+        As for ``Reduce``, as are the errors.
     offset_dtype : dtype, default int64
         uint32 or int64.
-    variant : str or Variant, default "auto"
-
-    Raises
-    ------
-    DataError, ParameterError
-        If dtype, op, n or n_segments is none of the above.
 
     Notes
     -----
@@ -106,7 +97,7 @@ class SegmentedReduce:
         return (self.n >> _CHUNK_BITS * level) + self.n_segments
 
     def bind(self, values: DeviceArray, offsets: DeviceArray, out: DeviceArray) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
@@ -117,16 +108,6 @@ class SegmentedReduce:
         out : DeviceArray of ``dtype``, n_segments elements (or pairs), written
             An empty segment gives the identity: 0, or the dtype's lowest (max) or highest (min)
             value, infinities for float32.
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or size.
         """
         self.elements.check("values", values, self.device, self.n)
         check_array("offsets", offsets, self.device, [self.offset_dtype], self.n_segments + 1)
@@ -161,7 +142,7 @@ def segmented_reduce(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
-        Rows of an int64 array of shape (n, 2) are pairs, summed component by component.
+        Taken as ``reduce`` takes them.
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
         Segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are checked; those of a device
         array must ascend within ``0..values.size``.
@@ -177,18 +158,16 @@ def segmented_reduce(
 
     Raises
     ------
-    DataError
-        If an array is of another device, dtype or size, or host offsets descend or leave the array.
-    ParameterError
-        If ``op`` or ``variant`` is unknown.
+    DataError, ParameterError
+        As for ``reduce``; or if host offsets descend or leave the array.
     """
     device = own_device("values", values)
-    elements, n = of_array(values, op)
+    elements, n = of_array(values)
     ends = offsets_on_device(offsets, device, n)
     n_segments = ends.size - 1
     prepared = SegmentedReduce(
         *(device, n, n_segments, elements.dtype),
-        op=elements.op,
+        op=op,
         pairs=elements.pairs,
         offset_dtype=ends.dtype,
         variant=variant,

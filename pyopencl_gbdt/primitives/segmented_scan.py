@@ -5,30 +5,26 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import DeviceArray, Launch, Variant
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     FLAG_DTYPES,
     OFFSET_DTYPES,
-    TILE,
     ceil_div,
     check_array,
-    check_length,
     offsets_on_device,
     own_device,
     run,
 )
-from pyopencl_gbdt.primitives.elements import check_elements, of_array, row_for
-from pyopencl_gbdt.primitives.lookback import Chain
-from pyopencl_gbdt.primitives.scan import MAX_ELEMENTS
+from pyopencl_gbdt.primitives.elements import of_array
+from pyopencl_gbdt.primitives.scans import TiledScan
 
-_EXCLUSIVE, _INCLUSIVE, _CARRY = 0, 1, 2
 #: Bytes of head flags that a work-group clears, and offsets that it marks.
 _HEADS_CHUNK = 4096
 
 
-class SegmentedScan:
+class SegmentedScan(TiledScan):
     """A segmented scan of ``n`` elements, prepared once and bound to arrays.
 
     Pairs (value, head) are scanned as ``Scan`` scans values, in the same order (Blelloch, "Prefix
@@ -37,24 +33,8 @@ class SegmentedScan:
 
     Parameters
     ----------
-    device : Device
-    n : int
-        Elements.
-    dtype : dtype
-        int32, uint32, int64 or float32.
-    inclusive : bool, default False
-        Whether ``out[i]`` counts ``values[i]``; a segment's first exclusive element is the
-        identity.
-    op : {"sum", "max", "min"}, default "sum"
-    pairs : bool, default False
-        Whether the elements are pairs of int64, which are summed component by component.
-    variant : str or Variant, default "auto"
-        As for ``Scan``.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If dtype, op or n is none of the above.
+    device, n, dtype, inclusive, op, pairs, variant
+        As for ``Scan``, as are the errors; a segment's first exclusive element is the identity.
 
     Notes
     -----
@@ -62,35 +42,13 @@ class SegmentedScan:
     a segment that begins elsewhere may give other last bits. The rest is as for ``Scan``.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        n: int,
-        dtype: npt.DTypeLike,
-        *,
-        inclusive: bool = False,
-        op: str = "sum",
-        pairs: bool = False,
-        variant: str | Variant = "auto",
-    ) -> None:
-        self.device = device
-        self.n = check_length("n", n, MAX_ELEMENTS)
-        self.elements = check_elements(dtype, op, pairs=pairs)
-        self.inclusive = bool(inclusive)
-        chosen = row_for(device, "segmented_scan", variant, self.elements)
-        row, self._program = build_row(
-            device, "segmented_scan", chosen, type=self.elements.type, op=self.elements.op
-        )
-        self._chain = Chain(device, self._program, row, self.n, self.elements)
-        self._totals: list[tuple[DeviceArray, DeviceArray]] = []
-        tiles = ceil_div(self.n, TILE)
-        while tiles > 1 and not row.lookback:
-            totals = self.elements.empty(device, tiles), device.empty(tiles, np.uint8)
-            self._totals.append(totals)
-            tiles = ceil_div(tiles, TILE)
+    _kernel, _prefix, _above = "segmented_scan", "segmented", 2  # carry: see the template
+
+    def _empty(self, n: int) -> tuple[DeviceArray, ...]:
+        return self.elements.empty(self.device, n), self.device.empty(n, np.uint8)
 
     def bind(self, values: DeviceArray, head_flags: DeviceArray, out: DeviceArray) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
@@ -99,44 +57,16 @@ class SegmentedScan:
             Not zero where a segment begins.
         out : DeviceArray of ``dtype``, n elements (or n pairs), written
             May be ``values``.
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or size.
         """
-        self.elements.check("values", values, self.device, self.n)
         check_array("head_flags", head_flags, self.device, FLAG_DTYPES, self.n)
-        self.elements.check("out", out, self.device, self.n)
-        if self._chain.looks_back:
-            inputs = [values, head_flags]
-            return self._chain.bind("segmented", inputs, out, inclusive=self.inclusive)
-        bind = self._program.bind
-        levels = [(values, head_flags), *self._totals]
-        upward, downward = [], []
-        for level, (array, heads) in enumerate(levels):
-            n, tiles = np.uint64(heads.size), ceil_div(heads.size, TILE)
-            top = level == len(levels) - 1
-            before = array if top else levels[level + 1][0]
-            if not top:
-                upward.append(bind("segmented_totals", tiles, array, heads, n, *levels[level + 1]))
-            mode = _CARRY if level else _INCLUSIVE if self.inclusive else _EXCLUSIVE
-            target = array if level else out
-            arguments = (n, np.uint32(mode), before, np.uint32(not top), target)
-            downward.append(bind("segmented_tiles", tiles, array, heads, *arguments))
-        return upward + downward[::-1] if self.n else []
+        return self._bind((values, head_flags), out)
 
     def bind_offsets(
         self, values: DeviceArray, offsets: DeviceArray, out: DeviceArray
     ) -> list[Launch]:
         """Bind the kernels to arrays, with segments given by offsets.
 
-        A byte per element is allocated for the head flags.
+        A byte per element is allocated for the head flags. Returns and errors are as for ``bind``.
 
         Parameters
         ----------
@@ -145,16 +75,6 @@ class SegmentedScan:
         offsets : DeviceArray of uint32 or int64, n_segments + 1 elements
             Segment s is ``offsets[s]..offsets[s + 1] - 1``; empty ones are allowed. Elements before
             the first offset are a segment of their own, and so are those from the last one on.
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or size.
         """
         check_array("offsets", offsets, self.device, OFFSET_DTYPES)
         words = ceil_div(self.n, 4)
@@ -191,7 +111,7 @@ def segmented_scan(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
-        Rows of an int64 array of shape (n, 2) are pairs, summed component by component.
+        Taken as ``reduce`` takes them.
     head_flags : DeviceArray of uint8 or bool, as many as elements
         Not zero where a segment begins; element 0 begins one in any case.
     out : DeviceArray like ``values``, written, optional
@@ -211,11 +131,9 @@ def segmented_scan(
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or size, or host offsets descend
-        or do not run from 0 to the number of elements.
+        As for ``reduce``; or if host offsets descend or do not run from 0 to the last element.
     ParameterError
-        If ``op`` or ``variant`` is unknown, or not just one of ``head_flags`` and ``offsets`` is
-        given.
+        As for ``reduce``; or if not just one of ``head_flags`` and ``offsets`` is given.
 
     Examples
     --------
@@ -230,14 +148,14 @@ def segmented_scan(
             f"head_flags and offsets: {given} given; expected one of them, which says where "
             "segments begin"
         )
-    elements, n = of_array(values, op)
+    elements, n = of_array(values)
     if head_flags is not None:
         check_array("head_flags", head_flags, device, FLAG_DTYPES, n)
     ends = None if offsets is None else offsets_on_device(offsets, device, n, cover=True)
     prepared = SegmentedScan(
         *(device, n, elements.dtype),
         inclusive=inclusive,
-        op=elements.op,
+        op=op,
         pairs=elements.pairs,
         variant=variant,
     )

@@ -15,11 +15,11 @@ from pyopencl_gbdt.primitives.checks import (
     check_array,
     check_dtype,
     check_length,
-    chunking,
     offsets_on_device,
     own_device,
     run,
 )
+from pyopencl_gbdt.primitives.chunks import Chunks
 
 _MAX_VALUES = 2**32 - 1  # ranks are uint32
 _MAX_SEGMENTS = 2**31 - 1
@@ -67,15 +67,14 @@ class StablePartition:
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        row, self._program = build_row(
+        built = build_row(
             device,
             "stable_partition",
             variant,
             type=f"u{8 * self.dtype.itemsize}",
             offset=C_NAMES[self.offset_dtype],
         )
-        self._chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
-        self._counts = device.empty(self._groups, np.uint32)
+        self._chunks = Chunks(device, self.n, built)
         self._total = device.empty(1, np.uint32)
         self._ranks = device.empty(self.n_segments + 1, np.uint32)
 
@@ -87,7 +86,7 @@ class StablePartition:
         out: DeviceArray,
         counts: DeviceArray,
     ) -> list[Launch]:
-        """Bind the kernels to arrays.
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
 
         Parameters
         ----------
@@ -100,16 +99,6 @@ class StablePartition:
         out : DeviceArray of ``dtype``, n elements, written; not ``values``
         counts : DeviceArray of uint32, n_segments elements, written
             Set flags of every segment: the first of the others lies at ``offsets[s] + counts[s]``.
-
-        Returns
-        -------
-        list of Launch
-            Run in order, as often as wanted.
-
-        Raises
-        ------
-        DataError
-            If an array is of another device, dtype or size, or out is values.
         """
         check_array("values", values, self.device, [self.dtype], self.n)
         check_array("flags", flags, self.device, FLAG_DTYPES, self.n)
@@ -121,22 +110,11 @@ class StablePartition:
             return []
         if self.n == 0:
             return [Launch("clear", lambda: self.device.clear(counts))]
-        bind, groups, ranks = self._program.bind, self._groups, self._ranks
-        n, chunk = np.uint32(self.n), np.uint32(self._chunk)
-        n_segments = np.uint32(self.n_segments)
+        move, segments = self._chunks.move, (offsets, np.uint32(self.n_segments), self._ranks)
         return [
-            bind("partition_counts", groups, flags, n, chunk, self._counts),
-            bind("partition_offsets", 1, self._counts, np.uint32(groups), self._total),
-            bind(
-                "partition_segments",
-                groups,
-                *(flags, n, chunk, self._counts, offsets, n_segments, ranks),
-            ),
-            bind(
-                "partition_move",
-                groups,
-                *(values, flags, n, chunk, self._counts, offsets, n_segments, ranks, counts, out),
-            ),
+            *self._chunks.count("partition", flags, self._total),
+            move("partition_segments", [flags], *segments),
+            move("partition_move", [values, flags], *segments, counts, out),
         ]
 
 

@@ -26,6 +26,7 @@ from pyopencl_gbdt.reference.portable_math import (
 
 _f = np.float32
 _UNIT = _f(2.0**-24)
+_UNBOUNDED = np.finfo(np.float32).max
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,13 @@ class Rule:
     max_delta: F
     weight_power: int
     gain_power: int
+    lower: np.float32 = -_UNBOUNDED
+    upper: np.float32 = _UNBOUNDED
+
+    @property
+    def bounded(self) -> bool:
+        """Whether monotone constraints bound the weight, in units."""
+        return bool(self.lower > -_UNBOUNDED or self.upper < _UNBOUNDED)
 
 
 def make_rule(scale: Scale, reg_lambda: float, reg_alpha: float, max_delta_step: float) -> Rule:
@@ -83,12 +91,17 @@ def shrink(g: DF, alpha: F) -> DF:
     return _where(df_less(a, g), df_add(g, df_neg(a)), from_below)
 
 
-def unit_weight(t: DF, denominator: DF, max_delta: F) -> DF:
-    """Return -t / denominator, clipped to +-max_delta if that is not 0."""
+def unit_weight(t: DF, denominator: DF, rule: Rule) -> DF:
+    """Return -t / denominator, clipped to +-max_delta if that is not 0, and to the bounds."""
+    max_delta = rule.max_delta
     w = df_neg(df_div(t, denominator))
     if max_delta[0] > 0:
         w = _where(w[0] > max_delta, _constant(max_delta, w[0]), w)
         w = _where(w[0] < -max_delta, _constant(-max_delta, w[0]), w)
+    if rule.bounded:
+        above, below = w[0] > rule.upper, w[0] < rule.lower
+        w = _where(above, _constant(np.array([rule.upper]), w[0]), w)
+        w = _where(below & ~above, _constant(np.array([rule.lower]), w[0]), w)
     return w
 
 
@@ -113,14 +126,18 @@ def score(g: I, h: I, rule: Rule) -> DF:
     pair of float32 arrays, shape (n,)
     """
     t, d = _fraction(g, h, rule)
-    if rule.max_delta[0] > 0:
-        w = unit_weight(t, d, rule.max_delta)
+    if rule.max_delta[0] > 0 or rule.bounded:
+        w = unit_weight(t, d, rule)
         twice = _f(2.0) * t[0], _f(2.0) * t[1]
         return df_neg(df_mul(w, df_add(twice, df_mul(d, w))))
     return df_div(df_mul(t, t), d)
 
 
+def weight_in_units(g: I, h: I, rule: Rule) -> F:
+    """Return the optimal weight in units, float32, shape (n,)."""
+    return unit_weight(*_fraction(g, h, rule), rule)[0]
+
+
 def node_weight(g: I, h: I, rule: Rule) -> F:
     """Return the optimal weight in real units, float32, shape (n,)."""
-    t, d = _fraction(g, h, rule)
-    return scale_by(unit_weight(t, d, rule.max_delta)[0], rule.weight_power)
+    return scale_by(weight_in_units(g, h, rule), rule.weight_power)

@@ -78,7 +78,13 @@ def scale_exponent(counts: I64, weight_bits: int) -> tuple[int, bool]:
 
 
 def choose_scale(
-    g: F32, h: F32, weight: F32 | None, weight_bits: int, weight_shift: int = 0
+    g: F32,
+    h: F32,
+    weight: F32 | None,
+    weight_bits: int,
+    weight_shift: int = 0,
+    *,
+    factors: F32 | None = None,
 ) -> Scale:
     """Return the scale of a tree.
 
@@ -88,24 +94,33 @@ def choose_scale(
     weight : float32 array, shape (n_rows,), or None
     weight_bits, weight_shift : int
         As ``weights.normalise`` returns them.
+    factors : float32 array, shape (n_rows,), or None
+        As ``reference.sample`` draws them.
     """
+    if factors is not None:
+        g, h, counted = g * factors, h * factors, factors != 0
+        weight = counted.astype(np.float32) if weight is None else np.where(counted, weight, 0)
     scale_g, wide_g = scale_exponent(exponent_counts(g, weight), weight_bits)
     scale_h, wide_h = scale_exponent(exponent_counts(h, weight), weight_bits)
     return Scale(scale_g, scale_h, wide_g or wide_h, weight_shift)
 
 
-def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale) -> I64:
-    """Return weighted gradients and Hessians as integers.
+def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | None = None) -> I64:
+    """Return weighted gradients and Hessians as integers; ``factors`` as for ``choose_scale``.
 
     Returns
     -------
     int64 array, shape (n_rows, 2)
         Quanta of gradient and Hessian; every row of nonzero weight has a Hessian of at least 1.
     """
-    quanta = np.stack([to_quanta(g, scale.g), np.maximum(to_quanta(h, scale.h), 1)], axis=1)
+    seen = np.ones(g.size, np.bool_)
+    if factors is not None:
+        g, h, seen = g * factors, h * factors, factors != 0
+    quanta = np.stack([to_quanta(g, scale.g), np.maximum(to_quanta(h, scale.h), seen)], axis=1)
     if weight is not None:
         quanta = weigh(quanta, weight[:, None])
-        quanta[:, 1] = np.where(weight > 0, np.maximum(quanta[:, 1], 1), quanta[:, 1])
+        seen &= weight > 0
+        quanta[:, 1] = np.where(seen, np.maximum(quanta[:, 1], 1), quanta[:, 1])
     return quanta
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.limits import RISING, Limits
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout
-from pyopencl_gbdt.reference.gain import Rule, in_units, make_rule, node_weight, score
+from pyopencl_gbdt.reference.columns import chosen, may_follow
+from pyopencl_gbdt.reference.gain import (
+    Rule,
+    in_units,
+    make_rule,
+    node_weight,
+    score,
+    weight_in_units,
+)
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.partition import goes_left, partition
@@ -40,6 +49,11 @@ class Node:
     sum_h: int
     parent: int = NO_NODE
     left: int = NO_NODE
+    depth: int = 0
+    path: int = 1
+    above: frozenset[int] = frozenset()
+    lower: np.float32 = -_LARGEST
+    upper: np.float32 = _LARGEST
     feature: int = 0
     bin: int = 0
     default_left: bool = False
@@ -60,6 +74,9 @@ class Grower:
     scale : Scale
     layout : Layout
     params : Parameters
+    tree : (int, int)
+        The round, and the tree within it.
+    limits : Limits
     """
 
     codes: npt.NDArray[Any]
@@ -67,6 +84,8 @@ class Grower:
     scale: Scale
     layout: Layout
     params: Parameters
+    tree: tuple[int, int] = (0, 0)
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def rule(self) -> Rule:
@@ -74,26 +93,74 @@ class Grower:
         p = self.params
         return make_rule(self.scale, p.reg_lambda, p.reg_alpha, p.max_delta_step)
 
+    def _rule_of(self, node: Node) -> Rule:
+        return replace(self.rule, lower=node.lower, upper=node.upper)
+
+    def _allowed(self, node: Node) -> npt.NDArray[np.bool_]:
+        """Tell which features a node may split on."""
+        n, limits = self.layout.n_features, self.limits
+        drawn = chosen(self.params, n, limits.feature_weights, self.tree, node.depth, node.path)
+        return drawn & may_follow(n, limits.interactions, node.above)
+
+    def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
+        """Return the children of a node, the weights below them within bounds."""
+        right = (node.sum_g - best.left_g, node.sum_h - best.left_h)
+        sums = ((best.left_g, best.left_h), right)
+        children = [
+            Node(
+                part, *own, number, depth=node.depth + 1, path=2 * node.path + side,
+                above=node.above | {best.feature}, lower=node.lower, upper=node.upper,
+            )
+            for side, (part, own) in enumerate(zip(rows, sums, strict=True))
+        ]  # fmt: skip
+        constraint = 0 if self.limits.monotone is None else self.limits.monotone[best.feature]
+        if constraint:
+            half = np.float32(0.5)
+            g, h = (np.array(part, np.int64) for part in zip(*sums, strict=True))
+            one, other = weight_in_units(g, h, self._rule_of(node))
+            low, high = children if constraint == RISING else children[::-1]
+            low.upper = high.lower = half * one + half * other
+        return children
+
     def grow(self) -> list[Node]:
-        """Return the nodes, breadth first: children are appended as their parents are split."""
+        """Return the nodes, breadth first."""
         rows = np.arange(self.codes.shape[0], dtype=np.uint32)
         sum_g, sum_h = self.quanta.sum(axis=0)
-        nodes = [Node(rows, int(sum_g), int(sum_h))]
-        begin = 0
-        for depth in range(self.params.max_depth + 1):
+        root = Node(rows, int(sum_g), int(sum_h))
+        self._finish(root)
+        if self.params.leaf_wise:
+            return breadth_first(self._by_gain(root))
+        nodes, begin = [root], 0
+        n_leaves, most = 1, self.params.max_leaves or 2**62
+        while begin < len(nodes):
             level = range(begin, len(nodes))
             begin = len(nodes)
             for number in level:
-                node = nodes[number]
-                self._finish(node)
-                if depth < self.params.max_depth:
-                    nodes += self._split(node, number, len(nodes))
+                best = self._best(nodes[number]) if n_leaves < most else None
+                if best is not None:
+                    nodes += self._split(nodes[number], number, len(nodes), *best)
+                    n_leaves += 1
+        return nodes
+
+    def _by_gain(self, root: Node) -> list[Node]:
+        """Return the nodes in the order in which they were made: the best split first."""
+        nodes, found = [root], {0: self._best(root)}
+        for _ in range(self.params.max_leaves - 1):
+            gains = {number: best[1] for number, best in found.items() if best is not None}
+            if not gains:
+                break
+            number = max(gains, key=lambda n: (gains[n], -n))
+            best = found.pop(number)
+            assert best is not None
+            left = len(nodes)
+            nodes += self._split(nodes[number], number, left, *best)
+            found |= {child: self._best(nodes[child]) for child in (left, left + 1)}
         return nodes
 
     def _finish(self, node: Node) -> None:
         """Give a node what it has as a leaf."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
-        node.weight = _finite(node_weight(g, h, self.rule)[0])
+        node.weight = _finite(node_weight(g, h, self._rule_of(node))[0])
         rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
         node.value = _finite(node.weight * rate)
         node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.sum_h)[0])
@@ -101,31 +168,50 @@ class Grower:
     def gain(self, node: Node, best: Candidate) -> np.float32:
         """Return the loss reduction of a split, at most the largest float32."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
-        loss = df_add(best.score, df_neg(score(g, h, self.rule)))
+        loss = df_add(best.score, df_neg(score(g, h, self._rule_of(node))))
         return _finite(scale_by(loss[0], self.rule.gain_power)[0])
 
-    def _split(self, node: Node, number: int, left: int) -> list[Node]:
-        """Split a node if that gains enough; return its children, the left one's id is ``left``."""
-        least = int(
-            to_quanta(np.array([self.params.min_child_weight], np.float32), self.scale.sum_h)[0]
-        )
+    def _best(self, node: Node) -> tuple[Candidate, np.float32] | None:
+        """Return the best split of a node and what it gains; None if that is too little."""
+        p = self.params
+        if node.depth >= (p.max_depth or 2**31):
+            return None
+        least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
         hist = histogram(self.codes, self.quanta, node.rows, self.layout)
-        best = best_split(hist, node.sum_g, node.sum_h, self.layout, self.rule, least)
+        best = best_split(
+            hist, node.sum_g, node.sum_h, self.layout, self._rule_of(node), least,
+            monotone=self.limits.monotone, allowed=self._allowed(node),
+        )  # fmt: skip
         if best is None:
-            return []
+            return None
         gain = self.gain(node, best)
-        if not (gain > _LEAST_GAIN and gain >= np.float32(self.params.gamma)):
-            return []
+        return (best, gain) if gain > _LEAST_GAIN and gain >= np.float32(p.gamma) else None
+
+    def _split(
+        self, node: Node, number: int, left: int, best: Candidate, gain: np.float32
+    ) -> list[Node]:
+        """Split a node; return its children, the left one's id is ``left``."""
         node.left, node.gain, node.value = left, gain, _ZERO
         node.feature, node.bin, node.default_left = best.feature, best.bin, bool(best.direction)
         n_bins = int(self.layout.feature_bins[best.feature])
         codes = self.codes[node.rows, best.feature]
         rows = partition(node.rows, goes_left(codes, best.bin, n_bins, node.default_left))
-        right_g, right_h = node.sum_g - best.left_g, node.sum_h - best.left_h
-        return [
-            Node(rows[0], best.left_g, best.left_h, number),
-            Node(rows[1], right_g, right_h, number),
-        ]
+        children = self._children(node, number, best, rows)
+        for child in children:
+            self._finish(child)
+        return children
+
+
+def breadth_first(nodes: list[Node]) -> list[Node]:
+    """Return nodes in breadth-first order, numbered anew."""
+    order, level = [0], [0]
+    while level:
+        lefts = [nodes[n].left for n in level if nodes[n].left != NO_NODE]
+        level = [child for left in lefts for child in (left, left + 1)]
+        order += level
+    new = {old: number for number, old in enumerate(order)} | {NO_NODE: NO_NODE}
+    moved = [nodes[n] for n in order]
+    return [replace(node, left=new[node.left], parent=new[node.parent]) for node in moved]
 
 
 def to_tree(nodes: list[Node], layout: Layout) -> Tree:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.quantized import Layout
-from pyopencl_gbdt.reference.gain import Rule, score
+from pyopencl_gbdt.reference.gain import Rule, score, weight_in_units
 from pyopencl_gbdt.reference.portable_math import DF, df_add
 
 I64 = npt.NDArray[np.int64]
@@ -57,8 +57,9 @@ def _borders(hist: I64, layout: Layout, feature: int) -> I64:
 
 
 def best_split(
-    hist: I64, sum_g: int, sum_h: int, layout: Layout, rule: Rule, least: int
-) -> Candidate | None:
+    hist: I64, sum_g: int, sum_h: int, layout: Layout, rule: Rule, least: int,
+    *, monotone: npt.NDArray[np.uint32] | None = None, allowed: npt.NDArray[np.bool_] | None = None,
+) -> Candidate | None:  # fmt: skip
     """Return the best split of a node, or None if there is none.
 
     Parameters
@@ -71,15 +72,24 @@ def best_split(
     rule : Rule
     least : int
         Least sum of Hessians in a child, in quanta.
+    monotone : uint32 array, shape (n_features,), or None
+        Constraints: 1 rising, 2 falling, 0 none.
+    allowed : bool array, shape (n_features,), or None
+        Features to look at.
 
     Notes
     -----
     Order: highest score, then lowest feature, bin, and missing values to the right.
     """
-    features = range(layout.n_features)
-    borders = np.concatenate([_borders(hist, layout, feature) for feature in features])
+    features = np.arange(layout.n_features)
+    features = features if allowed is None else features[allowed]
+    if not features.size:
+        return None
+    borders = np.concatenate([_borders(hist, layout, int(feature)) for feature in features])
     right_h = sum_h - borders[:, 1]
     borders = borders[(right_h > 0) & (right_h >= least) & (borders[:, 1] >= least)]
+    if monotone is not None:
+        borders = borders[_keep_order(borders, sum_g, sum_h, rule, monotone)]
     left_g, left_h, feature, bins, direction = borders.T
     both = df_add(score(left_g, left_h, rule), score(sum_g - left_g, sum_h - left_h, rule))
     order = np.lexsort((direction, bins, feature, -both[1], -both[0]))
@@ -88,3 +98,16 @@ def best_split(
     best = order[:1]
     facts = [int(number) for number in borders[best[0]]]
     return Candidate((both[0][best], both[1][best]), *facts)
+
+
+def _keep_order(
+    borders: I64, sum_g: int, sum_h: int, rule: Rule, monotone: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.bool_]:
+    """Tell which borders keep to the constraints of their features."""
+    left = weight_in_units(borders[:, 0], borders[:, 1], rule)
+    right = weight_in_units(sum_g - borders[:, 0], sum_h - borders[:, 1], rule)
+    constraint = monotone[borders[:, 2]]
+    falls = (constraint == 1) & (left > right)
+    rises = (constraint == 2) & (left < right)
+    kept: npt.NDArray[np.bool_] = ~(falls | rises)
+    return kept

@@ -8,16 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.tree import NO_NODE
-from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import quantize
 from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
-from pyopencl_gbdt.reference.grow import Grower, to_tree
+from pyopencl_gbdt.reference.grow import Grower, Node, to_tree
 from pyopencl_gbdt.reference.leaf import add_leaves
+from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
+from pyopencl_gbdt.reference.sample import factors
 from pyopencl_gbdt.weights import normalise
 
 F32 = npt.NDArray[np.float32]
@@ -66,16 +69,23 @@ def train_reference(
     margins = np.empty((n_outputs, data.n_rows), np.float32)
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
-    for _ in range(params.n_estimators):
+    limits = limits_of(params, data)
+    host_gradients = objective.host_gradients(data, params.random_state)
+    for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            gradients = objective.gradients(margins, data)
+            gradients, before = host_gradients(number, margins), margins.copy()
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
-                for _ in range(params.num_parallel_tree):
-                    scale = choose_scale(g, h, scaled, *powers)
-                    quanta = quantize_gradients(g, h, scaled, scale)
-                    nodes = Grower(codes, quanta, scale, layout, params).grow()
-                    leaves = ((node.rows, node.value) for node in nodes if node.left == NO_NODE)
-                    margins[output] = add_leaves(margins[output], leaves)
+                for parallel in range(params.num_parallel_tree):
+                    tree = (number, output * params.num_parallel_tree + parallel)
+                    drawn = factors(params, g, h, scaled, *tree)
+                    scale = choose_scale(g, h, scaled, *powers, factors=drawn)
+                    quanta = quantize_gradients(g, h, scaled, scale, drawn)
+                    nodes = Grower(codes, quanta, scale, layout, params, tree, limits).grow()
+                    leaves = [node for node in nodes if node.left == NO_NODE]
+                    if objective.renews:
+                        _renew(leaves, before[output], output, objective, data, params)
+                    added = ((leaf.rows, leaf.value) for leaf in leaves)
+                    margins[output] = add_leaves(margins[output], added)
                     trees.append(to_tree(nodes, layout))
     return Ensemble(
         trees=trees,
@@ -88,3 +98,15 @@ def train_reference(
         n_parallel=params.num_parallel_tree,
         objective_parameters=objective.parameters,
     )
+
+
+def _renew(
+    leaves: list[Node], margins: F32, output: int, objective: Objective, data: Dataset,
+    params: Parameters,
+) -> None:  # fmt: skip
+    """Give leaves quantiles of their rows' residuals before the round."""
+    target = data.targets()[output if data.n_targets > 1 else 0]
+    own = objective.leaf_weights(target, data.weight)
+    rate = np.float32(params.learning_rate) / np.float32(params.num_parallel_tree)
+    alpha = objective.leaf_alpha(output)
+    renew_leaves(leaves, residuals(target, margins), own, alpha, float(rate))

@@ -29,9 +29,10 @@ class Finish:
         """
         ws, page, p = self.ws, self.ws.rows_page, self.ws.params
         rate = ws.leaf_rate(learning_rate)
+        depth = 2**31 if p.leaf_wise else ws.n_levels
         bind = self.program.bind if learning_rate is None else self.program.prepare
         return bind(
-            "finish_tree", 1, np.uint32(ws.max_depth), np.uint32(batch.size),
+            "finish_tree", 1, np.uint32(ws.n_levels), np.uint32(depth), np.uint32(batch.size),
             np.uint32(page.block_features), np.uint32(page.block_codes),
             np.uint32(ws.forest_block), rate, np.float32(p.reg_lambda), np.float32(p.reg_alpha),
             np.float32(p.max_delta_step), ws["levels"], ws["nodes"], ws["scale"],

@@ -13,14 +13,15 @@ class Gradients:
     """Computes the gradients of a tree."""
 
     def __init__(self, ws: Workspace, objective: Objective) -> None:
-        self.ws, self.given = ws, objective.given
+        self.ws = ws
         self.program = ws.build(
             "gradients",
             lambda row: ws.device.build(
                 "gradients",
                 wg_size=ws.wg_size(row),
-                loss="g = margin; h = label;" if objective.given else objective.kernel,
+                loss=objective.statements,
                 weighted=ws.weighted,
+                sampled=ws.params.samples_rows,
             ),
         )
 
@@ -33,23 +34,18 @@ class Gradients:
         """
         ws, bind = self.ws, self.program.bind
         groups = (ws.row_groups, batch.size)
-        inputs = ("given_g", "given_h") if self.given else ("margins", "labels")
-        margins, labels = (ws[name] for name in inputs)
-        if ws.keeps_margins:
-            margins = ws["before"]
-        stride = ws.n_rows if self.given or ws.n_targets > 1 else 0
-        where = (
-            np.uint32(ws.n_rows), np.uint32(batch.first), np.uint32(ws.n_parallel),
-            np.uint64(stride),
-        )  # fmt: skip
+        margins, labels, where = ws.gradient_inputs(batch)
+        factors = ws["factors"] if ws.params.samples_rows else ws["weights"]
         return [
             bind(
-                "gradients", groups, *where, margins, labels, ws["weights"], ws["exponents"],
+                "gradients", groups, *where, margins, labels, ws["weights"], factors,
+                ws["exponents"],
             ),
             bind(
                 "quantize_gradients", groups, *where, np.int32(ws.weight_bits),
                 np.int32(ws.weight_shift), np.uint32(ws.cells_to_clear), np.uint32(ws.has_high),
-                ws["needs_high"], margins, labels, ws["weights"], ws["exponents"],
+                ws["needs_high"], margins, labels, ws["weights"], factors,
+                ws["exponents"],
                 ws["scale"], ws["quanta"], ws["high"], ws["sums"], ws["pool"],
             ),
         ]  # fmt: skip

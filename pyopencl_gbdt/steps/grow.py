@@ -23,6 +23,8 @@ class Grow:
                 wg_size=ws.wg_size(row),
                 row_chunk=ws.variant("partition").params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
+                picked=ws.params.leaf_wise,
+                limited=ws.params.max_leaves > 0 and not ws.params.leaf_wise,
             ),
         )
 
@@ -30,8 +32,9 @@ class Grow:
         """Return the launch that makes the roots of some trees."""
         ws = self.ws
         return self.program.bind(
-            "begin_tree", batch.size, np.uint32(ws.n_rows), np.uint32(ws.row_groups), ws["sums"],
-            ws["levels"], ws["nodes"], ws["hist_task_begin"],
+            "begin_tree", batch.size, np.uint32(ws.n_rows), np.uint32(ws.row_groups),
+            np.uint32(ws.most_leaves), ws["sums"], ws["splits_left"], ws["levels"], ws["nodes"],
+            ws["hist_task_begin"],
         )  # fmt: skip
 
     def decide(self, depth: int, learning_rate: float | None = None) -> Launch:
@@ -47,8 +50,10 @@ class Grow:
         return bind(
             "decide", 1, np.uint32(depth), np.uint32(ws.layout.n_features if few else 1),
             rate, np.float32(p.gamma), np.float32(p.reg_lambda),
-            np.float32(p.reg_alpha), np.float32(p.max_delta_step), ws["levels"], ws["nodes"],
-            ws["scale"], ws["candidates" if few else "chosen"], ws["row_task_begin"],
+            np.float32(p.reg_alpha), np.float32(p.max_delta_step),
+            np.uint32(ws.monotone is not None), ws["monotone"], ws["levels"], ws["nodes"],
+            ws["scale"], ws["candidates" if few else "chosen"], ws["splits_left"], ws["open_gain"],
+            ws["row_task_begin"],
         )  # fmt: skip
 
     def place(self, depth: int, batch: Batch) -> Launch:
@@ -56,5 +61,30 @@ class Grow:
         ws = self.ws
         return self.program.bind(
             "place", 1, np.uint32(depth), np.uint32(batch.size), ws["levels"], ws["nodes"],
-            ws["hist_task_begin"],
+            ws["picked"], ws["hist_task_begin"],
+        )  # fmt: skip
+
+    def pick(self, step: int, batch: Batch, learning_rate: float | None = None) -> Launch:
+        """Return the launch that picks the leaf of every tree whose split gains most."""
+        ws, p = self.ws, self.ws.params
+        few = ws.few_candidates(step)
+        bind = self.program.bind if learning_rate is None else self.program.prepare
+        return bind(
+            "pick", batch.size, np.uint32(step), np.uint32(ws.layout.n_features if few else 1),
+            np.uint32(ws.most_leaves), np.uint32(p.max_depth or 2**31),
+            ws.leaf_rate(learning_rate), np.float32(p.gamma), np.float32(p.reg_lambda),
+            np.float32(p.reg_alpha), np.float32(p.max_delta_step), ws["levels"], ws["nodes"],
+            ws["scale"], ws["candidates" if few else "chosen"], ws["kept"], ws["open"],
+            ws["open_gain"], ws["open_at"], ws["picked"],
+        )  # fmt: skip
+
+    def decide_picked(self, step: int, batch: Batch) -> Launch:
+        """Return the launch that splits the leaves that are picked."""
+        ws, p = self.ws, self.ws.params
+        return self.program.bind(
+            "decide_picked", 1, np.uint32(step), np.uint32(batch.size), np.uint32(ws.most_leaves),
+            np.float32(p.reg_lambda), np.float32(p.reg_alpha), np.float32(p.max_delta_step),
+            np.uint32(ws.monotone is not None), ws["monotone"], ws["levels"], ws["nodes"],
+            ws["scale"], ws["kept"], ws["open_gain"], ws["open_at"], ws["picked"],
+            ws["row_task_begin"],
         )  # fmt: skip

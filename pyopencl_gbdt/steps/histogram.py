@@ -147,13 +147,13 @@ class Histogram:
     def level(self, depth: int) -> list[Launch]:
         """Return the launches that fill the pool slots of a level's nodes built from rows."""
         ws, groups = self.ws, self.ws.histogram_groups
-        rows = ws["odd_rows" if depth % 2 else "even_rows"]
         n_codes = np.uint32(ws.layout.n_codes)
         build = self.program.bind(
             "histogram", (self.n_ranges, groups), np.uint32(depth),
-            *ws.rows_page.block_strides(), n_codes, np.uint32(ws.n_rows), ws["levels"], ws["nodes"],
-            ws["hist_task_begin"], rows, ws.codes, ws["quanta"], ws["high"], ws["scale"],
-            self.place_offset, self.fullest, self.ranges, ws["pool"], ws["partial"],
+            *ws.rows_page.block_strides(), n_codes, np.uint32(ws.n_rows), ws["levels"],
+            ws["nodes"], ws["hist_task_begin"], ws["even_rows"], ws["odd_rows"], ws.codes,
+            ws["quanta"], ws["high"], ws["scale"], self.place_offset, self.fullest, self.ranges,
+            ws["pool"], ws["partial"],
         )  # fmt: skip
         if not self.partials:
             return [build]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.workspace import Batch, Workspace
 
 
@@ -24,6 +24,7 @@ class Partition:
                 chunk=row.params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
                 code=ws.code_type,
+                picked=ws.params.leaf_wise,
             ),
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
@@ -38,10 +39,6 @@ class Partition:
         return self.program.bind(
             "move", self.groups, np.uint32(depth), np.uint32(ws.n_rows), np.uint32(batch.size),
             np.uint32(ws.cells_to_clear), *strides,
-            ws["levels"], ws["nodes"], ws["row_task_begin"], self._rows(depth), columns,
-            ws["feature_bins"], ws["pool"],
-            self._rows(depth + 1),
+            ws["levels"], ws["nodes"], ws["row_task_begin"], ws["picked"], columns,
+            ws["feature_bins"], ws["pool"], ws["even_rows"], ws["odd_rows"],
         )  # fmt: skip
-
-    def _rows(self, depth: int) -> DeviceArray:
-        return self.ws["odd_rows" if depth % 2 else "even_rows"]

@@ -17,9 +17,11 @@ class Split:
         self.best = ws.build("plan", lambda row: ws.device.build("best", wg_size=ws.wg_size(row)))
 
     def _build(self, row: Variant) -> Program:
+        ws = self.ws
+        options = {"monotone": ws.monotone is not None, "masked": ws.masks_columns}
         if row.name == "sequential":
-            return self.ws.device.build("split_cpu", wg_size=1, run=row.params["run"])
-        return self.ws.device.build("split", wg_size=self.ws.wg_size(row))
+            return ws.device.build("split_cpu", wg_size=1, run=row.params["run"], **options)
+        return ws.device.build("split", wg_size=ws.wg_size(row), **options)
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.
@@ -31,7 +33,8 @@ class Split:
         find = self.program.bind(
             "find", (n_features, min(capacity, MOST_Y)), np.uint32(depth), np.uint32(n_features),
             np.uint32(ws.layout.n_codes), np.float32(p.reg_lambda), np.float32(p.reg_alpha),
-            np.float32(p.max_delta_step), np.float32(p.min_child_weight), ws["levels"],
+            np.float32(p.max_delta_step), np.float32(p.min_child_weight), ws["monotone"],
+            ws["allowed"], ws["levels"],
             ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"], ws["fullest"],
             ws["pool"], ws["candidates"],
         )  # fmt: skip

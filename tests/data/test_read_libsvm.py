@@ -72,13 +72,15 @@ def test_without_label(read, text):
     assert table.X.tolist() == [[5, 6]]
 
 
-def test_query_ids_are_ignored_with_a_note(tmp_path):
+def test_query_ids(tmp_path):
     path = tmp_path / "rank.txt"
     path.write_text("2 qid:1 0:5 1:6\n0 qid:2 0:7 1:8 # qid:3\n")
-    with pytest.warns(UserWarning, match="query ids .*ignored") as record:
-        table = read_table(path)
-    assert record[0].filename == __file__
+    table = read_table(path)
     assert table.X.tolist() == [[5, 6], [7, 8]]
+    assert table.qid.tolist() == [1, 2]
+    path.write_text("2 qid:1 0:5 1:6\n\n0 0:7 1:8\n")
+    with pytest.raises(DataError, match="line 3: no query id, which other lines have"):
+        read_table(path)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ VALUES: dict[str, list[Any]] = {
         "g = margin; h = label;",
     ],
     "fields": ["", "walk_t:left,number"],
+    "metric": ["ndcg", "map", "pairwise"],
+    **{name: [False, True] for name in ("mean", "unbiased", "spread", "normed")},
     "weighted": [False, True],
     "has_values": [False, True],
     "partials": [False, True],

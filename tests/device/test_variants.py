@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyopencl_gbdt.device import TABLE, choose, runnable
-from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, kernels
+from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, NEEDS, Variant, kernels
 from pyopencl_gbdt.errors import ParameterError
 from tests.device.fakes import make_caps
 
@@ -21,7 +21,7 @@ def rows(kernel):
 def test_the_last_row_needs_the_baseline_alone(kernel):
     last = rows(kernel)[-1]
     assert last.chosen_on == set(KINDS)
-    assert not last.int64_atomics
+    assert last.needs() == []
     assert last.params["wg_size"] <= 256
     assert last.params.get("codes", 0) * 8 <= 32 * 1024 - LOCAL_HEADROOM
     assert last.lacks(make_caps(int64_atomics=False)) == ""
@@ -73,6 +73,14 @@ def test_a_variant_that_is_not_there():
 def test_a_variant_whose_needs_are_not_met():
     with pytest.raises(ParameterError, match="lacks 64-bit integer atomics; use 'auto'"):
         choose("histogram", make_caps(int64_atomics=False), "local_atomic")
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_a_need_is_what_a_device_lacks(need):
+    row = Variant("scan", "some", {}, "a test", **{need: True})
+    assert row.needs() == [NEEDS[need]]
+    assert row.lacks(make_caps(**{need: False})) == NEEDS[need]
+    assert row.lacks(make_caps(**{need: True})) == ""
 
 
 def test_rows_are_complete():

@@ -233,7 +233,10 @@ def test_the_same_bytes_for_equal_models() -> None:
 @pytest.mark.parametrize(
     ("ensemble", "message"),
     [
-        (make_ensemble([], objective="rank:ndcg"), "'rank:ndcg': expected one of binary:hinge"),
+        (
+            make_ensemble([], objective="rank:nothing"),
+            "'rank:nothing': expected one of binary:hinge",
+        ),
         (make_ensemble([1], base_score=0.4), "base_score=0.4.*expected 0.3"),
         (make_ensemble([1], **(LOGISTIC | {"base_score": 0.5})), "base_score=0.5"),
         (make_ensemble([1], feature_names=["a", "b", "c", "\x08"]), "without control"),

@@ -20,9 +20,17 @@ WITH_PARAMETERS = [
     ("count:poisson", {"max_delta_step": 0.2}),
     ("huber", {"huber_alpha": 1.7}),
     ("fair", {"fair_c": 0.3}),
+    ("reg:quantileerror", {"quantile_alpha": 0.1}),
+    ("reg:quantileerror", {"quantile_alpha": 0.95}),
 ]
-#: (loss, its own parameters): every loss at its defaults, then those above.
-LOSSES = [*((name, NEEDED.get(name, {})) for name in OBJECTIVES), *WITH_PARAMETERS]
+#: What XGBoost has no default for.
+ASKED_FOR = {"reg:quantileerror": {"quantile_alpha": 0.5}}
+DEFAULTS = {**NEEDED, **ASKED_FOR}
+#: (loss, its own parameters): every loss but those of ranking at its defaults, then those above.
+LOSSES = [
+    *((name, DEFAULTS.get(name, {})) for name in OBJECTIVES if not name.startswith("rank:")),
+    *WITH_PARAMETERS,
+]
 #: Losses of one margin a row, and those of them whose gradient is a function of margin and label.
 ONE_OUTPUT = [case for case in LOSSES if get_objective(*case).n_outputs == 1]
 PER_ROW = [case for case in ONE_OUTPUT if not get_objective(*case).given]

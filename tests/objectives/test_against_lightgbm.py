@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.metrics import get_metric
+from pyopencl_gbdt.reference.predict import leaf_of
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import LIGHTGBM, few_values
 
@@ -59,7 +60,6 @@ def test_same_margins(name, params, other, weighted):
 
 
 def test_mape_starts_at_the_weighted_median():
-    """LightGBM renews the leaves of this loss by medians; we take the Newton step."""
     X, y = few("mape", 2)
     start = theirs_of("mape", {"min_data_in_leaf": y.size}, X, y, None, 1).predict(X[:1])[0]
     model = train({"objective": "mape", "device": TEST_DEVICE}, Dataset(X, y), 50)
@@ -69,6 +69,32 @@ def test_mape_starts_at_the_weighted_median():
     assert share[y <= model.ensemble.base_score].sum() >= share.sum() / 2
     error = np.mean(np.abs(model.predict(X, device=TEST_DEVICE) - y) / np.abs(y))
     assert error < 0.8 * np.mean(np.abs(model.ensemble.base_score - y) / np.abs(y))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mape_renews_leaves_by_weighted_medians(weighted):
+    """Each leaf of a tree is LightGBM's, but where a median lies between two rows."""
+    X, y = few("mape", 4)
+    weight = np.random.default_rng(0).uniform(0.5, 2, y.size).astype(np.float32)
+    weight = weight if weighted else None
+    data = Dataset(X, y, weight)
+    params = {"objective": "mape", "device": TEST_DEVICE}
+    mine = train({**params, "max_depth": 2, "base_score": 5.0}, data, 1).ensemble
+    tree, residual = mine.trees[0], y - np.float32(5)
+    share = (1 / np.maximum(1, np.abs(y))).astype(np.float64) * (1 if weight is None else weight)
+    leaf = np.array([leaf_of(tree, x) for x in X])
+    for node in np.unique(leaf):
+        own = leaf == node
+        median = tree.value[node, 0] / 0.3
+        assert share[own & (residual < median - 1e-5)].sum() <= share[own].sum() / 2
+        assert share[own & (residual <= median + 1e-5)].sum() >= share[own].sum() / 2 - 1e-6
+
+    def error(predicted):
+        return get_metric("mape")(y, predicted.astype(np.float32), weight)
+
+    theirs = error(theirs_of("mape", {}, X, y, weight, 50).predict(X))
+    ours = train({**params, "max_depth": 4}, data, 50)
+    assert error(ours.predict(X, device=TEST_DEVICE)) == pytest.approx(theirs, rel=0.03)
 
 
 @pytest.mark.parametrize("name", LIGHTGBM)

@@ -17,10 +17,10 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
+from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
 from pyopencl_gbdt.primitives.histogram import CODE_DTYPES
-from pyopencl_gbdt.primitives.multi_reduce import BUCKET_DTYPES
-from pyopencl_gbdt.primitives.multi_reduce import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
 from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS
 from pyopencl_gbdt.primitives.segmented_radix_sort import DTYPES as SEGMENT_KEYS
@@ -168,6 +168,16 @@ def _fits(device: NullDevice) -> None:
     Boosting(device, Parameters.from_dict({"max_depth": 2}), OBJECTIVES["huber"], wide, 0.0)
 
 
+def _ranking(device: NullDevice) -> None:
+    """Prepare ranking with drawn pairs and the bias of positions."""
+    label, sizes = np.arange(N_ROWS, dtype=np.float32) % 2, [N_ROWS - 10, 10]
+    data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, group=sizes)
+    own = {"lambdarank_pair_method": "mean", "lambdarank_unbiased": True, "max_depth": 2}
+    for name in ("rank:ndcg", "rank:map", "rank:pairwise"):
+        params = Parameters.from_dict({"objective": name, **own})
+        Boosting(device, params, get_objective(name, params), data, 0.0)
+
+
 def _fits_of_cpus(device: NullDevice) -> None:
     """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
     known = {b.template for b in device.built.values()}
@@ -221,6 +231,7 @@ def everything(caps: Capabilities) -> NullDevice:
             prepare(device, row)
     _fits(device)
     device.label = ""
+    _ranking(device)
     _fits_of_cpus(device)
     _prediction(device)
     _others(device)

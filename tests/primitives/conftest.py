@@ -1,4 +1,6 @@
-"""Every test that takes ``variant`` runs each row of its module's ``KERNEL`` that the device can.
+"""Every test that takes ``variant`` runs each row of a kernel that the device can.
+
+The kernel is the module's ``KERNEL``, else the one that the test is called after.
 
 ``other_device`` is the same device, opened a second time.
 """
@@ -15,7 +17,8 @@ from tests.conftest import TEST_DEVICE
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "variant" in metafunc.fixturenames:
         caps = find(TEST_DEVICE).caps
-        rows = runnable(metafunc.module.KERNEL, caps) if caps else []
+        named = metafunc.function.__name__.removeprefix("test_")
+        rows = runnable(getattr(metafunc.module, "KERNEL", named), caps) if caps else []
         metafunc.parametrize("variant", rows, ids=[row.name for row in rows])
 
 

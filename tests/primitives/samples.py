@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,12 @@ SPECIAL_BITS = np.array(
     [0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF],
     np.uint32,
 )
+#: What reduce and scan combine: every dtype summed and maximised, two of them minimised.
+DTYPES_AND_OPS = [
+    *itertools.product((np.int32, np.uint32, np.int64, np.float32), ("sum", "max")),
+    (np.int32, "min"),
+    (np.float32, "min"),
+]
 
 
 def edge_sizes(device: Device, *tiles: int) -> list[int]:
@@ -40,6 +48,15 @@ def floats(rng: np.random.Generator, n: int, special: float = 0.0) -> npt.NDArra
     chosen = rng.random(n) < special
     values.view(np.uint32)[chosen] = rng.choice(SPECIAL_BITS, int(chosen.sum()))
     return values
+
+
+def special_floats(rng: np.random.Generator) -> Iterator[npt.NDArray[np.float32]]:
+    """Yield 300 floats a time: few special ones and no NaN among them, then many with NaNs."""
+    for share in (0.003, 0.02):
+        values = floats(rng, 300, special=share)
+        values[np.isnan(values)] = -0.0  # a NaN would hide the rest
+        yield values
+    yield floats(rng, 300, special=0.5)
 
 
 def elements(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.compact import Compact, compact
 from pyopencl_gbdt.reference import compact as twin
 from tests.compare import assert_same_bits
+from tests.primitives.running import many_groups, run_without_waiting
 from tests.primitives.samples import any_bits, edge_sizes
 
 KERNEL = "compact"
@@ -43,10 +42,9 @@ def test_none_and_all(device, variant, rng):
 
 
 def test_many_small_groups(device, variant, rng):
-    params = {**variant.params, "groups_per_unit": 7}
-    params["items"] = 4 if variant.params["wg_size"] > 1 else 70
+    row = many_groups(variant, 4, alone=70)
     n = 700 if device.caps.is_simulator else 30_011
-    check(device, replace(variant, params=params), any_bits(rng, n, np.int64), rng.random(n) < 0.5)
+    check(device, row, any_bits(rng, n, np.int64), rng.random(n) < 0.5)
 
 
 def test_prepared_runs_again_without_waiting(device, rng):
@@ -58,10 +56,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
         host, kept = any_bits(rng, n, np.int32), rng.random(n) < 0.5
         values.set(host)
         flags.set(kept)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         assert_same_bits(out.get()[: count.get()[0]], twin.compact(host, kept))
 
 

@@ -12,6 +12,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.histogram import CodeHistogram, histogram
 from pyopencl_gbdt.reference.histogram import feature_histogram as twin
 from tests.compare import assert_same_bits
+from tests.primitives.running import run_without_waiting
 from tests.primitives.samples import any_bits
 
 KERNEL = "histogram"
@@ -151,10 +152,7 @@ def test_packed_once_for_many_nodes_without_waiting(device, variant, rng):
     for _ in range(2):
         pairs = pairs_of(rng, n)
         summed.set(pairs)
-        waits = device.n_waits
-        for launch in work:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, work)
         parent, *children = (out.get() for out in outs)
         assert_same_bits(children[0] + children[1], parent)
         for rows, child in zip(nodes, children, strict=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,14 +9,11 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.multi_reduce import MultiReduce, multi_reduce
 from pyopencl_gbdt.reference import multi_reduce as twin
 from tests.compare import assert_same_bits
-from tests.primitives.samples import any_bits, edge_sizes
+from tests.primitives.bucket_cases import FORMS, edges, many, values_of, with_none
+from tests.primitives.running import many_groups, run_without_waiting
+from tests.primitives.samples import any_bits
 
 KERNEL = "multi_reduce"
-FORMS = [(np.int32, ()), (np.uint32, ()), (np.int64, ()), (np.int64, (2,))]
-
-
-def elements(rng, n, dtype, more):
-    return any_bits(rng, n * int(np.prod(more, dtype=int)), dtype).reshape(n, *more)
 
 
 def check(device, variant, values, buckets, n_buckets):
@@ -30,17 +25,13 @@ def check(device, variant, values, buckets, n_buckets):
 @pytest.mark.parametrize("bucket_dtype", [np.uint8, np.uint32])
 @pytest.mark.parametrize(("dtype", "more"), FORMS)
 def test_equals_twin_at_edges(device, variant, rng, dtype, more, bucket_dtype):
-    for n in edge_sizes(device, 1024, 2048):
-        for n_buckets in (1, 15, 64):
-            buckets = rng.integers(0, n_buckets, n).astype(bucket_dtype)
-            check(device, variant, elements(rng, n, dtype, more), buckets, n_buckets)
+    for case in edges(device, rng, dtype, more, bucket_dtype):
+        check(device, variant, *case)
 
 
 def test_buckets_that_are_none(device, variant, rng):
-    values, buckets = any_bits(rng, 5000, np.int64), any_bits(rng, 5000, np.uint8)
-    for n_buckets in (1, 16, 63):
-        check(device, variant, values, buckets, n_buckets)
-    check(device, variant, values, any_bits(rng, 5000, np.uint32), 64)
+    for case in with_none(rng):
+        check(device, variant, *case)
 
 
 @pytest.mark.parametrize("bucket", [0, 63])
@@ -51,10 +42,7 @@ def test_all_in_one_bucket_overflow_their_words(device, variant, bucket):
 
 
 def test_many_small_groups(device, variant, rng):
-    params = {**variant.params, "groups_per_unit": 7, "items": 4}
-    n = 700 if device.caps.is_simulator else 30_011
-    buckets = rng.integers(0, 20, n).astype(np.uint8)
-    check(device, replace(variant, params=params), any_bits(rng, n, np.int32), buckets, 20)
+    check(device, many_groups(variant, 4), *many(device, rng))
 
 
 def test_law_buckets_add_up(device, variant, rng):
@@ -70,13 +58,10 @@ def test_prepared_runs_again_without_waiting(device, rng):
     out = device.zeros((5, 2), np.int64)
     launches = MultiReduce(device, n, 5, np.int64, pairs=True).bind(values, buckets, out)
     for _ in range(2):
-        host, ids = elements(rng, n, np.int64, (2,)), rng.integers(0, 5, n).astype(np.uint8)
+        host, ids = values_of(rng, n, np.int64, (2,)), rng.integers(0, 5, n).astype(np.uint8)
         values.set(host)
         buckets.set(ids)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         assert_same_bits(out.get(), twin.multi_reduce(host, ids, 5))
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.multi_reduce import multi_reduce
 from pyopencl_gbdt.primitives.multi_scan import MultiScan, multi_scan
 from pyopencl_gbdt.reference import multi_scan as twin
 from tests.compare import assert_same_bits
-from tests.primitives.samples import any_bits, edge_sizes
-from tests.primitives.test_multi_reduce import FORMS, elements
+from tests.primitives.bucket_cases import FORMS, edges, many, values_of, with_none
+from tests.primitives.running import many_groups, narrow, run_without_waiting
+from tests.primitives.samples import any_bits
 
 KERNEL = "multi_scan"
 
@@ -30,17 +28,13 @@ def check(device, variant, values, buckets, n_buckets):
 @pytest.mark.parametrize("bucket_dtype", [np.uint8, np.uint32])
 @pytest.mark.parametrize(("dtype", "more"), FORMS)
 def test_equals_twin_at_edges(device, variant, rng, dtype, more, bucket_dtype):
-    for n in edge_sizes(device, 1024, 2048):
-        for n_buckets in (1, 15, 16, 64):
-            buckets = rng.integers(0, n_buckets, n).astype(bucket_dtype)
-            check(device, variant, elements(rng, n, dtype, more), buckets, n_buckets)
+    for case in edges(device, rng, dtype, more, bucket_dtype):
+        check(device, variant, *case)
 
 
 def test_buckets_that_are_none(device, variant, rng):
-    values, buckets = any_bits(rng, 5000, np.int64), any_bits(rng, 5000, np.uint8)
-    for n_buckets in (1, 15, 63):
-        check(device, variant, values, buckets, n_buckets)
-    check(device, variant, values, any_bits(rng, 5000, np.uint32), 64)
+    for case in with_none(rng):
+        check(device, variant, *case)
 
 
 @pytest.mark.parametrize("bucket", [0, 63])
@@ -49,22 +43,19 @@ def test_all_in_one_bucket(device, variant, rng, bucket):
 
 
 def test_many_small_groups(device, variant, rng):
-    params = {**variant.params, "groups_per_unit": 7, "items": 4}
-    n = 700 if device.caps.is_simulator else 30_011
-    buckets = rng.integers(0, 20, n).astype(np.uint8)
-    check(device, replace(variant, params=params), any_bits(rng, n, np.int32), buckets, 20)
+    check(device, many_groups(variant, 4), *many(device, rng))
 
 
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
-    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
-    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    row = narrow(device, KERNEL)
     buckets = rng.integers(0, 64, 3000).astype(np.uint8)
-    check(device, narrow, any_bits(rng, 3000, np.int64), buckets, 64)
+    check(device, row, any_bits(rng, 3000, np.int64), buckets, 64)
 
 
 def test_in_place(device, variant, rng):
-    values, buckets = elements(rng, 5000, np.int64, (2,)), rng.integers(0, 9, 5000).astype(np.uint8)
+    values = values_of(rng, 5000, np.int64, (2,))
+    buckets = rng.integers(0, 9, 5000).astype(np.uint8)
     on_device = device.upload(values)
     assert multi_scan(on_device, device.upload(buckets), 9, on_device, variant=variant) is on_device
     assert_same_bits(on_device.get(), twin.multi_scan(values, buckets, 9))
@@ -88,10 +79,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
         host, ids = any_bits(rng, n, np.int32), rng.integers(0, 5, n).astype(np.uint32)
         values.set(host)
         buckets.set(ids)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         assert_same_bits(out.get(), twin.multi_scan(host, ids, 5))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import open_device, runnable
+from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.radix_argsort import radix_argsort
 from pyopencl_gbdt.primitives.radix_plan import cut_bits, scratch_bytes
@@ -20,6 +20,7 @@ from pyopencl_gbdt.primitives.radix_sort import (
 from pyopencl_gbdt.reference import radix_sort as twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.primitives.running import many_groups, narrow, run_without_waiting
 from tests.primitives.samples import any_bits, edge_sizes, floats
 
 KERNEL = "radix_sort"
@@ -186,8 +187,7 @@ def test_already_sorted_and_reversed(device, variant):
 
 def test_many_small_groups(device, variant, rng):
     """A small tile makes many chunks of few tiles, the last one ragged."""
-    params = {**variant.params, "items": 3 if variant.params["wg_size"] > 1 else 50}
-    small = replace(variant, params={**params, "groups_per_unit": 5})
+    small = many_groups(variant, 3, alone=50)
     n = 700 if device.caps.is_simulator else 30_011
     keys, values = any_bits(rng, n, np.float32), any_bits(rng, n, np.float32)
     got_keys, got_values = sorted_by(device, small, keys, values)
@@ -199,10 +199,9 @@ def test_many_small_groups(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000
-    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
-    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    row = narrow(device, KERNEL)
     keys, values = floats(rng, n), np.arange(n, dtype=np.uint32)
-    got_keys, got_values = sorted_by(device, narrow, keys, values)
+    got_keys, got_values = sorted_by(device, row, keys, values)
     keys, values = twin.radix_sort(keys, values)
     assert_same_bits(got_keys, keys)
     assert_same_bits(got_values, values)
@@ -216,10 +215,7 @@ def test_bound_once_sorts_again_without_waiting(device, rng):
         host = floats(rng, n)
         keys.set(host)
         values.set(np.arange(n))
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         expected = twin.radix_sort(host, np.arange(n, dtype=np.int32))
         assert_same_bits(keys.get(), expected[0])
         assert_same_bits(values.get(), expected[1])
@@ -229,8 +225,7 @@ def test_bound_once_sorts_again_without_waiting(device, rng):
 @pytest.mark.parametrize("columns", [1, 2, 3, 7])
 def test_columns_side_by_side(device, variant, rng, columns, value_dtype):
     """Each as if alone, those before and behind untouched, by whole columns and in chunks."""
-    params = {**variant.params, "items": 3 if variant.params["wg_size"] > 1 else 50}
-    small = replace(variant, params={**params, "groups_per_unit": 5})
+    small = many_groups(variant, 3, alone=50)
     for n in (1, 2, 300) if device.caps.is_simulator else (1, 2, 300, 5001):
         sort = RadixSort(device, n, np.float32, value_dtype, columns=columns, variant=small)
         keys = floats(rng, 9 * n).reshape(9, n)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import runnable
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.reduce import REDUCE_TILE, Reduce, reduce
 from pyopencl_gbdt.reference import reduce as twin
 from tests.compare import assert_same_bits
-from tests.primitives.samples import any_bits, edge_sizes, elements, floats
+from tests.primitives.running import check_refusals, narrow, run_without_waiting
+from tests.primitives.samples import (
+    DTYPES_AND_OPS,
+    any_bits,
+    edge_sizes,
+    elements,
+    floats,
+    special_floats,
+)
 
 KERNEL = "reduce"
-DTYPES = [np.int32, np.uint32, np.int64, np.float32]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "op"),
-    [*((d, op) for d in DTYPES for op in ("sum", "max")), (np.int32, "min"), (np.float32, "min")],
-)
+@pytest.mark.parametrize(("dtype", "op"), DTYPES_AND_OPS)
 def test_equals_twin_at_edges(device, variant, rng, dtype, op):
     for n in [*edge_sizes(device, 1024, REDUCE_TILE), 3 * REDUCE_TILE]:
         values = elements(rng, n, dtype)
@@ -38,10 +39,7 @@ def test_pairs(device, variant, rng):
 
 @pytest.mark.parametrize("op", ["sum", "max", "min"])
 def test_special_floats(device, variant, rng, op):
-    for share in (0.0, 0.003, 0.5):
-        values = floats(rng, 300, special=share)
-        if share < 0.1:  # infinities and zeros without NaN
-            values[np.isnan(values)] = -0.0
+    for values in special_floats(rng):
         got = reduce(device.upload(values), op=op, variant=variant).get()
         assert_same_bits(got, twin.reduce(values, op=op))
     zeros = device.upload(np.full(300, -0.0, np.float32))
@@ -67,10 +65,9 @@ def test_law_the_whole_is_the_sum_of_its_parts(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 40_000
-    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
-    narrow = replace(narrow, params={**narrow.params, "wg_size": 8, "items": 2})
+    row = narrow(device, KERNEL, items=2)
     values = floats(rng, n)
-    got = reduce(device.upload(values), variant=narrow).get()
+    got = reduce(device.upload(values), variant=row).get()
     assert_same_bits(got, twin.reduce(values))
 
 
@@ -82,19 +79,6 @@ def test_several_levels(device, variant):
     assert reduce(device.upload(ones), variant=variant).get()[0] == np.float32(n)
 
 
-def test_beyond_two_to_the_31(device, variant):
-    n, caps = 2**31 + 4099, device.caps
-    if caps.kind == "cpu" or caps.unified_memory or caps.max_alloc_bytes < 4 * n:
-        pytest.skip("needs a GPU with 8 GiB in one allocation")
-    if variant.params["wg_size"] == 1:
-        pytest.skip("a row for CPUs")
-    values = device.zeros(n, np.int32)
-    values.set([-5, -7], 2**31 - 1)
-    values.set([3], n - 1)
-    for op, expected in (("sum", -9), ("max", 3), ("min", -7)):
-        assert reduce(values, op=op, variant=variant).get()[0] == expected
-
-
 def test_prepared_runs_again_without_waiting(device, rng):
     n = 257 if device.caps.is_simulator else REDUCE_TILE + 1
     values, out = device.zeros(n, np.float32), device.zeros(1, np.float32)
@@ -102,31 +86,14 @@ def test_prepared_runs_again_without_waiting(device, rng):
     for _ in range(2):
         host = floats(rng, n)
         values.set(host)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         assert_same_bits(out.get(), twin.reduce(host))
 
 
 def test_errors_come_before_any_launch(device, other_device):
-    values = device.zeros(4, np.int32)
-    launched = device.n_launches
-    with pytest.raises(DataError, match="values: list; expected a DeviceArray"):
-        reduce([1, 2])
-    with pytest.raises(DataError, match="dtype: dtype uint8; expected one of int32"):
-        reduce(device.zeros(4, np.uint8))
-    with pytest.raises(DataError, match="out: 4 elements; expected 1"):
-        reduce(values, device.zeros(4, np.int32))
-    with pytest.raises(DataError, match="out: dtype int64"):
-        reduce(values, device.zeros(1, np.int64))
-    with pytest.raises(DataError, match="out: lies on another opened device"):
-        reduce(values, other_device.zeros(1, np.int32))
+    check_refusals(reduce, device, other_device, n_out=1)
     one = device.zeros(1, np.int32)
+    launched = device.n_launches
     with pytest.raises(DataError, match="out: the same array as values"):
         reduce(one, one)
-    with pytest.raises(ParameterError, match="op='mean'"):
-        reduce(values, op="mean")
-    with pytest.raises(ParameterError, match="op='max' of pairs of int64: expected op='sum'"):
-        reduce(device.zeros((4, 2), np.int64), op="max")
     assert device.n_launches == launched

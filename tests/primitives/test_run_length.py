@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -16,6 +14,7 @@ from pyopencl_gbdt.primitives.run_length import (
 )
 from pyopencl_gbdt.reference import run_length as twin
 from tests.compare import assert_same_bits
+from tests.primitives.running import many_groups, run_without_waiting
 from tests.primitives.samples import SPECIAL_BITS, any_bits, edge_sizes
 
 KERNEL = "run_length"
@@ -65,10 +64,9 @@ def test_law_repeating_gives_the_keys_back(device, variant, rng):
 
 
 def test_many_small_groups(device, variant, rng):
-    params = {**variant.params, "groups_per_unit": 7}
-    params["items"] = 3 if variant.params["wg_size"] > 1 else 70
+    row = many_groups(variant, 3, alone=70)
     n = 700 if device.caps.is_simulator else 30_011
-    check(device, replace(variant, params=params), runs(rng, n, np.uint32, 2))
+    check(device, row, runs(rng, n, np.uint32, 2))
 
 
 @pytest.mark.parametrize(
@@ -93,10 +91,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
     for _ in range(2):
         host = runs(rng, n, np.int32, 4)
         keys.set(host)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         n_found = int(n_runs.get()[0])
         assert_same_bits(unique.get()[:n_found], twin.run_length_encode(host)[0])
         assert_same_bits(counts.get()[:n_found], twin.run_length_encode(host)[1])

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.segmented_radix_sort import SegmentedRadixSort, segmented_radix_sort
 from pyopencl_gbdt.reference import segmented_radix_sort as twin
 from tests.compare import assert_same_bits
+from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, floats
 
 KERNEL = "segmented_radix_sort"
@@ -123,10 +123,9 @@ def test_device_offsets_of_both_types(device, variant, rng):
 
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
-    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
-    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    row = narrow(device, KERNEL)
     offsets = offsets_of([3, 64, 65, 128, 129, 900])
-    check(device, narrow, floats(rng, offsets[-1]), offsets, np.arange(offsets[-1]))
+    check(device, row, floats(rng, offsets[-1]), offsets, np.arange(offsets[-1]))
 
 
 def test_prepared_runs_again_without_waiting(device, variant, rng):
@@ -144,10 +143,7 @@ def test_prepared_runs_again_without_waiting(device, variant, rng):
         keys.set(host)
         values.set(np.arange(n))
         offsets.set(ends)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         want = twin.segmented_radix_sort(host, ends, np.arange(n, dtype=np.int32))
         assert_same_bits(keys.get(), want[0])
         assert_same_bits(values.get(), want[1])

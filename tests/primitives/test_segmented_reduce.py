@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.segmented_reduce import (
     SEGMENT_CHUNK,
@@ -16,6 +13,7 @@ from pyopencl_gbdt.primitives.segmented_reduce import (
 )
 from pyopencl_gbdt.reference import segmented_reduce as twin
 from tests.compare import assert_same_bits
+from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
 
 KERNEL = "segmented_reduce"
@@ -81,10 +79,9 @@ def test_law_parent_is_the_sum_of_its_parts(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000
-    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
-    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    row = narrow(device, KERNEL)
     values, offsets = floats(rng, n), cuts(rng, n, 5)
-    got = segmented_reduce(device.upload(values), offsets, variant=narrow).get()
+    got = segmented_reduce(device.upload(values), offsets, variant=row).get()
     assert_same_bits(got, twin.segmented_reduce(values, offsets))
 
 
@@ -123,20 +120,6 @@ def test_float_sums_are_accurate(device, variant, rng):
         assert abs(float(total) - part.sum()) <= 36 * 2 * 2.0**-24 * np.abs(part).sum()
 
 
-def test_beyond_two_to_the_31(device, variant):
-    n, caps = 2**31 + 4099, device.caps
-    if caps.kind == "cpu" or caps.unified_memory or caps.max_alloc_bytes < 4 * n:
-        pytest.skip("needs a GPU with 8 GiB in one allocation")
-    if variant.params["wg_size"] == 1:
-        pytest.skip("a row for CPUs")
-    values = device.zeros(n, np.int32)
-    values.set([5, 7], 2**31 - 1)
-    values.set([3], n - 1)
-    offsets = [0, 2**31, 2**31, 2**31 + 1, n - 1, n]
-    got = segmented_reduce(values, offsets, variant=variant).get()
-    assert_same_bits(got, np.array([5, 0, 7, 0, 3], np.int32))
-
-
 def test_prepared_runs_again_without_waiting(device, rng):
     n, n_segments = 300, 12
     values, out = device.zeros(n, np.float32), device.zeros(n_segments, np.float32)
@@ -146,10 +129,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
         host, ends = floats(rng, n), cuts(rng, n, n_segments)
         values.set(host)
         offsets.set(ends)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         assert_same_bits(out.get(), twin.segmented_reduce(host, ends))
 
 

@@ -10,11 +10,11 @@ import pytest
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import TILE
-from pyopencl_gbdt.primitives.reduce import reduce
 from pyopencl_gbdt.primitives.scan import scan
 from pyopencl_gbdt.primitives.segmented_scan import SegmentedScan, segmented_scan
 from pyopencl_gbdt.reference import segmented_scan as twin
 from tests.compare import assert_same_bits
+from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
 
 KERNEL = "segmented_scan"
@@ -118,10 +118,9 @@ def test_law_every_element_a_head(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000
-    narrow = next(row for row in runnable(KERNEL, device.caps) if row.name == "portable")
-    narrow = replace(narrow, params={**narrow.params, "wg_size": 8})
+    row = narrow(device, KERNEL)
     values, heads = floats(rng, n), rng.random(n) < 0.01
-    got = segmented_scan(device.upload(values), device.upload(heads), variant=narrow).get()
+    got = segmented_scan(device.upload(values), device.upload(heads), variant=row).get()
     assert_same_bits(got, twin.segmented_scan(values, heads))
 
 
@@ -138,20 +137,6 @@ def test_three_levels_and_in_place(device, variant):
     assert_same_bits(values.get(), expected.astype(np.uint32))
 
 
-def test_beyond_two_to_the_31(device, variant):
-    n, caps = 2**31 + 4099, device.caps
-    if caps.kind == "cpu" or caps.unified_memory or caps.max_alloc_bytes < 4 * n:
-        pytest.skip("needs a GPU with 8 GiB in one allocation")
-    if variant.params["wg_size"] == 1:
-        pytest.skip("a row for CPUs")
-    values = device.zeros(n, np.int32)
-    values.set([5, 7, 2], 2**31 - 1)
-    offsets = [0, 2**31, 2**31, n]
-    segmented_scan(values, out=values, offsets=offsets, inclusive=True, variant=variant)
-    assert reduce(values, op="max").get()[0] == 9
-    assert reduce(values).get()[0] == 5 + 7 + 9 * (n - 2**31 - 1)
-
-
 def test_prepared_runs_again_without_waiting(device, rng):
     n = 257 if device.caps.is_simulator else TILE + 1
     values, out = device.zeros(n, np.float32), device.zeros(n, np.float32)
@@ -161,10 +146,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
         host, flags = floats(rng, n), rng.random(n) < 0.01
         values.set(host)
         heads.set(flags)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         assert_same_bits(out.get(), twin.segmented_scan(host, flags))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +11,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.stable_partition import StablePartition, stable_partition
 from pyopencl_gbdt.reference import stable_partition as twin
 from tests.compare import assert_same_bits
+from tests.primitives.running import many_groups, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes
 
 KERNEL = "stable_partition"
@@ -71,11 +71,10 @@ def test_law_a_stable_permutation_within_segments(device, variant, rng):
 
 
 def test_many_small_groups(device, variant, rng):
-    params = {**variant.params, "groups_per_unit": 7}
-    params["items"] = 4 if variant.params["wg_size"] > 1 else 70
+    row = many_groups(variant, 4, alone=70)
     n = 700 if device.caps.is_simulator else 30_011
     values, flags = any_bits(rng, n, np.int64), rng.random(n) < 0.5
-    check(device, replace(variant, params=params), values, flags, cuts(rng, n, 60))
+    check(device, row, values, flags, cuts(rng, n, 60))
 
 
 def test_prepared_runs_again_without_waiting(device, rng):
@@ -94,10 +93,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
         values.set(host)
         flags.set(first)
         offsets.set(ends)
-        waits = device.n_waits
-        for launch in launches:
-            launch()
-        assert device.n_waits == waits
+        run_without_waiting(device, launches)
         expected = twin.stable_partition(host, first, ends)
         assert_same_bits(out.get(), expected[0])
         assert_same_bits(counts.get(), expected[1])

@@ -1,0 +1,158 @@
+"""Queries of a ranking task: rows that lie together, as offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.containers import as_array
+from pyopencl_gbdt.data.places import Source, plural, show
+from pyopencl_gbdt.data.targets import check_weight
+from pyopencl_gbdt.errors import DataError
+
+I64 = NDArray[np.int64]
+F32 = NDArray[np.float32]
+
+
+def group_offsets(qid: Any, group: Any, n_rows: int) -> I64 | None:
+    """Return where each query begins, from either of XGBoost's two ways to say so.
+
+    Parameters
+    ----------
+    qid : (n_rows,) array-like of integers, or None
+        The query of every row; must not descend.
+    group : (n_groups,) array-like of integers, or None
+        Rows of every query, in their order.
+    n_rows : int
+
+    Returns
+    -------
+    offsets : (n_groups + 1,) int64 array, or None
+        Query q has the rows ``offsets[q] .. offsets[q + 1] - 1``, one at least.
+
+    Raises
+    ------
+    DataError
+        Both are given; numbers are no integers; ``qid`` descends; sizes do not add up to n_rows.
+    """
+    if qid is not None and group is not None:
+        raise DataError("qid and group say the same in two ways; give one of them")
+    if qid is not None:
+        return _from_ids(_integers(qid, "qid"), n_rows)
+    return None if group is None else _from_sizes(_integers(group, "group"), n_rows)
+
+
+def whole_offsets(offsets: I64 | None, n_rows: int) -> I64:
+    """Return the offsets, or those of one query that has all rows."""
+    return np.array([0, n_rows], np.int64) if offsets is None else offsets
+
+
+def expand_weight(weight: Any, offsets: I64 | None, n_rows: int) -> F32 | None:
+    """Check weights; return one a row.
+
+    Parameters
+    ----------
+    weight : array-like or None
+        One a row; with queries one a query, as in XGBoost, or one a row that is the same in all
+        rows of a query.
+    offsets : (n_groups + 1,) int64 array, or None
+    n_rows : int
+
+    Raises
+    ------
+    DataError
+        As ``check_weight``, or the rows of a query have different weights.
+    """
+    if weight is None or offsets is None:
+        return check_weight(weight, n_rows)
+    n_groups = offsets.size - 1
+    size = np.size(weight) if np.ndim(weight) < 2 else len(weight)
+    if size not in (n_groups, n_rows):
+        raise DataError(
+            f"weight has {plural(size, 'value')}: expected one for each of the {n_groups} queries, "
+            f"or one a row ({n_rows}) that is the same within a query"
+        )
+    if size == n_groups:
+        of_query = check_weight(weight, n_groups)
+        assert of_query is not None
+        return np.repeat(of_query, np.diff(offsets))
+    of_row = check_weight(weight, n_rows)
+    assert of_row is not None
+    wrong = of_row != np.repeat(of_row[offsets[:-1]], np.diff(offsets))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"weight holds {show(of_row[row])} at {Source('weight', is_vector=True).place(row, 0)}"
+            f": expected the weight of the other rows of its query; give one weight a query"
+        )
+    return of_row
+
+
+def slice_offsets(offsets: I64, rows: I64) -> I64:
+    """Return the offsets of some rows; those of one query have to lie together.
+
+    Raises
+    ------
+    DataError
+        If rows of another query lie between two of a query.
+    """
+    query = np.searchsorted(offsets, rows, side="right") - 1
+    starts = np.flatnonzero(np.r_[True, np.diff(query) != 0])
+    found, first = np.unique(query[starts], return_index=True)
+    if found.size != starts.size:
+        again = int(np.setdiff1d(np.arange(starts.size), first)[0])
+        raise DataError(
+            f"slice: query {query[starts[again]]} comes again at place {starts[again]}: expected "
+            "the rows of a query side by side; sort the row numbers"
+        )
+    return np.append(starts, rows.size).astype(np.int64)
+
+
+def rows_of_groups(offsets: I64, groups: I64) -> I64:
+    """Return the rows of some queries, one query after the other."""
+    parts = [np.arange(offsets[g], offsets[g + 1], dtype=np.int64) for g in groups]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _integers(values: Any, name: str) -> NDArray[Any]:
+    array = np.ravel(as_array(values, Source(name, is_vector=True)))
+    if array.dtype.kind == "O":
+        array = np.array(array.tolist())
+    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.rint(array)).all():
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"{name} has dtype {array.dtype}: expected integers; number the queries")
+    return array
+
+
+def _from_ids(ids: NDArray[Any], n_rows: int) -> I64:
+    if ids.size != n_rows:
+        raise DataError(
+            f"qid has {plural(ids.size, 'value')}, X has {plural(n_rows, 'row')}: expected one "
+            "value per row; pass the qid that belongs to X"
+        )
+    below = ids[1:] < ids[:-1]
+    if below.any():
+        row = int(np.argmax(below)) + 1
+        raise DataError(
+            f"qid is not sorted: {ids[row]} in row {row} follows {ids[row - 1]}: expected ids that "
+            "do not descend; sort the rows by query"
+        )
+    return np.append(np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]), n_rows).astype(np.int64)
+
+
+def _from_sizes(sizes: NDArray[Any], n_rows: int) -> I64:
+    if (sizes < 1).any():
+        at = int(np.argmax(sizes < 1))
+        raise DataError(
+            f"group[{at}]={sizes[at]}: expected 1 row or more in a query; leave empty ones out"
+        )
+    total = sum(sizes.tolist())
+    if total != n_rows:
+        raise DataError(
+            f"group adds up to {total} rows, X has {n_rows}: expected the size of every query, in "
+            "the order of the rows"
+        )
+    return np.append(0, np.cumsum(sizes)).astype(np.int64)

@@ -1,0 +1,206 @@
+"""Metrics of ranked queries: NDCG, mean average precision and precision.
+
+Each takes float32 labels and predictions of shape (n_rows,), weights or None (all rows of a query
+have its weight), and int64 offsets of the queries (n_queries + 1,), where None makes all rows one
+query. XGBoost 3.2, ``src/metric/rank_metric.cc``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.groups import whole_offsets
+from pyopencl_gbdt.data.places import Source, show
+from pyopencl_gbdt.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.parameters import Parameters
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+_SUFFIX = re.compile(r"([1-9][0-9]{0,8})?(-?)")
+
+
+def ndcg(
+    label: F32,
+    prediction: F32,
+    weight: F32 | None = None,
+    offsets: I64 | None = None,
+    *,
+    top: int | None = None,
+    minus: bool = False,
+    exp_gain: bool = True,
+) -> float:
+    """Normalised discounted cumulative gain of the ``top`` rows, mean over queries.
+
+    Parameters
+    ----------
+    label, prediction, weight, offsets
+        See above.
+    top : int or None
+        Rows of a query that count, by prediction; None is all. Ties rank as they lie.
+    minus : bool
+        Queries without a relevant row have 0 instead of 1.
+    exp_gain : bool
+        A label's gain is 2^label - 1, else the label.
+
+    Raises
+    ------
+    DataError
+        If a label has no such gain.
+
+    Notes
+    -----
+    As in XGBoost's, the 1 of a query without a relevant row is not multiplied by its weight.
+    """
+    wrong = (label < 0) | (exp_gain & ((label != np.rint(label)) | (label > 31)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        allowed = "whole numbers 0..31" if exp_gain else "numbers >= 0"
+        raise DataError(
+            f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
+            f"{allowed} for ndcg; grade them so, or give another eval_metric"
+        )
+    offsets, query, rank = _places(label, offsets)
+    gain = np.exp2(label.astype(np.float64)) - 1.0 if exp_gain else label.astype(np.float64)
+    discount = _counted(rank, top) / np.log2(rank + 2.0)
+    found = np.bincount(query, gain[_order(prediction, query)] * discount)
+    ideal = np.bincount(query, gain[_order(label, query)] * discount)
+    of_query = _query_weight(weight, offsets)
+    none = ideal <= 0
+    value = np.where(none, 0.0 if minus else 1.0, found / np.where(none, 1.0, ideal) * of_query)
+    return _mean(value, of_query)
+
+
+def average_precision(
+    label: F32,
+    prediction: F32,
+    weight: F32 | None = None,
+    offsets: I64 | None = None,
+    *,
+    top: int | None = None,
+    minus: bool = False,
+) -> float:
+    """Mean over the relevant rows among the ``top`` of the share of relevant rows up to them.
+
+    Labels are 0 and 1; parameters as for ``ndcg``.
+    """
+    _check_binary(label, "map")
+    offsets, query, rank = _places(label, offsets)
+    hit = label[_order(prediction, query)].astype(np.float64)
+    total = np.bincount(query, hit)
+    hits = np.cumsum(hit)  # whole numbers: exact
+    hits -= np.r_[0.0, hits[offsets[1:-1] - 1]][query]
+    found = np.bincount(query, hit * hits / (rank + 1.0) * _counted(rank, top))
+    most = total if top is None else np.minimum(total, top)
+    none = total <= 0
+    value = np.where(none, 0.0 if minus else 1.0, found / np.where(none, 1.0, most))
+    of_query = _query_weight(weight, offsets)
+    return _mean(value * of_query, of_query)
+
+
+def precision(
+    label: F32,
+    prediction: F32,
+    weight: F32 | None = None,
+    offsets: I64 | None = None,
+    *,
+    top: int | None = None,
+    minus: bool = False,
+) -> float:
+    """Share of relevant rows among the ``top``; parameters as for ``average_precision``.
+
+    ``minus`` changes nothing: queries without a relevant row have 0.
+    """
+    _check_binary(label, "pre")
+    offsets, query, rank = _places(label, offsets)
+    counted = _counted(rank, top)
+    hits = np.bincount(query, label[_order(prediction, query)] * counted)
+    of_query = _query_weight(weight, offsets)
+    return _mean(hits / np.bincount(query, counted) * of_query, of_query)
+
+
+#: By XGBoost's names.
+RANKING: dict[str, Callable[..., float]] = {
+    "ndcg": ndcg,
+    "map": average_precision,
+    "pre": precision,
+}
+
+
+def ranking_metric(name: str, parameters: Parameters | None) -> Callable[..., float]:
+    """Return a metric by a name like ``"ndcg"``, ``"ndcg@5"``, ``"ndcg@5-"`` or ``"ndcg-"``.
+
+    Parameters
+    ----------
+    name : str
+        One of ``RANKING``, perhaps with the number of rows that count, and a ``-``.
+    parameters : Parameters or None
+        Where ``ndcg`` finds ``ndcg_exp_gain``.
+
+    Raises
+    ------
+    ParameterError
+        If what follows is no such number.
+    """
+    family = family_of(name)
+    text = name[len(family) :]
+    match = _SUFFIX.fullmatch(text.removeprefix("@"))
+    if match is None or (text[:1] == "@") != bool(match[1]):
+        raise ParameterError(
+            f"eval_metric={name!r}: expected a whole number from 1 after @; write {family}@10, or "
+            f"{family}@10- where queries without a relevant row shall count 0"
+        )
+    options = {"top": int(match[1]) if match[1] else None, "minus": bool(match[2])}
+    if family == "ndcg" and parameters is not None:
+        options["exp_gain"] = parameters.ndcg_exp_gain
+    return partial(RANKING[family], **options)
+
+
+def family_of(name: str) -> str:
+    """Return the part of a metric's name before a number and a trailing ``-``."""
+    family = name.partition("@")[0]
+    return family.removesuffix("-") if family.removesuffix("-") in RANKING else family
+
+
+def _places(label: F32, offsets: I64 | None) -> tuple[I64, I64, I64]:
+    """Return offsets; and, for rows sorted within queries, query and rank from 0 of each."""
+    offsets = whole_offsets(offsets, label.size)
+    query = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    return offsets, query, np.arange(label.size) - offsets[query]
+
+
+def _order(values: F32, query: I64) -> I64:
+    """Return the rows of every query, largest value first; ties as they lie."""
+    return np.lexsort((-values, query))
+
+
+def _counted(rank: I64, top: int | None) -> F64:
+    return np.ones(rank.size) if top is None else (rank < top).astype(np.float64)
+
+
+def _query_weight(weight: F32 | None, offsets: I64) -> F64:
+    n_queries = offsets.size - 1
+    return np.ones(n_queries) if weight is None else weight[offsets[:-1]].astype(np.float64)
+
+
+def _mean(values: F64, of_query: F64) -> float:
+    total = float(of_query.sum())
+    return min(1.0, float(values.sum()) / total) if total > 0 else float("nan")
+
+
+def _check_binary(label: F32, name: str) -> None:
+    wrong = (label != 0) & (label != 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
+            f"0 or 1 for {name}; give 1 for relevant rows, or eval_metric='ndcg'"
+        )

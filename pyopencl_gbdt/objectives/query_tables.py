@@ -1,0 +1,130 @@
+"""What never changes while queries are ranked, as the kernels and their twin take it.
+
+Numbers are made of exact sums and of ``portable_log``: the same bits on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.groups import whole_offsets
+from pyopencl_gbdt.objectives.exact_sums import exact_sum
+from pyopencl_gbdt.reference.portable_log import portable_log
+from pyopencl_gbdt.reference.portable_math import reciprocal
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.objectives.ranking import LambdaRank
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+_LN_2 = np.float32(0.693147182)
+
+
+@dataclass(frozen=True)
+class QueryTables:
+    """Rows of queries, gains and discounts.
+
+    Attributes
+    ----------
+    offsets : uint32 array, shape (n_queries + 1,)
+    query : uint32 array, shape (n_rows,)
+        The query of each row.
+    discount : float32 array, shape (longest,)
+        Of each rank from 0: 1 / log2(rank + 2); for ``rank:map`` 1 / (rank + 1).
+    gain : float32 array, shape (n_rows,)
+        The label's gain over the query's largest DCG, 0 where that is 0; for ``rank:map`` 1 over
+        the relevant rows of the query.
+    by_label, bucket_begin, bucket_end : uint32 array, shape (n_rows,)
+        Rows of each query, largest label first, as places within the query; and, for every row,
+        where in that order those of its own label begin and end.
+    factor : float32
+        What gradients are multiplied by: number of queries over their weights, and one over the
+        pairs of a row with ``mean``.
+    """
+
+    offsets: U32
+    query: U32
+    discount: F32
+    gain: F32
+    by_label: U32
+    bucket_begin: U32
+    bucket_end: U32
+    factor: np.float32
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.offsets).max())
+
+    @property
+    def loss_scale(self) -> int:
+        """The exponent of the fixed point in which losses, each below 2^16, are summed."""
+        return min(32, 46 - (self.offsets.size - 1).bit_length())
+
+
+def query_tables(loss: LambdaRank, data: Dataset) -> QueryTables:
+    """Return the tables of a loss on some data; without queries all rows are one."""
+    offsets = whole_offsets(data.group_offsets, data.n_rows)
+    query = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    order = np.lexsort((-data.label, query))  # stable
+    place = np.arange(data.n_rows) - offsets[query]
+    ranks = np.arange(int(np.diff(offsets).max()))
+    discount = _discount(loss, ranks)
+    begin, end = _buckets(data.label[order], query)
+    bucket_begin, bucket_end = np.empty_like(begin), np.empty_like(end)
+    bucket_begin[order], bucket_end[order] = begin - offsets[query], end - offsets[query]
+    return QueryTables(
+        offsets=offsets.astype(np.uint32),
+        query=query.astype(np.uint32),
+        discount=discount,
+        gain=_gain(loss, data.label, query, order, place, discount),
+        by_label=(order - offsets[query]).astype(np.uint32),
+        bucket_begin=bucket_begin.astype(np.uint32),
+        bucket_end=bucket_end.astype(np.uint32),
+        factor=_factor(loss, data, offsets),
+    )
+
+
+def _discount(loss: LambdaRank, ranks: I64) -> F32:
+    if loss.name == "rank:map":
+        return (1.0 / (ranks + 1.0)).astype(np.float32)
+    inverse: F32 = _LN_2 * reciprocal(portable_log((ranks + 2).astype(np.float32)))
+    return inverse
+
+
+def _gain(loss: LambdaRank, label: F32, query: I64, order: I64, place: I64, discount: F32) -> F32:
+    """Return gains over the sum that divides them, taken row by row in float64."""
+    wide = label.astype(np.float64)
+    if loss.name == "rank:map":
+        gain, share = np.ones(label.size), wide
+    else:
+        exponential = loss.ndcg_exp_gain and loss.name == "rank:ndcg"
+        gain = (np.ldexp(1.0, label.astype(np.int64)) - 1.0) if exponential else wide
+        gain = gain.astype(np.float32).astype(np.float64)
+        counts = place < (np.inf if loss.is_mean else loss.n_pairs)
+        share = gain[order] * np.where(counts, discount[place], 0)  # exact: 24 bits times 24
+    total = np.bincount(query, weights=share)[query]
+    return (gain * np.where(total > 0, 1.0 / np.where(total > 0, total, 1.0), 0)).astype(np.float32)
+
+
+def _buckets(label: F32, query: I64) -> tuple[I64, I64]:
+    """Return where equal labels of a query begin and end, for rows sorted by query and label."""
+    heads = np.r_[True, (label[1:] != label[:-1]) | (query[1:] != query[:-1])]
+    starts = np.append(np.flatnonzero(heads), label.size)
+    bucket = np.cumsum(heads) - 1
+    return starts[bucket], starts[bucket + 1]
+
+
+def _factor(loss: LambdaRank, data: Dataset, offsets: I64) -> np.float32:
+    factor = 1.0
+    if data.weight is not None:
+        factor = float((offsets.size - 1) / exact_sum(data.weight[offsets[:-1]], None))
+    if loss.is_mean and loss.lambdarank_normalization:
+        factor /= loss.n_pairs
+    rounded: np.float32 = np.float32(min(max(factor, 1e-30), 1e30))
+    return rounded

@@ -1,0 +1,179 @@
+"""``rank:ndcg``, ``rank:map`` and ``rank:pairwise``: LambdaMART over the rows of each query.
+
+XGBoost 3.2, ``src/objective/lambdarank_obj.{h,cc}``, ``src/common/ranking_utils.{h,cc}``; Burges
+2010, "From RankNet to LambdaRank to LambdaMART: an overview"; Hu et al. 2019, "Unbiased
+LambdaMART".
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from pyopencl_gbdt.data.places import Source, show
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.objectives.base import F32, HostGradients, Objective
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.objectives.base import GradientSource
+    from pyopencl_gbdt.workspace import Workspace
+
+#: How ``lambdarank_pair_method`` is numbered where parameters are numbers.
+PAIR_METHODS = ("topk", "mean")
+#: Largest label with exponential gain: 2^label has to fit 32 bits.
+MOST_RELEVANT = 31
+#: Pairs that are taken where none are asked for, by method.
+_DEFAULT_PAIRS = {"topk": 32, "mean": 1}
+#: Positions whose bias is estimated with pairs by ``mean``.
+_POSITIONS = 32
+
+
+@dataclass(frozen=True)
+class LambdaRank(Objective):
+    """Pairs of rows of a query with different labels; lambdas by what a swap does to a metric.
+
+    Attributes
+    ----------
+    lambdarank_pair_method : str
+        ``"topk"``: pairs with one row at least among the best by margin. ``"mean"``: pairs with
+        rows drawn for each row.
+    lambdarank_num_pair_per_sample : int
+        How many are the best, or are drawn for a row; 0 is the method's default, 32 or 1.
+    lambdarank_normalization : bool
+        Gradients of a query times log2(1 + s) / s, where s is the sum of its lambdas; with pairs by
+        ``mean`` divided by the pairs of a row.
+    lambdarank_score_normalization : bool
+        A pair counts less the further its margins are apart.
+    lambdarank_unbiased : bool
+        Labels are clicks, rows lie as they were shown: estimate and correct the bias of positions.
+    lambdarank_bias_norm : float
+        p of the bias's regularisation: ratios are raised to 1 / (1 + p).
+    ndcg_exp_gain : bool
+        Gain of a label is 2^label - 1, else the label.
+    """
+
+    given: ClassVar[bool] = True
+    kernel = "g = margin; h = label;"  # never built: gradients are given
+
+    lambdarank_pair_method: str = "topk"
+    lambdarank_num_pair_per_sample: int = 0
+    lambdarank_normalization: bool = True
+    lambdarank_score_normalization: bool = True
+    lambdarank_unbiased: bool = False
+    lambdarank_bias_norm: float = 1.0
+    ndcg_exp_gain: bool = True
+
+    def __post_init__(self) -> None:
+        """Take the numbers that a model file holds for words and switches."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "lambdarank_pair_method":
+                value = value if isinstance(value, str) else PAIR_METHODS[int(value)]
+            elif isinstance(field.default, (bool, int)):
+                value = type(field.default)(value or 0)
+            object.__setattr__(self, field.name, value)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        given = asdict(self)
+        usual = asdict(type(self)())
+        for values in (given, usual):
+            values["lambdarank_pair_method"] = PAIR_METHODS.index(values["lambdarank_pair_method"])
+        numbers = {name: float(np.float32(value)) for name, value in given.items()}
+        return {k: v for k, v in numbers.items() if v != float(np.float32(usual[k]))}
+
+    @property
+    def is_mean(self) -> bool:
+        return self.lambdarank_pair_method == "mean"
+
+    @property
+    def n_pairs(self) -> int:
+        """The best rows whose pairs count, or the rows drawn for each row."""
+        asked = self.lambdarank_num_pair_per_sample
+        return asked or _DEFAULT_PAIRS[self.lambdarank_pair_method]
+
+    def n_positions(self, longest: int) -> int:
+        """Return how many first rows of a query have a bias of their own."""
+        return min(longest, _POSITIONS if self.is_mean else self.n_pairs)
+
+    @property
+    def metric(self) -> str:
+        return "ndcg" if self.is_mean else f"ndcg@{self.n_pairs}"
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        """Return 0: the lambdas of a pair cancel, and only differences of margins matter."""
+        return 0.0
+
+    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
+        raise NotImplementedError(f"{self.name} looks at the rows of a query: see host_gradients")
+
+    def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
+        """Return the gradients of a first round, see ``host_gradients``."""
+        return self.host_gradients(data)(0, margins)
+
+    def host_gradients(self, data: Dataset, seed: int = 0) -> HostGradients:
+        from pyopencl_gbdt.reference.lambda_gradients import LambdaGradients
+
+        return LambdaGradients(self, data, seed)
+
+    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
+        from pyopencl_gbdt.steps.lambda_gradients import LambdaGradients
+
+        return LambdaGradients(ws, self, data)
+
+    def check_data(self, data: Dataset) -> None:
+        super().check_data(data)
+        if data.group_offsets is None:
+            raise DataError(
+                f"objective={self.name!r} ranks the rows of each query: expected qid= or group= in "
+                "Dataset; group=[n_rows] makes all rows one query"
+            )
+        if self.name == "rank:ndcg" and self.ndcg_exp_gain:
+            check_relevance(data.label)
+
+    def check_continued(self) -> None:
+        if self.lambdarank_unbiased:
+            raise ParameterError(
+                "lambdarank_unbiased=True: no trees can be added to a model, which does not hold "
+                "the bias of positions; train all rounds at once"
+            )
+
+
+@dataclass(frozen=True)
+class RankNdcg(LambdaRank):
+    """A pair weighs what swapping its rows changes in NDCG."""
+
+    name = "rank:ndcg"
+
+
+@dataclass(frozen=True)
+class RankPairwise(LambdaRank):
+    """Every pair weighs the same: RankNet's loss."""
+
+    name = "rank:pairwise"
+
+
+@dataclass(frozen=True)
+class RankMap(LambdaRank):
+    """A pair weighs what swapping its rows changes in mean average precision; labels 0 and 1."""
+
+    name = "rank:map"
+
+    @property
+    def metric(self) -> str:
+        return "map" if self.is_mean else f"map@{self.n_pairs}"
+
+
+def check_relevance(label: F32) -> None:
+    """Refuse labels that have no exponential gain: they are whole numbers, 0 to 31."""
+    wrong = (label != np.rint(label)) | (label < 0) | (label > MOST_RELEVANT)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
+            f"whole numbers 0..{MOST_RELEVANT}, as their gain is 2^label - 1; grade them so, or "
+            "give ndcg_exp_gain=False"
+        )

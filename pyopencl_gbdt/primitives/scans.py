@@ -1,0 +1,80 @@
+"""What ``Scan`` and ``SegmentedScan`` share: tiles in one pass, or levels of tiles."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.primitives.checks import TILE, ceil_div, check_length
+from pyopencl_gbdt.primitives.elements import check_elements, row_for
+from pyopencl_gbdt.primitives.lookback import Chain, vectors_of
+
+MAX_ELEMENTS = TILE * (2**31 - 1)  # work-groups are numbered by int32
+
+
+class TiledScan:
+    """A scan of ``n`` elements; parameters, order and errors are those of ``Scan``."""
+
+    _kernel: ClassVar[str]
+    _prefix: ClassVar[str]
+    """What the names of its kernels begin with."""
+    _above: ClassVar[int]
+    """How a level of totals is scanned, as its kernel spells it."""
+
+    def __init__(
+        self,
+        device: Device,
+        n: int,
+        dtype: npt.DTypeLike,
+        *,
+        inclusive: bool = False,
+        op: str = "sum",
+        pairs: bool = False,
+        variant: str | Variant = "auto",
+    ) -> None:
+        self.device = device
+        self.n = check_length("n", n, MAX_ELEMENTS)
+        self.elements = check_elements(dtype, op, pairs=pairs)
+        self.inclusive = bool(inclusive)
+        row, self._program = build_row(
+            device,
+            self._kernel,
+            row_for(device, self._kernel, variant, self.elements),
+            derived=lambda row: {"take": vectors_of(row, self.elements)},
+            type=self.elements.type,
+            op=self.elements.op,
+        )
+        self._chain = Chain(device, self._program, row, self.n, self.elements)
+        self._sizes = [self.n]
+        while self._sizes[-1] > TILE and not row.lookback:
+            self._sizes.append(ceil_div(self._sizes[-1], TILE))
+        self._totals = [self._empty(size) for size in self._sizes[1:]]
+
+    def _empty(self, n: int) -> tuple[DeviceArray, ...]:
+        """Allocate a level of ``n`` totals."""
+        return (self.elements.empty(self.device, n),)
+
+    def _bind(self, inputs: tuple[DeviceArray, ...], out: DeviceArray) -> list[Launch]:
+        """Bind the kernels to arrays: values first, then what goes with each of them."""
+        self.elements.check("values", inputs[0], self.device, self.n)
+        self.elements.check("out", out, self.device, self.n)
+        if self.n == 0:
+            return []
+        if self._chain.looks_back:
+            return self._chain.bind(self._prefix, inputs, out, inclusive=self.inclusive)
+        levels = [inputs, *self._totals]
+        upward, downward = [], []
+        for level, (arrays, size) in enumerate(zip(levels, self._sizes, strict=True)):
+            n, tiles, top = np.uint64(size), ceil_div(size, TILE), level == len(levels) - 1
+            above = arrays if top else levels[level + 1]
+            if not top:
+                totals = (*arrays, n, *above)
+                upward.append(self._program.bind(f"{self._prefix}_totals", tiles, *totals))
+            mode = np.uint32(self._above if level else self.inclusive)
+            target = arrays[0] if level else out
+            arguments = (*arrays, n, mode, above[0], np.uint32(not top), target)
+            downward.append(self._program.bind(f"{self._prefix}_tiles", tiles, *arguments))
+        return upward + downward[::-1]

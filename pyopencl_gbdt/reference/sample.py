@@ -1,0 +1,119 @@
+"""Twin of ``steps.sample``: which rows a tree sees, and what their gradients are multiplied by."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.reference.portable_log import portable_rsqrt
+from pyopencl_gbdt.reference.portable_math import reciprocal, scale_by
+from pyopencl_gbdt.reference.random_numbers import mix, random_bits, stream, unit_numbers
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+_f = np.float32
+_CLASSES = 2048
+_NEAR, _FAR = _f(2.0**-100), _f(2.0**100)
+
+
+def factors(
+    params: Parameters, g: F32, h: F32, weight: F32 | None, number: int, tree: int
+) -> F32 | None:
+    """Return the factor of every row for one tree; None where every row is seen as it is.
+
+    Parameters
+    ----------
+    params : Parameters
+    g, h : float32 array, shape (n_rows,)
+        Gradients without weights.
+    weight : float32 array, shape (n_rows,), or None
+        As ``weights.normalise`` scales them.
+    number, tree : int
+        The round, and the tree within it.
+    """
+    if not params.samples_rows:
+        return None
+    bits = random_bits(stream(params.random_state, number, tree), np.arange(g.size))
+    if params.sampling_method == "uniform":
+        return (bits < params.keep_below).astype(np.float32)
+    if weight is not None:
+        g, h = g * weight, h * weight
+    s = importance(params, g, h)
+    counted = s if weight is None else s[weight != 0]
+    counts = np.bincount(counted.view(np.uint32) >> 20, minlength=_CLASSES)
+    if params.sampling_method == "goss":
+        return _goss(params, s, counts, bits, number)
+    m, power = _border(counts, _f(params.subsample))
+    scaled = scale_by(s, -power)
+    seen = (scaled > _NEAR) & (unit_numbers(bits) * m < scaled)
+    chance = np.where(seen, m * reciprocal(np.where(scaled > _NEAR, scaled, _f(1))), _f(0))
+    return np.asarray(np.where(scaled < m, chance, _f(1)), np.float32)
+
+
+def importance(params: Parameters, g: F32, h: F32) -> F32:
+    """Return the importance of rows: |g h| for GOSS, else sqrt(g^2 + lambda h^2)."""
+    a, b = np.abs(g), np.abs(h)
+    if params.sampling_method == "goss":
+        far, near = _f(2.0**50), _f(2.0**-50)
+        product = np.minimum(a, far) * np.minimum(b, far)
+        return np.asarray(np.where((a < near) | (b < near), _f(0), product), np.float32)
+    b = params.root_lambda * b
+    most, least = np.maximum(a, b), np.where(a > b, b, a)
+    none = ~(most > _NEAR)
+    most = np.where(none, _f(1), np.minimum(most, _FAR))
+    ratio = np.where(least < most, least * reciprocal(most), _f(1))
+    total = _f(1) + ratio * ratio
+    return np.asarray(np.where(none, _f(0), most * (total * portable_rsqrt(total))), np.float32)
+
+
+def _border(counts: I64, rate: np.float32) -> tuple[np.float32, int]:
+    top = int(np.flatnonzero(counts)[-1]) if counts.any() else 0
+    power = (top >> 3) - 127
+    wanted = rate * _f(counts.sum())
+    lowest = top - 640 if top > 640 else 1
+
+    def part(c: int) -> np.float32:
+        middle = np.array([(c << 20) | 0x80000], np.uint32).view(np.float32)
+        mass: np.float32 = _f(counts[c]) * scale_by(middle, -power)[0]
+        return mass
+
+    total = _f(0)
+    for c in range(lowest, top + 1):
+        total = total + part(c)
+    above, m = 0, _f(4)
+    for c in range(top, lowest - 1, -1):
+        rest = wanted - _f(above)
+        if rest <= 0:
+            break
+        need = total * reciprocal(np.array([rest]))[0]
+        if need < _NEAR:
+            break
+        m = need
+        if need >= scale_by(np.array([c << 20], np.uint32).view(np.float32), -power)[0]:
+            break
+        above += int(counts[c])
+        total = max(total - part(c), _f(0))
+    return m, power
+
+
+def _goss(
+    params: Parameters, s: F32, counts: I64, bits: npt.NDArray[np.uint32], number: int
+) -> F32:
+    if number < params.rounds_of_all_rows:
+        return np.ones_like(s)
+    rate, other = _f(params.top_rate), _f(params.other_rate)
+    wanted = int(rate * _f(counts.sum()))
+    above, border, share = 0, 0, _f(1)
+    for c in range(_CLASSES - 1, -1, -1):
+        if above + counts[c] > wanted:
+            border = c
+            share = _f(wanted - above) * reciprocal(np.array([counts[c]], np.float32))[0]
+            break
+        above += int(counts[c])
+    mine = s.view(np.uint32) >> 20
+    top = (mine > border) | ((mine == border) & (unit_numbers(mix(bits)) < share))
+    rest = _f(1) - rate
+    drawn = unit_numbers(bits) * rest < other
+    factor = rest * reciprocal(np.array([other]))[0]
+    return np.asarray(np.where(top, _f(1), np.where(drawn, factor, _f(0))), np.float32)

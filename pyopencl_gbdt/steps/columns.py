@@ -1,0 +1,53 @@
+"""Which features every node of a level may split on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.reference.columns import column_counts
+from pyopencl_gbdt.workspace import Batch, Workspace
+
+#: Work-groups that take the nodes of a level in turn, each with keys for all features.
+_GROUPS = 256
+
+
+class Columns:
+    """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "plan",
+            lambda row: ws.device.build(
+                "columns", wg_size=ws.wg_size(row), weighted=ws.feature_weights is not None
+            ),
+        )
+        n = ws.layout.n_features
+        self.n_words = -(-n // 32)
+        self.groups = min(_GROUPS, ws.search_capacity)
+        ws.reserve("column_keys", (self.groups, n), np.uint32)
+        ws.reserve("feature_weights", n if ws.feature_weights is not None else 1, np.float32)
+        ws.reserve("column_groups", (max(1, len(ws.interactions)), self.n_words), np.uint32)
+
+    def begin(self) -> None:
+        """Set what never changes."""
+        ws = self.ws
+        if ws.feature_weights is not None:
+            ws["feature_weights"].set(ws.feature_weights)
+        bits = np.zeros((max(1, len(ws.interactions)), 32 * self.n_words), np.uint8)
+        for row, group in zip(bits, ws.interactions, strict=False):
+            row[list(group)] = 1
+        words = np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)
+        ws["column_groups"].set(words)
+
+    def level(self, depth: int, batch: Batch) -> Launch:
+        """Return the launch for the nodes of a level."""
+        ws, n = self.ws, self.ws.layout.n_features
+        return self.program.bind(
+            "choose_columns", min(self.groups, ws.level_capacity(depth)), np.uint32(depth),
+            np.uint32(n), np.uint32(ws.params.random_state), np.uint32(len(ws.batches)),
+            np.uint32(batch.first), *map(np.uint32, column_counts(ws.params, n)),
+            np.uint32(len(ws.interactions)), ws["leaf_header"], ws["levels"], ws["nodes"],
+            ws["feature_weights"], ws["column_groups"], ws["column_keys"], ws["allowed"],
+        )  # fmt: skip

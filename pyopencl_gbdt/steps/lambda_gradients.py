@@ -1,0 +1,140 @@
+"""Gradients of ranking: pairs of rows of each query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch, Program
+from pyopencl_gbdt.objectives.query_tables import query_tables
+from pyopencl_gbdt.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.objectives.ranking import LambdaRank
+
+
+class LambdaGradients:
+    """Computes ``given_g`` and ``given_h`` of a ranking loss; a row's sums are a work-item's.
+
+    Parameters
+    ----------
+    ws : Workspace
+    loss : LambdaRank
+    data : Dataset
+        Labels, weights and queries.
+    """
+
+    def __init__(self, ws: Workspace, loss: LambdaRank, data: Dataset) -> None:
+        self.ws, self.loss, self.tables = ws, loss, query_tables(loss, data)
+        tables, n = self.tables, ws.n_rows
+        self.n_queries = tables.offsets.size - 1
+        self.n_positions = loss.n_positions(tables.longest)
+        self.metric = loss.name.removeprefix("rank:")
+        self.program = ws.build(
+            "gradients",
+            lambda row: ws.device.build(
+                "lambda_gradients",
+                wg_size=ws.wg_size(row),
+                metric=self.metric,
+                mean=loss.is_mean,
+                unbiased=loss.lambdarank_unbiased,
+                spread=loss.lambdarank_score_normalization,
+                normed=loss.lambdarank_normalization and not loss.is_mean,
+            ),
+        )
+        of_map, unbiased = self.metric == "map", loss.lambdarank_unbiased
+        if loss.is_mean:
+            self.drawing = self._build("draw_partners")
+        if unbiased:
+            self.bias = self._build("position_bias")
+        self._fixed = {
+            "query_offsets": tables.offsets,
+            "query": tables.query,
+            "query_gain": tables.gain,
+            "query_discount": tables.discount,
+        }
+        if loss.is_mean:
+            self._fixed["by_label"] = tables.by_label
+            self._fixed["bucket_begin"] = tables.bucket_begin
+            self._fixed["bucket_end"] = tables.bucket_end
+        for name, values in self._fixed.items():
+            ws.reserve(name, values.size, values.dtype)
+        for name in ("ranks", "rank_order"):
+            ws.reserve(name, n, np.uint32)
+        for name in ("relevant", "precision"):
+            ws.reserve(name, n if of_map else 1, np.float32)
+        ws.reserve("partners", (loss.n_pairs, n) if loss.is_mean else 1, np.uint32)
+        ws.reserve("lambda_sizes", n, np.float32)
+        ws.reserve("position_losses", (2, n if unbiased else 1), np.float32)
+        ws.reserve("position_sums", (2, self.n_positions), np.int64)
+        ws.reserve("position_inverse", (2, self.n_positions), np.float32)
+        ws.reserve("rank_round", 1, np.uint32)
+
+    def _build(self, template: str) -> Program:
+        ws = self.ws
+        build = ws.device.build
+        return ws.build("gradients", lambda row: build(template, wg_size=ws.wg_size(row)))
+
+    def begin(self) -> None:
+        """Upload the tables; no position has a bias yet."""
+        for name, values in self._fixed.items():
+            self.ws[name].set(values)
+        self.ws["position_inverse"].set(np.ones((2, self.n_positions), np.float32))
+        self._next = -1
+
+    def before_round(self, number: int) -> None:
+        """Tell the device the first round's number; it counts on by itself."""
+        if number != self._next:
+            self.ws["rank_round"].set([number])
+        self._next = number + 1
+
+    def launches(self) -> list[Launch]:
+        """Return the launches of a round, bound."""
+        ws, loss, bind, groups = self.ws, self.loss, self.program.bind, self.ws.row_groups
+        n_rows, n_queries = np.uint32(ws.n_rows), np.uint32(self.n_queries)
+        n_pairs = np.uint32(min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs)
+        offsets, query, margins = ws["query_offsets"], ws["query"], ws["margins"]
+        ranks, order, g, h = ws["ranks"], ws["rank_order"], ws["given_g"], ws["given_h"]
+        launches = [bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)]
+        if self.metric == "map":
+            launches.append(bind(
+                "sum_precisions", groups, n_queries, offsets, order, ws["labels"],
+                ws["query_discount"], ws["relevant"], ws["precision"],
+            ))  # fmt: skip
+        if loss.is_mean:
+            launches.append(self.drawing.bind(
+                "draw_partners", groups, n_rows, n_pairs, np.uint32(ws.params.random_state),
+                ws["rank_round"], offsets, query, ws["by_label"], ws["bucket_begin"],
+                ws["bucket_end"], ws["partners"],
+            ))  # fmt: skip
+        launches += [
+            bind(
+                "lambdas", groups, n_rows, n_pairs, np.uint32(self.n_positions), offsets, query,
+                margins, ws["labels"], ranks, order, ws["query_gain"], ws["query_discount"],
+                ws["relevant"], ws["precision"], ws["partners"], ws["position_inverse"], g, h,
+                ws["lambda_sizes"], ws["position_losses"],
+            ),
+            bind(
+                "scale_lambdas", groups, n_rows, self.tables.factor, offsets, query,
+                ws["lambda_sizes"], g, h, ws["rank_round"],
+            ),
+        ]  # fmt: skip
+        return launches + (self._bias() if loss.lambdarank_unbiased else [])
+
+    def _bias(self) -> list[Launch]:
+        """Return the launches that estimate the bias of positions for the next round."""
+        ws, bind, n = self.ws, self.bias.bind, self.n_positions
+        scale = np.int32(self.tables.loss_scale)
+        power = np.float32(1.0 / (1.0 + self.loss.lambdarank_bias_norm))
+        return [
+            bind(
+                "sum_losses", (n, 2), np.uint32(ws.n_rows), np.uint32(self.n_queries), scale,
+                ws["query_offsets"], ws["position_losses"], ws["position_sums"],
+            ),
+            bind(
+                "update_bias", 1, np.uint32(n), scale, power, ws["position_sums"],
+                ws["position_inverse"],
+            ),
+        ]  # fmt: skip

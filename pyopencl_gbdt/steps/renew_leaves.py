@@ -1,0 +1,106 @@
+"""Leaves take a quantile of their rows' residuals, for losses whose Hessian says nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.weights import fraction_of
+from pyopencl_gbdt.workspace import Batch, Workspace
+
+#: Words that hold a node's counts.
+COUNTS = 512
+
+
+def reserve(ws: Workspace, *, weighted: bool) -> None:
+    """Plan what renewing leaves takes."""
+    ws.reserve("renew_weights", ws.n_targets * ws.n_rows if weighted else 0, np.int64)
+    ws.reserve("renew_alpha", (ws.n_outputs, 2), np.uint32)
+    ws.reserve("renew_leaf", (ws.n_trees, ws.n_rows), np.uint32)
+    ws.reserve("renew_key", (ws.n_trees, ws.n_rows), np.uint32)
+    ws.reserve("renew_counts", (ws.max_nodes, COUNTS), np.uint32)
+    ws.reserve("renew_prefix", (ws.max_nodes, 2), np.uint32)
+    ws.reserve("renew_rank", (ws.max_nodes, 2), np.int64)
+    ws.reserve("renew_fraction", ws.max_nodes, np.float32)
+
+
+class RenewLeaves:
+    """Selects quantiles digit by digit, without a sort; sums are integers.
+
+    Parameters
+    ----------
+    ws : Workspace
+        Its memory is not planned yet.
+    objective : Objective
+        One that ``renews``.
+    data : Dataset
+    """
+
+    def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
+        self.ws, self.objective = ws, objective
+        own = [objective.leaf_weights(target, data.weight) for target in data.targets()]
+        found = [weights for weights in own if weights is not None]
+        self.weights = np.concatenate(found) if found else None
+        weighted = self.weights is not None
+        reserve(ws, weighted=weighted)
+        self.program = ws.build(
+            "renew_leaves",
+            lambda row: ws.device.build(
+                "renew_leaves",
+                wg_size=ws.wg_size(row),
+                weighted=weighted,
+                code=ws.code_type,
+            ),
+        )
+
+    def begin(self) -> None:
+        """Set what the first tree expects."""
+        self.ws.device.clear(self.ws["renew_counts"])  # every tree leaves them so
+        if self.weights is not None:
+            self.ws["renew_weights"].set(self.weights)
+            self.weights = None  # they stay on the device
+        outputs = range(self.ws.n_outputs)
+        self.ws["renew_alpha"].set([fraction_of(self.objective.leaf_alpha(k)) for k in outputs])
+
+    def launches(self, batch: Batch) -> list[Launch]:
+        """Return what gives the leaves of finished trees their values, before margins move."""
+        ws, bind = self.ws, self.program.bind
+        groups = (ws.row_groups, batch.size)
+        margins, labels, where = ws.gradient_inputs(batch)
+        found = [
+            bind(
+                "count_first", groups, *where, *ws.rows_page.code_strides(), ws["steps"], ws.codes,
+                labels, margins, ws["renew_weights"], ws["renew_leaf"], ws["renew_key"],
+                ws["renew_counts"],
+            ),
+            self._pick(24, batch),
+        ]  # fmt: skip
+        for shift in (16, 8, 0):
+            count = bind(
+                "count_next", groups, *where, np.uint32(shift), ws["renew_leaf"], ws["renew_key"],
+                ws["renew_weights"], ws["renew_prefix"], ws["renew_counts"],
+            )  # fmt: skip
+            found += [count, self._pick(shift, batch)]
+        return [*found, self.renew()]
+
+    def _pick(self, shift: int, batch: Batch) -> Launch:
+        ws = self.ws
+        groups = min(ws.max_nodes, 8 * ws.device.caps.compute_units)
+        return self.program.bind(
+            "pick_digit", groups, np.uint32(shift), np.uint32(batch.first),
+            np.uint32(ws.n_parallel), ws["renew_alpha"], ws["nodes"], ws["leaf_header"],
+            ws["renew_prefix"], ws["renew_rank"], ws["renew_fraction"], ws["renew_counts"],
+        )  # fmt: skip
+
+    def renew(self, learning_rate: float | None = None) -> Launch:
+        """Return the launch that sets the values; the learning rate as for ``Grow.decide``."""
+        ws = self.ws
+        rate = ws.leaf_rate(learning_rate)
+        bind = self.program.bind if learning_rate is None else self.program.prepare
+        groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
+        return bind(
+            "renew", groups, rate, ws["leaf_header"], ws["renew_prefix"],
+            ws["renew_rank"], ws["renew_fraction"], ws["nodes"], ws["walk"], ws["steps"],
+        )  # fmt: skip

@@ -1,0 +1,54 @@
+"""Which rows the trees see, and what their gradients are multiplied by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.workspace import Batch, Workspace
+
+#: Classes that rows are counted in by their importance.
+CLASSES = 2048
+
+
+class Sample:
+    """Fills ``factors``, shape (n_trees, n_rows); for fits that sample rows."""
+
+    def __init__(self, ws: Workspace, objective: Objective) -> None:
+        self.ws, self.given = ws, objective.given
+        self.method = ws.params.sampling_method
+        self.program = ws.build(
+            "gradients",
+            lambda row: ws.device.build(
+                "sample",
+                wg_size=ws.wg_size(row),
+                method=self.method,
+                loss=objective.statements,
+                weighted=ws.weighted,
+            ),
+        )
+        ws.reserve("factors", (ws.n_trees, ws.n_rows), VALUE)
+        ws.reserve("classes", (ws.n_trees, 1 if self.method == "uniform" else CLASSES), np.uint32)
+
+    def launches(self, batch: Batch) -> list[Launch]:
+        """Return the launches that draw the rows of some trees."""
+        ws, p, bind = self.ws, self.ws.params, self.program.bind
+        groups = (ws.row_groups, batch.size)
+        margins, labels, where = ws.gradient_inputs(batch)
+        draw = bind(
+            "draw", groups, *where, np.uint32(p.random_state), np.uint32(len(ws.batches)),
+            np.uint32(p.rounds_of_all_rows if self.method == "goss" else 0), p.keep_below,
+            np.float32(p.top_rate if self.method == "goss" else p.subsample),
+            np.float32(p.other_rate), p.root_lambda, ws["leaf_header"], margins, labels,
+            ws["weights"], ws["classes"], ws["factors"],
+        )  # fmt: skip
+        if self.method == "uniform":
+            return [draw]
+        clear = bind("clear_classes", batch.size, ws["classes"])
+        count = bind(
+            "count_classes", groups, *where, p.root_lambda, margins, labels, ws["weights"],
+            ws["classes"],
+        )  # fmt: skip
+        return [clear, count, draw]

@@ -1,0 +1,37 @@
+## draw_partners: for every row some rows of its query with other labels, for pairs by "mean"
+##
+##   by_label    d b | a c e | f        rows of a query, largest label first; | between labels
+##   a draws from b d f: place 0..1 before its own labels, from 2 on behind them
+##
+##   Random numbers are a hash of seed, round, row and pair: the same for any work-group size.
+##
+## params: wg_size
+<%page args="wg_size"/>
+/* Well-mixed bits: C. Wellons 2018, "Prospecting for hash functions", lowbias32. */
+FN u32 mix(u32 x) {
+    x = (x ^ (x >> 16)) * 0x7FEB352Du;
+    x = (x ^ (x >> 15)) * 0x846CA68Bu;
+    return x ^ (x >> 16);
+}
+
+/* partners[pair, row]: a row of another label, or the row itself if there is none */
+KERNEL(${wg_size}) draw_partners(
+        const u32 n_rows, const u32 n_pairs, const u32 seed, GLOBAL const u32* RESTRICT number,
+        GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
+        GLOBAL const u32* RESTRICT by_label, GLOBAL const u32* RESTRICT bucket_begin,
+        GLOBAL const u32* RESTRICT bucket_end, GLOBAL u32* RESTRICT partners) {
+    const u32 of_round = mix(mix(seed + 0x9E3779B9u) + number[0]);
+    const u32 own_begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 own_end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 row = own_begin + LOCAL_ID; row < own_end; row += ${wg_size}) {
+        const u32 first = offsets[query[row]], end = offsets[query[row] + 1];
+        const u32 begin = bucket_begin[row], behind = bucket_end[row];
+        const u32 others = end - first - (behind - begin);
+        const u32 of_row = mix(of_round + row);
+        for (u32 pair = 0; pair < n_pairs; pair++) {
+            const u32 place = (u32)(((u64)mix(of_row + pair) * others) >> 32);
+            const u32 chosen = place < begin ? place : place - begin + behind;
+            partners[(u64)pair * n_rows + row] = others ? first + by_label[first + chosen] : row;
+        }
+    }
+}

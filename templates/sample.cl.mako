@@ -1,0 +1,217 @@
+## sample: which rows a tree sees, and what their gradients are multiplied by
+## uses: portable_math portable_log random
+##
+##   factors[tree, row]   0: not seen
+##
+##   uniform          a row is seen with probability `rate`, whatever its gradient
+##   gradient_based   with probability min(1, s / m), times 1 / probability (Ibragimov & Gusev 2019,
+##                    "Minimal Variance Sampling"): s = sqrt(g^2 + lambda h^2), and m such that
+##                    about `rate` of the rows are seen
+##   goss             the `rate` of rows with largest |g h|, and of the others `other` of all rows,
+##                    times what they stand for (Ke et al. 2017, "LightGBM")
+##
+##   s      ..|13|27|54|20|2|      rows counted by importance in 2048 classes, 8 a power of two; the
+##          <- seen: by chance | always ->     class in which the border lies says where
+##
+##   Sums over rows are counts, so that every device draws the same rows.
+##
+## params: wg_size; method; loss, statements that set g and h; weighted
+<%page args="wg_size, method, loss, weighted"/>
+<%namespace name="losses" file="loss.cl.mako"/>
+% if method != "uniform":
+${losses.gradient(loss)}
+#define CLASSES 2048
+#define FAR 1.2676506e30f  /* 2^100 */
+#define NEAR 7.8886091e-31f
+
+FN f32 size_of(const f32 x) { return x < 0.0f ? -x : x; }
+
+/* The importance of a row, 0 or within 2^-100 .. 2^101. */
+FN f32 importance(const f32 g, const f32 h, const f32 root_lambda) {
+% if method == "goss":
+    f32 a = size_of(g), b = size_of(h); /* each within 2^-50 .. 2^50 */
+    a = a > 1.1258999e15f ? 1.1258999e15f : a;
+    b = b > 1.1258999e15f ? 1.1258999e15f : b;
+    (void)root_lambda;
+    if (a < 8.8817842e-16f || b < 8.8817842e-16f) return 0.0f;
+    return a * b;
+% else:
+    const f32 a = size_of(g), b = root_lambda * size_of(h);
+    f32 most = a > b ? a : b;
+    const f32 least = a > b ? b : a;
+    if (!(most > NEAR)) return 0.0f;
+    if (most > FAR) most = FAR;
+    const f32 ratio = least < most ? least * reciprocal(most) : 1.0f;
+    const f32 square = ratio * ratio;
+    const f32 sum = 1.0f + square;
+    const f32 root = sum * portable_rsqrt(sum);
+    return most * root;
+% endif
+}
+
+FN u32 class_of(const f32 s) { return as_u32(s) >> 20; }
+
+KERNEL(${wg_size}) clear_classes(GLOBAL u32* RESTRICT classes) {
+    for (u32 i = LOCAL_ID; i < CLASSES; i += ${wg_size}) classes[GROUP_ID * CLASSES + i] = 0;
+}
+
+KERNEL(${wg_size}) count_classes(
+        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const f32 root_lambda, GLOBAL const f32* RESTRICT margins,
+        GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
+        GLOBAL u32* classes) {
+    LOCAL_ARRAY(u32, counts, CLASSES);
+    const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
+    margins += (u64)output * n_rows;
+    labels += output * label_stride;
+    for (u32 i = LOCAL_ID; i < CLASSES; i += ${wg_size}) counts[i] = 0;
+    BARRIER();
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        f32 g, h;
+        gradient(margins[row], labels[row], output, &g, &h);
+% if weighted:
+        const f32 w = weights[row];
+        if (as_u32(w) == 0) continue;
+        g *= w;
+        h *= w;
+% endif
+        const u32 mine = class_of(importance(g, h, root_lambda));
+% if wg_size == 1:
+        counts[mine]++;
+% else:
+        atomic_add_local_u32(&counts[mine], 1);
+% endif
+    }
+    BARRIER();
+    for (u32 i = LOCAL_ID; i < CLASSES; i += ${wg_size})
+        if (counts[i]) atomic_add_global_u32(&classes[GROUP_ID_Y * CLASSES + i], counts[i]);
+}
+
+% if method == "gradient_based":
+/* The importance m above which rows are always seen, in units of 2^power: small enough that about
+   `rate` of the rows are seen. */
+FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
+    u32 n = 0, top = 0;
+    for (u32 c = 0; c < CLASSES; c++) {
+        n += counts[c];
+        if (counts[c]) top = c;
+    }
+    *power = (i32)(top >> 3) - 127;
+    const f32 wanted = rate * (f32)n;
+    /* a class far below the top counts as 0 */
+    const u32 lowest = top > 640 ? top - 640 : 1;
+    f32 sum = 0.0f;
+    for (u32 c = lowest; c <= top; c++) {
+        const f32 middle = scale_by(as_f32((c << 20) | 0x80000u), -*power);
+        const f32 part = (f32)counts[c] * middle;
+        sum = sum + part;
+    }
+    u32 above = 0;
+    f32 m = 4.0f;
+    for (u32 c = top; c >= lowest; c--) {
+        /* rows of this class and above always, those below by chance */
+        const f32 middle = scale_by(as_f32((c << 20) | 0x80000u), -*power);
+        const f32 part = (f32)counts[c] * middle;
+        const f32 rest = wanted - (f32)above;
+        if (rest <= 0.0f) break;
+        const f32 need = sum * reciprocal(rest);
+        if (need < 7.8886091e-31f) break;
+        m = need;
+        const f32 edge = scale_by(as_f32(c << 20), -*power);
+        if (need >= edge) break;
+        above += counts[c];
+        sum = sum - part;
+        if (sum < 0.0f) sum = 0.0f;
+    }
+    return m;
+}
+% else:
+/* The class that has the border of the rows that are always seen, and its share of them. */
+FN u32 border(GLOBAL const u32* counts, const f32 rate, f32* share) {
+    u32 n = 0, above = 0;
+    for (u32 c = 0; c < CLASSES; c++) n += counts[c];
+    const f32 exact = rate * (f32)n;
+    const u32 wanted = (u32)exact;
+    for (u32 c = CLASSES; c > 0; c--) {
+        const u32 here = counts[c - 1];
+        if (above + here > wanted) {
+            *share = (f32)(wanted - above) * reciprocal((f32)here);
+            return c - 1;
+        }
+        above += here;
+    }
+    *share = 1.0f;
+    return 0;
+}
+% endif
+% endif
+
+/* `header[3]` counts the batches of trees so far, `n_batches` are a round. */
+KERNEL(${wg_size}) draw(
+        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const u32 seed, const u32 n_batches, const u32 all_before, const u32 keep,
+        const f32 rate, const f32 other, const f32 root_lambda,
+        GLOBAL const u32* RESTRICT header, GLOBAL const f32* RESTRICT margins,
+        GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
+        GLOBAL const u32* RESTRICT classes, GLOBAL f32* RESTRICT factors) {
+    const u32 tree = GROUP_ID_Y, round = header[3] / n_batches;
+    const u32 key = stream(seed, round, first_tree + tree);
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    factors += (u64)tree * n_rows;
+% if method == "uniform":
+    (void)all_before; (void)rate; (void)other; (void)root_lambda; (void)label_stride;
+    (void)n_parallel; (void)margins; (void)labels; (void)weights; (void)classes;
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size})
+        factors[row] = random_bits(key, row) < keep ? 1.0f : 0.0f;
+% else:
+    (void)keep;
+    LOCAL_ARRAY(f32, limit, 1);
+    LOCAL_ARRAY(i32, where, 1);
+    const u32 output = (first_tree + tree) / n_parallel;
+    margins += (u64)output * n_rows;
+    labels += output * label_stride;
+    classes += tree * CLASSES;
+    if (LOCAL_ID == 0) {
+% if method == "goss":
+        f32 share;
+        where[0] = (i32)border(classes, rate, &share);
+        limit[0] = share;
+% else:
+        i32 power;
+        limit[0] = border(classes, rate, &power);
+        where[0] = power;
+% endif
+    }
+    BARRIER();
+    const int all = round < all_before;
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        f32 g, h;
+        gradient(margins[row], labels[row], output, &g, &h);
+% if weighted:
+        g *= weights[row];
+        h *= weights[row];
+% endif
+        const f32 s = importance(g, h, root_lambda);
+        const u32 bits = random_bits(key, row);
+        f32 factor = 1.0f;
+% if method == "goss":
+        const u32 mine = class_of(s);
+        const int top = mine > (u32)where[0]
+            || (mine == (u32)where[0] && unit_number(mix(bits)) < limit[0]);
+        const f32 rest = 1.0f - rate;
+        if (!top) factor = unit_number(bits) * rest < other ? rest * reciprocal(other) : 0.0f;
+% else:
+        (void)other;
+        const f32 scaled = scale_by(s, -where[0]);
+        if (scaled < limit[0]) {
+            const int seen = scaled > NEAR && unit_number(bits) * limit[0] < scaled;
+            factor = seen ? limit[0] * reciprocal(scaled) : 0.0f;
+        }
+% endif
+        factors[row] = all ? 1.0f : factor;
+    }
+% endif
+}

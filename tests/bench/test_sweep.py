@@ -1,0 +1,50 @@
+"""``python -m bench sweep``: every primitive at every size, checked, as JSON and a picture."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from bench.common import Case
+from pyopencl_gbdt.device import Launch
+from tests.conftest import TEST_DEVICE
+
+sweep = pytest.importorskip("bench.sweep", reason="needs matplotlib", exc_type=ImportError)
+LINES = {
+    ("reduce", "int32"), ("reduce", "float32"), ("scan", "int32"), ("scan", "float32"),
+    ("segmented_reduce", "int32"), ("segmented_scan", "int32"),
+    ("radix_sort", "uint32 keys"), ("radix_sort", "uint32 pairs"),
+}  # fmt: skip
+
+
+def test_every_line_at_every_size(tmp_path, capsys):
+    folder = tmp_path / "new"
+    words = [str(folder), "--name", "here", "--first", "10", "--last", "11", "--repeats", "1"]
+    assert sweep.main([*words, "--device", TEST_DEVICE]) == 0
+    report = json.loads((folder / "here.json").read_text())
+    found = {(r["kernel"], r["detail"], r["n"]) for r in report["results"]}
+    assert found == {(*some, n) for some in LINES for n in (1024, 2048)}
+    assert all(r["fastest"] <= r["seconds"] <= r["slowest"] for r in report["results"])
+    assert all(r["peer"] == "NumPy" and r["peer_fastest"] > 0 for r in report["results"])
+    assert (folder / "here.png").read_bytes().startswith(b"\x89PNG")
+    assert "radix_sort" in capsys.readouterr().out
+
+
+def test_a_wrong_result_is_seen(device):
+    """What leaves its output as it was is refused by every line's check."""
+    for case in sweep.cases(device, sweep.inputs(3000)):
+        assert isinstance(case, Case)
+        assert all(isinstance(launch, Launch) for launch in case.launches)
+        with pytest.raises(AssertionError):
+            case.check()
+        case.prepare()
+        for launch in case.launches:
+            launch()
+        case.check()
+
+
+def test_segments_are_scanned_as_by_hand():
+    values, places = np.array([3, 1, 2, 2, 1], np.int32), np.array([0, 3])
+    assert sweep._scan_segments(values, places).tolist() == [3, 4, 6, 2, 3]

@@ -1,0 +1,184 @@
+"""renew_leaves: quantiles of residuals, found digit by digit, are those of a sort."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.dtypes import NO_NODE
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.reference.gradients import Scale
+from pyopencl_gbdt.reference.renew_leaves import quantile, residuals
+from pyopencl_gbdt.steps.finish import Finish
+from pyopencl_gbdt.steps.leaf import Leaf
+from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
+from pyopencl_gbdt.weights import fraction_of, whole
+from tests.compare import assert_same_bits
+from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
+from tests.steps.test_leaf import random_tree
+
+KERNEL = "renew_leaves"
+WG_SIZES, WG_SIZES_CPU = (1, 32, 64, 256, 1024), (1, 64, 512)
+BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
+WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
+ALPHAS = (0, 1e-12, 0.1, 0.5, 0.7, 0.999, 1)
+F32_MAX = np.finfo(np.float32).max
+
+
+def labels_of(kind, rng, n):
+    """Return labels whose residuals are of one kind."""
+    draw = {
+        "normal": lambda: rng.normal(size=n),
+        "ties": lambda: rng.integers(-2, 3, n) * 0.5,
+        "equal": lambda: np.full(n, 7.25),
+        "zeros": lambda: rng.choice([0.0, -0.0, 1e-40, -1e-40, 1e-30], n),
+        "huge": lambda: rng.choice([-F32_MAX, F32_MAX, 1e38, 0], n),
+        "spread": lambda: rng.normal(size=n) * np.exp(rng.normal(0, 20, n)),
+    }[kind]
+    return draw().astype(np.float32)
+
+
+def weights_of(kind, rng, n):
+    if kind is None:
+        return None
+    weight = rng.integers(0, 4, n) if kind == "whole" else np.exp(rng.normal(0, 12, n))
+    weight[0] = 1
+    return weight.astype(np.float32)
+
+
+def prepare(device, rng, wg, layout, n, shape, depth):
+    """Return a workspace with a finished tree, its nodes, and the rows of each."""
+    codes = random_codes(rng, layout, n)
+    ws = make_workspace(device, layout, codes, max_depth=depth, work_group_size=wg)
+    nodes, rows, counts = random_tree(rng, ws, codes, layout, shape)
+    for name in ("nodes", "walk", "steps", "leaf_task_begin"):
+        array = ws[name]  # children of an empty node count as nodes
+        ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+    nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
+    nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
+    set_scale(ws, Scale(22, 22, wide=False))
+    ws["nodes"].set(nodes)
+    levels = ws["levels"].get()
+    levels["count"] = counts
+    levels["first"] = np.cumsum(counts) - counts
+    ws["levels"].set(levels)
+    Leaf(ws), Finish(ws).tree()()
+    return ws, ws["nodes"].get(), rows
+
+
+def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
+    ws, before, rows = prepare(device, rng, wg, layout, n, shape, depth)
+    objective = get_objective("reg:quantileerror", {"quantile_alpha": alpha})
+    label, weight = labels_of(labels, rng, n), weights_of(weights, rng, n)
+    data = Dataset(np.zeros((n, 1), np.float32), label, weight)
+    step = RenewLeaves(ws, objective, data)
+    for name, (size, dtype) in ws.reserved.items():
+        nodes = (len(before), *size[1:]) if isinstance(size, tuple) else max(size, len(before))
+        ws.arrays[name] = device.empty(nodes if "weights" not in name else size, dtype)
+        spoil(ws[name], rng)
+    step.begin()
+    ws["labels"].set(label)
+    walk, steps = ws["walk"].get(), ws["steps"].get()
+    for margins in (np.zeros(n, np.float32), rng.normal(size=n).astype(np.float32)):
+        ws["margins"].set(margins)
+        for launch in step.launches():
+            launch()
+        values = before["value"].copy()
+        residual, own = residuals(label, margins), objective.leaf_weights(label, weight)
+        for i in np.flatnonzero(before["left"][: len(rows)] == NO_NODE):
+            found = quantile(residual[rows[i]], None if own is None else own[rows[i]], alpha)
+            if found is not None:
+                values[i] = np.clip(found * np.float32(0.3), -F32_MAX, F32_MAX)
+        after = ws["nodes"].get()
+        assert_same_bits(after["value"], values, "values")
+        before["value"] = values  # a node whose rows do not count keeps it
+        leaf = before["left"][: len(rows)] == NO_NODE
+        changed = leaf & (np.array([r.size for r in rows]) > 0)
+        if own is not None:
+            changed &= np.array([own[r].sum() for r in rows]) > 0
+        walk["number"][: len(rows)][changed] = values[: len(rows)][changed]
+        steps["value"][: len(rows)][changed] = values[: len(rows)][changed]
+        assert_same_bits(after, before, "nodes")
+        assert_same_bits(ws["walk"].get(), walk, "walk")
+        assert_same_bits(ws["steps"].get(), steps, "steps")
+    assert not ws["renew_counts"].get().any()
+
+
+@pytest.mark.parametrize("weights", [None, "whole", "spread"])
+@pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])
+def test_equals_twin(device, variant, force, rng, wg, layout, weights):
+    force(variant)
+    for alpha in ALPHAS:
+        given = {"alpha": alpha, "weights": weights}
+        check(device, rng, wg, layout, 700, "bushy", 5, labels="normal", **given)
+    for labels in ("ties", "equal", "zeros", "huge", "spread"):
+        for alpha in (0.3, 0.5):
+            given = {"alpha": alpha, "labels": labels, "weights": weights}
+            check(device, rng, wg, layout, 300, "full", 3, **given)
+    for n in (1, 2, 3, 255, 257, 3000):
+        for shape, depth in (("stump", 3), ("full", 1), ("full", 7)):
+            given = {"alpha": 0.5, "labels": "normal", "weights": weights}
+            check(device, rng, wg, layout, n, shape, depth, **given)
+
+
+def test_quantiles_by_hand():
+    x = np.float32([3, 1, 2, 10])
+    assert quantile(x, None, 0.5) == 2.5
+    assert quantile(x, None, 0.25) == np.float32(1.25)  # place 1.25
+    assert [quantile(x, None, a) for a in (0, 0.2, 0.8, 1)] == [1, 1, 10, 10]
+    assert [quantile(x[:1], None, a) for a in (0, 0.5, 1)] == [3, 3, 3]
+    assert quantile(x[:0], None, 0.5) is None
+    ones = np.ones(4, np.int64)
+    assert [quantile(x, ones, a) for a in (0, 0.25, 0.26, 0.5, 0.75, 1)] == [1, 1, 2, 2, 3, 10]
+    assert quantile(x, np.array([0, 0, 5, 0]), 0.9) == 2
+    assert quantile(x, 0 * ones, 0.5) is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quantiles_are_xgboosts(rng, weighted):
+    """Whole weights: many sums of them are equal to the threshold."""
+    xgboost = pytest.importorskip("xgboost")
+    for n in (1, 2, 3, 10, 99, 100, 1000):
+        y = rng.normal(size=n).astype(np.float32)
+        weight = rng.integers(1, 3, n).astype(np.float32) if weighted else None
+        matrix = xgboost.DMatrix(np.zeros((n, 1)), y, weight=weight)
+        for alpha in (0.01, 0.1, 0.25, 0.3, 0.5, 0.9, 0.99):
+            params = {"objective": "reg:quantileerror", "quantile_alpha": alpha, "eta": 1e-9}
+            theirs = xgboost.train(params, matrix, 1).predict(matrix)[0]
+            own = whole(weight.astype(np.float64)) if weighted else None
+            assert quantile(y, own, alpha) == pytest.approx(theirs, rel=3e-7, abs=2e-7)
+
+
+def test_law_a_quantile_moves_with_its_values(rng):
+    """Shifts and factors by powers of two lose nothing; order does not matter."""
+    x = rng.integers(-1000, 1000, 501).astype(np.float32)
+    weight = whole(rng.uniform(0, 5, x.size))
+    for own in (None, weight):
+        for alpha in (0.2, 0.5, 0.75):
+            found = quantile(x, own, alpha)
+            order = rng.permutation(x.size)
+            assert quantile(x[order], None if own is None else own[order], alpha) == found
+            assert quantile(4 * x, own, alpha) == 4 * found
+            assert quantile(x, None if own is None else own // 2 * 4, alpha) == found
+
+
+def test_whole_weights():
+    weight = np.float64([0, 1, 2.5, 1e-30, 7])
+    given = whole(weight)
+    assert given[0] == 0
+    assert given[3] == 1
+    assert given[4] == 7 * given[1]
+    assert 2 * given[2] == 5 * given[1]
+    assert 2**57 < given.sum() < 2**61
+    assert whole(np.full(3, 1e-300)).tolist() == [whole(np.ones(3) * 1e-300)[0]] * 3
+    assert whole(np.zeros(3)).tolist() == [0, 0, 0]
+
+
+def test_fractions_are_exact():
+    for alpha in (1, 0.5, 0.1, 0.999, 1e-10):
+        mantissa, shift = fraction_of(alpha)
+        assert mantissa / 2**shift == np.float32(alpha)
+        assert mantissa < 2**24
+        assert 23 <= shift <= 60
+    assert fraction_of(0)[0] == fraction_of(1e-15)[0] == 0
