@@ -31,14 +31,14 @@ class Dataset:
     ----------
     X : (n_rows, n_features) array-like or DataFrame
         Numbers; NaN, None and ``pandas.NA`` are missing values. Compared in float32.
-    label : (n_rows,) array-like
-        Finite numbers; 0 and 1 for ``binary:logistic``.
+    label : (n_rows,) array-like, or (n_rows, n_targets)
+        Finite numbers; 0 and 1 for ``binary:logistic``, 0 .. num_class - 1 for ``multi:softprob``.
     weight : (n_rows,) array-like or None
         Weights >= 0, not all 0. A row of weight k trains as the row repeated k times. With queries
         one a query, as in XGBoost; one a row will do where a query's rows have the same.
     feature_names : list of str or None
         Names of the columns; a DataFrame brings its own.
-    base_margin : (n_rows,) array-like or None
+    base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
         Where the margin of each row starts, instead of ``base_score``: another model's margins,
         say. ``predict`` has to be given those of its rows.
     feature_weights : (n_features,) array-like or None
@@ -55,8 +55,9 @@ class Dataset:
     Attributes
     ----------
     values : float32 array, shape (n_rows, n_features), C order
-    label : float32 array, shape (n_rows,)
-    weight, base_margin : float32 array, shape (n_rows,), or None
+    label : float32 array, shape (n_rows,) or (n_rows, n_targets)
+    weight : float32 array, shape (n_rows,), or None
+    base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None
     group_offsets : int64 array, shape (n_groups + 1,), or None
         Query q has the rows from ``group_offsets[q]`` up to ``group_offsets[q + 1]``.
     label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None

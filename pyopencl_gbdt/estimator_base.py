@@ -54,10 +54,10 @@ class Base(Parametrised):
         ----------
         X : (n_rows, n_features) array-like or DataFrame
             NaN is missing.
-        y : (n_rows,) array-like
+        y : (n_rows,) array-like, or (n_rows, n_targets) for a regressor
         sample_weight : (n_rows,) array-like or None
             Weights >= 0; a row of weight k trains as the row repeated k times.
-        base_margin : (n_rows,) array-like or None
+        base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
             Where the margin of each row starts, instead of ``base_score``.
         eval_set : list of (X, y) or None
             Sets whose metrics are computed after every round, see ``evals_result``.
@@ -168,7 +168,8 @@ class Base(Parametrised):
         if not probability:
             return model.predict(X, device=self.device, **options)
         margins = model.predict(X, output_margin=True, device=self.device, **options)
-        return model.objective.to_probability(margins)
+        found = model.objective.to_probability(np.ascontiguousarray(margins.T))
+        return np.ascontiguousarray(found.T)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -19,9 +19,12 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_estimators : int, default 100
-        Number of trees.
+        Number of rounds, of a tree each unless there are several classes, targets or
+        ``num_parallel_tree``.
     learning_rate : float, default 0.3
         Shrinks every leaf; above 0.
+    num_parallel_tree : int, default 1
+        Trees that a round adds to each output.
     max_depth : int, default 6
         Levels of splits, 1..32.
     max_bin : int, default 256
@@ -85,6 +88,10 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         """Name the nearest parameter where one is misspelt."""
         known = cls._get_param_names()
         for name in kwargs.keys() - set(known):
+            if name == "num_class":
+                raise ParameterError(
+                    f"num_class: no parameter of {cls.__name__}; leave it out, y has the classes"
+                )
             Parameters.from_dict({name: kwargs[name]})  # names the nearest one
             raise ParameterError(f"{name}: no parameter of {cls.__name__}; known: {known}")
         return super().__new__(cls)
@@ -94,6 +101,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         *,
         n_estimators: int = 100,
         learning_rate: float = 0.3,
+        num_parallel_tree: int = 1,
         max_depth: int = 6,
         max_bin: int = 256,
         reg_lambda: float = 1.0,
@@ -130,6 +138,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
+        self.num_parallel_tree = num_parallel_tree
         self.max_depth = max_depth
         self.max_bin = max_bin
         self.reg_lambda = reg_lambda

@@ -11,24 +11,39 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.class_weights import weights_of_classes
-from pyopencl_gbdt.data import check_target, check_weight, encode_labels
+from pyopencl_gbdt.data import check_target, check_weight, encode_known_labels, encode_labels
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.xgboost_links import MULTICLASS
 from pyopencl_gbdt.sklearn_names import ClassifierMixin, RegressorMixin
 
 F32 = npt.NDArray[np.float32]
 _CLASSES = "pyopencl_gbdt.classes"
+_BINARY = ("binary:logistic", "binary:logitraw", "binary:hinge")
 
 
 class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
-    """Gradient-boosted trees for numbers; squared error unless another loss is named."""
+    """Gradient-boosted trees for numbers; squared error unless another loss is named.
+
+    Several targets, ``y`` of shape (n_rows, n_targets), have trees of their own each.
+    """
 
     _objective = "reg:squarederror"
 
     def _labels(self, y: Any, n_rows: int) -> F32:
+        if self.objective in MULTICLASS:
+            raise ParameterError(
+                f"objective={self.objective!r}: expected a loss of numbers for "
+                f"{type(self).__name__}; use GBDTClassifier"
+            )
         return check_target(y, n_rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def predict(
         self,
@@ -37,7 +52,7 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
         output_margin: bool = False,
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
-    ) -> F32:
+    ) -> npt.NDArray[np.floating[Any]]:
         """Predict.
 
         Parameters
@@ -45,7 +60,7 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
         X : (n_rows, n_features) array-like or DataFrame
         output_margin : bool, default False
             Return the sums of leaf values instead.
-        base_margin : (n_rows,) array-like or None
+        base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
             Where the margin of every row starts, instead of the model's ``base_score``.
         iteration_range : (int, int) or None
             Use the trees of rounds ``begin .. end - 1`` alone; None is all of them, or those up to
@@ -54,6 +69,8 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
         Returns
         -------
         float32 array, shape (n_rows,)
+            Of several targets (n_rows, n_targets), and float64 unless they are margins, as
+            scikit-learn's ``check_regressor_multioutput`` demands.
 
         Raises
         ------
@@ -62,16 +79,20 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
         DataError
             If the columns are not those of training.
         """
-        return self._predict(
+        found = self._predict(
             X,
             output_margin=output_margin,
             base_margin=base_margin,
             iteration_range=iteration_range,
         )
+        return found if found.ndim == 1 or output_margin else found.astype(np.float64)
 
 
 class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
-    """Gradient-boosted trees for two classes with any two labels; ``classes_`` holds them."""
+    """Gradient-boosted trees for two classes or more, with any labels; ``classes_`` holds them.
+
+    More than two take ``multi:softprob``, a tree for each in every round.
+    """
 
     _objective = "binary:logistic"
 
@@ -93,14 +114,24 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         return by_class if own is None else by_class * own
 
     def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
-        labels = np.asarray(y).ravel()
-        codes = np.searchsorted(self._new_classes, labels).clip(0, 1)
-        if labels.size != n_rows or not (self._new_classes[codes] == labels).all():
-            raise DataError(
-                f"eval_set[{index}]: expected {n_rows} labels out of {list(self._new_classes)}; "
-                "give the training labels' classes"
+        name = f"eval_set[{index}]: y"
+        codes = encode_known_labels(y, self._new_classes, name)
+        if codes.size != n_rows:
+            raise DataError(f"{name} has {codes.size} labels for {n_rows} rows; give one a row")
+        return codes
+
+    def _training_parameters(self) -> dict[str, Any]:
+        params, n_classes = super()._training_parameters(), len(self._new_classes)
+        if self.objective is None and n_classes > 2:
+            params["objective"] = "multi:softprob"
+        if params["objective"] in MULTICLASS:
+            params["num_class"] = n_classes
+        elif n_classes > 2:
+            raise ParameterError(
+                f"objective={self.objective!r}: expected {' or '.join(MULTICLASS)} for the "
+                f"{n_classes} classes of y; leave it out"
             )
-        return codes.astype(np.float32)
+        return params
 
     def _check_before(self, before: Ensemble) -> None:
         known, own = before.attributes.get(_CLASSES), self._new_classes
@@ -111,11 +142,12 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
             )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
-        """Train; see ``GBDTRegressor.fit``. ``y`` holds two distinct labels of any kind."""
-        if self.objective is not None and not str(self.objective).startswith("binary:"):
+        """Train; see ``GBDTRegressor.fit``. ``y`` holds distinct labels of any kind."""
+        if self.objective is not None and self.objective not in (*_BINARY, *MULTICLASS):
             raise ParameterError(
-                f"objective={self.objective!r}: expected binary:logistic, binary:logitraw or "
-                f"binary:hinge for {type(self).__name__}; use GBDTRegressor for other losses"
+                f"objective={self.objective!r}: expected one of "
+                f"{', '.join((*_BINARY, *MULTICLASS))} for {type(self).__name__}; use "
+                f"GBDTRegressor for other losses"
             )
         try:
             super().fit(X, y, sample_weight, **options)
@@ -127,16 +159,14 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         return self
 
     def load_model(self, path: str | os.PathLike[str]) -> Any:
-        """Read XGBoost's JSON format and become fitted; classes are 0 and 1 if it names none."""
+        """Read XGBoost's JSON format and become fitted; classes are 0, 1, .. if it names none."""
         super().load_model(path)
-        known = self.model_.ensemble.attributes.get(_CLASSES, "[0, 1]")
-        self.classes_ = np.array(json.loads(known))
+        ensemble = self.model_.ensemble
+        known = ensemble.attributes.get(_CLASSES)
+        self.classes_ = np.arange(max(2, ensemble.n_outputs))
+        if known is not None:
+            self.classes_ = np.array(json.loads(known))
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def predict_proba(
         self,
@@ -145,14 +175,14 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
     ) -> F32:
-        """Return probabilities, float32, shape (n_rows, 2), columns as in ``classes_``.
+        """Return probabilities, float32, shape (n_rows, n_classes), columns as in ``classes_``.
 
         Those of ``binary:hinge`` are 0 and 1. The arguments are those of
         ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
-        positive = self._predict(X, probability=True, **options)
-        return np.column_stack([np.float32(1.0) - positive, positive])
+        found = self._predict(X, probability=True, **options)
+        return found if found.ndim == 2 else np.column_stack([np.float32(1.0) - found, found])
 
     def predict(
         self,
@@ -162,15 +192,16 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
     ) -> npt.NDArray[Any]:
-        """Return the more probable label of every row, shape (n_rows,); or its margin.
+        """Return the most probable label of every row, shape (n_rows,); or its margins.
 
-        For the arguments see ``GBDTRegressor.predict``.
+        Those are of shape (n_rows,), of more than two classes (n_rows, n_classes). For the
+        arguments see ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         if output_margin:
             return self._predict(X, output_margin=True, **options)
-        proba = self.predict_proba(X, **options)
-        labels: npt.NDArray[Any] = self.classes_[(proba[:, 1] > 0.5).astype(np.intp)]
+        most = self.predict_proba(X, **options).argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[most]
         return labels
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils import get_tags
 
 from pyopencl_gbdt import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.errors import DataError, DeviceError, NotFittedError, ParameterError
@@ -108,14 +107,95 @@ def test_bad_input_says_what_and_leaves_nothing_behind(params, fit, error, words
 
 
 def test_bad_labels():
-    bad = [(np.zeros(200), "1 class"), (Y, "continuous")]
-    if not get_tags(classifier()).classifier_tags.multi_class:
-        bad.append((np.arange(200) % 3, "Only binary"))
-    for y, words in bad:
+    for y, words in [
+        (np.zeros(200), "1 class"),
+        (Y, "continuous"),
+        (np.c_[LABEL, LABEL], r"y has shape \(200, 2\)"),
+    ]:
         with pytest.raises(DataError, match=words):
             classifier().fit(X, y)
-    with pytest.raises(DataError, match=r"eval_set\[0\]"):
+    with pytest.raises(DataError, match=r"eval_set\[0\]: y holds 2 at row 0.*expected the classes"):
         classifier().fit(X, LABEL, eval_set=[(X, np.full(200, 2))])
+    with pytest.raises(DataError, match=r"eval_set\[0\]: y holds 'd' at row 5"):
+        classifier().fit(X, THREE, eval_set=[(X, np.where(np.arange(200) == 5, "d", THREE))])
+    with pytest.raises(DataError, match=r"eval_set\[0\]: y has 3 labels for 200 rows"):
+        classifier().fit(X, THREE, eval_set=[(X, THREE[:3])])
+
+
+THREE = np.array(["low", "middle", "top"])[np.digitize(Y, [-1, 1])]
+
+
+@pytest.mark.parametrize("objective", [None, "multi:softprob", "multi:softmax"])
+def test_three_classes(objective, tmp_path):
+    model = classifier(objective=objective).fit(X, THREE, eval_set=[(X[:50], THREE[:50])])
+    assert list(model.classes_) == ["low", "middle", "top"]
+    assert model.model_.ensemble.objective == (objective or "multi:softprob")
+    assert model.score(X, THREE) > 0.9
+    proba = model.predict_proba(X)
+    assert proba.shape == (200, 3)
+    assert proba.dtype == np.float32
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
+    margins = model.predict(X, output_margin=True)
+    assert margins.shape == (200, 3)
+    np.testing.assert_array_equal(margins.argmax(axis=1), proba.argmax(axis=1))
+    first = model.predict(X, output_margin=True, iteration_range=(0, 2))
+    rest = model.predict_proba(X, base_margin=first, iteration_range=(2, 5))
+    np.testing.assert_array_equal(rest, proba)
+    (values,) = model.evals_result()["validation_0"].values()
+    own = proba[np.arange(50), model.classes_.searchsorted(THREE[:50])]
+    assert values[-1] == pytest.approx(-np.log(own).mean(), rel=1e-5)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), proba)
+    model.save_model(tmp_path / "m.json")
+    again = classifier().load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    more = classifier(objective=objective).fit(X, THREE, xgb_model=model)
+    assert more.model_.num_boosted_rounds() == 10
+    with pytest.raises(DataError, match="the model to continue has the classes"):
+        classifier().fit(X, np.char.upper(THREE), xgb_model=model)
+
+
+def test_numbered_classes_without_names(tmp_path):
+    """A file that names no classes, as XGBoost writes it, has 0, 1, 2."""
+    model = classifier().fit(X, THREE)
+    model.model_.ensemble.attributes.clear()
+    model.save_model(tmp_path / "m.json")
+    again = classifier().load_model(tmp_path / "m.json")
+    assert again.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(model.classes_[again.predict(X)], model.predict(X))
+
+
+def test_several_targets(tmp_path):
+    y = np.c_[Y, X[:, 0], Y * 3]
+    model = regressor().fit(X, y, eval_set=[(X, y)])
+    assert model.score(X, y) > 0.5
+    found = model.predict(X)
+    assert found.shape == y.shape
+    for i in range(3):
+        np.testing.assert_array_equal(found[:, i], regressor().fit(X, y[:, i]).predict(X))
+    np.testing.assert_array_equal(model.predict(X, output_margin=True), found)
+    model.save_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(regressor().load_model(tmp_path / "m.json").predict(X), found)
+    frame = pd.DataFrame(y, columns=list("abc"))
+    np.testing.assert_array_equal(regressor().fit(X, frame).predict(X), found)
+    with pytest.raises(DataError, match="'validation_0' has 1 targets, the training data 3"):
+        regressor().fit(X, y, eval_set=[(X, Y)])
+
+
+def test_forests():
+    ensemble = regressor(num_parallel_tree=3).fit(X, Y).model_.ensemble
+    assert (len(ensemble.trees), ensemble.n_rounds) == (15, 5)
+
+
+def test_losses_of_the_other_estimator():
+    with pytest.raises(ParameterError, match=r"objective='multi:softmax': .*use GBDTClassifier"):
+        regressor(objective="multi:softmax").fit(X, LABEL)
+    with pytest.raises(ParameterError, match="'reg:gamma': expected one of binary:logistic"):
+        classifier(objective="reg:gamma").fit(X, LABEL)
+    with pytest.raises(ParameterError, match=r"expected multi:softprob .* for the 3 classes of y"):
+        classifier(objective="binary:hinge").fit(X, THREE)
+    assert classifier(objective="multi:softprob").fit(X, LABEL).score(X, LABEL) > 0.9
 
 
 def test_misspelt_and_unsupported_parameters():
@@ -123,6 +203,8 @@ def test_misspelt_and_unsupported_parameters():
         GBDTRegressor(lerning_rate=0.1)
     with pytest.raises(ParameterError, match="subsample"):
         GBDTRegressor(subsample=0.5)
+    with pytest.raises(ParameterError, match="num_class: no parameter of GBDTClassifier; leave"):
+        GBDTClassifier(num_class=3)
 
 
 def test_before_fit_and_wrong_columns(tmp_path):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.data.check import check_matrix
+from pyopencl_gbdt.data.classes import encode_known_labels, encode_labels
 from pyopencl_gbdt.data.higgs7k import load_higgs7k
 from pyopencl_gbdt.data.readers import TableData, read_table
 from pyopencl_gbdt.data.targets import (
     check_binary_labels,
     check_target,
     check_weight,
-    encode_labels,
 )
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "check_matrix",
     "check_target",
     "check_weight",
+    "encode_known_labels",
     "encode_labels",
     "load_higgs7k",
     "read_table",

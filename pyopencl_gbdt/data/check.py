@@ -1,7 +1,7 @@
 """Checks of a feature matrix: whatever the user has -> float32 in C order, NaN for missing.
 
-`check_target`, `check_binary_labels`, `encode_labels` and `check_weight` live in
-`pyopencl_gbdt.data.targets` and can be had from here too.
+`check_target`, `check_binary_labels` and `check_weight` live in `pyopencl_gbdt.data.targets`,
+`encode_labels` in `pyopencl_gbdt.data.classes`; all can be had from here too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.classes import encode_labels
 from pyopencl_gbdt.data.containers import (
     NUMERIC_KINDS,
     as_array,
@@ -25,7 +26,6 @@ from pyopencl_gbdt.data.targets import (
     check_binary_labels,
     check_target,
     check_weight,
-    encode_labels,
 )
 from pyopencl_gbdt.errors import DataError
 

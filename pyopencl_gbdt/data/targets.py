@@ -1,8 +1,7 @@
-"""Checks of what stands beside the matrix: targets, class labels, weights."""
+"""Checks of what stands beside the matrix: targets, weights, starting margins."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,14 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.containers import (
     as_array,
     as_numeric,
-    fill_masked,
     is_frame,
     is_series,
-    missing_types,
     series_to_numeric,
 )
 from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.data.narrow import to_float32
 from pyopencl_gbdt.data.places import Source, plural, show
 from pyopencl_gbdt.errors import DataError
-
-N_SHOWN = 5
-"""Classes listed in a message."""
 
 
 def check_target(
@@ -59,59 +53,6 @@ def check_target(
 def check_binary_labels(y: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return `y`, a (n_rows,) float32 array, if it holds only 0 and 1; one class alone may do."""
     return check_labels(y, "binary:logistic")
-
-
-def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """Encode the two classes of a classifier's target as 0 and 1.
-
-    Parameters
-    ----------
-    y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
-        Any two distinct labels: strings, bools, numbers.
-
-    Returns
-    -------
-    classes : (2,) array
-        The labels, sorted, in their own dtype.
-    codes : (n_rows,) float32 array
-        0 for ``classes[0]``, 1 for ``classes[1]``.
-
-    Raises
-    ------
-    DataError
-        A label is missing or infinite, or there are not two classes.
-    """
-    labels = _labels(y)
-    source = Source("y", is_vector=True)
-    missing = _absent(labels)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise DataError(
-            f"y holds {plural(int(missing.sum()), 'missing or infinite label')}, the first "
-            f"({show(labels[row])}) at {source.place(row, 0)}: expected a label in every row; "
-            f"drop these rows"
-        )
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise DataError(
-            f"y mixes labels of types {', '.join(kinds)}: expected one type; convert them"
-        ) from error
-    if len(classes) != 2:
-        few = ", ".join(show(label) for label in classes[:N_SHOWN])
-        more = ", ..." if len(classes) > N_SHOWN else ""
-        move = (
-            "add rows of the other class"
-            if len(classes) < 2
-            else "Only binary classification is supported. The type of the target is "
-            "multiclass; for a numeric target use GBDTRegressor"
-        )
-        if classes.dtype.kind == "f" and (classes != np.rint(classes)).any():
-            move = "Unknown label type: continuous; use GBDTRegressor"
-        n_classes = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
-        raise DataError(f"y has {n_classes} ({few}{more}): expected 2; {move}")
-    return classes, codes.reshape(-1).astype(np.float32)
 
 
 def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
@@ -217,7 +158,7 @@ def check_vector(
 ) -> NDArray[np.float32]:
     """Convert to (n_rows,) float32 without NaN, and without infinities unless +inf may be."""
     source = Source(name, is_vector=True)
-    column = _column(values, source)
+    column = column_of(values, source)
     _check_length(len(column), n_rows, name)
     if is_series(column):
         numeric = series_to_numeric(column, source)
@@ -238,7 +179,7 @@ def _check_length(length: int, n_rows: int, name: str) -> None:
         )
 
 
-def _column(values: Any, source: Source) -> Any:
+def column_of(values: Any, source: Source) -> Any:
     """Return a Series as it is and anything else as a one-dimensional array of any dtype."""
     if is_frame(values) and values.shape[1] == 1:
         return values.iloc[:, 0]
@@ -253,35 +194,3 @@ def _column(values: Any, source: Source) -> Any:
             f"give one column"
         )
     return array
-
-
-def _labels(y: Any) -> NDArray[Any]:
-    """Return labels as a one-dimensional array; objects that are all bools or numbers as such."""
-    column = _column(y, Source("y", is_vector=True))
-    if isinstance(column, np.ma.MaskedArray):
-        column = fill_masked(column, object)
-    labels = np.asarray(column)
-    if labels.dtype.kind == "O":
-        kinds = set(map(type, labels))
-        if kinds <= {bool, int, float, np.bool_} or all(issubclass(k, np.number) for k in kinds):
-            labels = np.array(labels.tolist())
-        elif kinds <= {str, np.str_} and not is_series(column):
-            labels = labels.astype(str)
-    return labels
-
-
-def _absent(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark what is no label: None, NaN, NaT, pd.NA and infinity."""
-    kind = labels.dtype.kind
-    if kind == "f":
-        return np.asarray(~np.isfinite(labels))
-    if kind in "Mm":
-        return np.asarray(np.isnat(labels))
-    if kind != "O":
-        return np.zeros(len(labels), np.bool_)
-    types = missing_types()
-    return np.fromiter(
-        (isinstance(v, types) or (isinstance(v, float) and not math.isfinite(v)) for v in labels),
-        np.bool_,
-        len(labels),
-    )

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data import check_binary_labels, check_target, check_weight, encode_labels
+from pyopencl_gbdt.data import (
+    check_binary_labels,
+    check_target,
+    check_weight,
+    encode_known_labels,
+    encode_labels,
+)
 from pyopencl_gbdt.errors import DataError
 
 NAN = float("nan")
@@ -149,6 +155,31 @@ def test_encode_labels(y, classes):
     assert codes.tolist() == [0, 1, 0]
 
 
+def test_many_classes():
+    for y in (list("cabbca"), [30, 10, 20, 20, 30, 10], np.array([3.0, 1, 2, 2, 3, 1])):
+        classes, codes = encode_labels(y)
+        assert classes.tolist() == sorted(set(y))
+        assert codes.tolist() == [2, 0, 1, 1, 2, 0]
+        known = encode_known_labels(list(y[:2]), classes, "other")
+        assert known.dtype == np.float32
+        assert known.tolist() == [2, 0]
+    assert encode_known_labels([True, False], np.array([0.0, 1.0]), "other").tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", "x", "y"], "other holds 'x' at row 1, counted from 0: expected .* 'a', 'b', 'c';"),
+        ([1, 2], "other holds 1 at row 0"),
+        (["a", None], r"other holds 1 missing or infinite label, the first \(None\) at row 1"),
+        (["a", 1], "other mixes labels of types int, str"),
+    ],
+)
+def test_unknown_labels(y, message):
+    with pytest.raises(DataError, match=message):
+        encode_known_labels(y, np.array(["a", "b", "c"]), "other")
+
+
 def test_classes_keep_a_plain_dtype():
     assert encode_labels([True, False])[0].dtype == np.bool_
     assert encode_labels(np.array([3, 4], object))[0].dtype.kind == "i"
@@ -158,8 +189,8 @@ def test_classes_keep_a_plain_dtype():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (["a", "a"], r"y has 1 class \('a'\): expected 2; add rows"),
-        (list("abcdefg"), r"y has 7 classes \('a', 'b', 'c', 'd', 'e', ...\): expected 2"),
+        (["a", "a"], r"y has 1 class \('a'\): expected 2 or more; add rows"),
+        (np.arange(7) + 0.5, r"7 classes \(0.5, 1.5, 2.5, 3.5, 4.5, ...\): expected whole"),
         ([1.5, 2.5, 3.5], r"3 classes \(1.5, 2.5, 3.5\).*GBDTRegressor"),
         ([], r"y has 0 classes"),
         ([1, "a"], "y mixes labels of types int, str"),

@@ -1,0 +1,126 @@
+"""Class labels of any kind, and their numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.containers import fill_masked, is_series, missing_types
+from pyopencl_gbdt.data.places import Source, plural, show
+from pyopencl_gbdt.data.targets import column_of
+from pyopencl_gbdt.errors import DataError
+
+N_SHOWN = 5
+"""Classes listed in a message."""
+
+
+def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Encode the classes of a classifier's target as 0, 1, 2, ...
+
+    Parameters
+    ----------
+    y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
+        Distinct labels, two or more: strings, bools, numbers; more than two numbers are whole.
+
+    Returns
+    -------
+    classes : (n_classes,) array
+        The labels, sorted, in their own dtype.
+    codes : (n_rows,) float32 array
+        The place of every label in ``classes``.
+
+    Raises
+    ------
+    DataError
+        A label is missing or infinite, there is one class alone, or numbers are no classes.
+    """
+    classes, codes = _distinct(y, "y")
+    fractions = classes.dtype.kind == "f" and bool((classes != np.rint(classes)).any())
+    if len(classes) < 2 or (len(classes) > 2 and fractions):
+        n_classes = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        expected = "2 or more; add rows of another class"
+        if fractions:
+            expected = "whole numbers. Unknown label type: continuous; use GBDTRegressor"
+        raise DataError(f"y has {n_classes} ({_some(classes)}): expected {expected}")
+    return classes, codes.astype(np.float32)
+
+
+def encode_known_labels(y: Any, classes: NDArray[Any], name: str) -> NDArray[np.float32]:
+    """Return the places in ``classes``, as from ``encode_labels``, of the labels of other rows.
+
+    Raises
+    ------
+    DataError
+        A label is missing, infinite, or none of the classes.
+    """
+    labels, codes = _distinct(y, name)
+    place_of = {label: place for place, label in enumerate(classes.tolist())}
+    places = np.array([place_of.get(label, -1) for label in labels.tolist()], np.float32)[codes]
+    if (places < 0).any():
+        row = int(np.argmin(places))
+        raise DataError(
+            f"{name} holds {show(labels[codes[row]])} at row {row}, counted from 0: expected the "
+            f"classes of the training labels, {_some(classes)}; drop such rows"
+        )
+    return places
+
+
+def _distinct(y: Any, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the labels that occur, sorted, and the place of every row's among them."""
+    labels = _labels(y, name)
+    missing = _absent(labels)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise DataError(
+            f"{name} holds {plural(int(missing.sum()), 'missing or infinite label')}, the first "
+            f"({show(labels[row])}) at {Source(name, is_vector=True).place(row, 0)}: expected a "
+            f"label in every row; drop these rows"
+        )
+    try:
+        found, places = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise DataError(
+            f"{name} mixes labels of types {', '.join(kinds)}: expected one type; convert them"
+        ) from error
+    return found, places.reshape(-1)
+
+
+def _some(classes: NDArray[Any]) -> str:
+    few = ", ".join(show(label) for label in classes[:N_SHOWN])
+    return few + (", ..." if len(classes) > N_SHOWN else "")
+
+
+def _labels(y: Any, name: str) -> NDArray[Any]:
+    """Return labels as a one-dimensional array; objects that are all bools or numbers as such."""
+    column = column_of(y, Source(name, is_vector=True))
+    if isinstance(column, np.ma.MaskedArray):
+        column = fill_masked(column, object)
+    labels = np.asarray(column)
+    if labels.dtype.kind == "O":
+        kinds = set(map(type, labels))
+        if kinds <= {bool, int, float, np.bool_} or all(issubclass(k, np.number) for k in kinds):
+            labels = np.array(labels.tolist())
+        elif kinds <= {str, np.str_} and not is_series(column):
+            labels = labels.astype(str)
+    return labels
+
+
+def _absent(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark what is no label: None, NaN, NaT, pd.NA and infinity."""
+    kind = labels.dtype.kind
+    if kind == "f":
+        return np.asarray(~np.isfinite(labels))
+    if kind in "Mm":
+        return np.asarray(np.isnat(labels))
+    if kind != "O":
+        return np.zeros(len(labels), np.bool_)
+    types = missing_types()
+    return np.fromiter(
+        (isinstance(v, types) or (isinstance(v, float) and not math.isfinite(v)) for v in labels),
+        np.bool_,
+        len(labels),
+    )
