@@ -38,6 +38,9 @@ MAX_BINS = (255, 300, 9000)
 #: Templates that no step and no primitive builds: yardsticks and probes.
 TOOLS = frozenset({"copy", "math_probe"})
 
+#: The label of what no GPU gets.
+FOR_CPUS = "for CPUs"
+
 F32 = npt.NDArray[np.float32]
 Prepare = Callable[[NullDevice, Variant], None]
 
@@ -220,7 +223,8 @@ def _fits_of_cpus(device: NullDevice) -> None:
     known = {b.template for b in device.built.values()}
     cpu = NullDevice(replace(device.caps, kind="cpu"))
     _fits(cpu)
-    device.built.update((key, b) for key, b in cpu.built.items() if b.template not in known)
+    own = {key: b for key, b in cpu.built.items() if b.template not in known}
+    device.built |= {key: replace(b, label=FOR_CPUS) for key, b in own.items()}
 
 
 def _metrics(device: NullDevice) -> None:
