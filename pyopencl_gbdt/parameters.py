@@ -94,7 +94,7 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("aft_loss_distribution_scale", float, 1.0, "survival:aft and aft-nloglik: its "
                  "scale.", low=1e-3, high=1e3),
     ParameterRow("quantile_alpha", float, 0.5, "Which one: reg:quantileerror and the metric "
-                 "quantile.", low=0, high=1),
+                 "quantile; a list of them gives an output for each.", low=0, high=1, several=True),
     ParameterRow("num_class", int, 0, "Classes of multi:softprob and multi:softmax.",
                  low=0, high=2**16),
     ParameterRow("lambdarank_pair_method", str, "topk", "Ranking: pairs with one of the best rows, "
@@ -202,7 +202,7 @@ class Parameters:
     fair_c: float
     aft_loss_distribution: str
     aft_loss_distribution_scale: float
-    quantile_alpha: float
+    quantile_alpha: float | tuple[float, ...]
     num_class: int
     lambdarank_pair_method: str
     lambdarank_num_pair_per_sample: int | None
