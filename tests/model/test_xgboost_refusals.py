@@ -49,8 +49,8 @@ UNSUPPORTED: dict[str, tuple[Callable[[], bytes], str]] = {
         "num_target='2': expected at most 1",
     ),
     "objective": (
-        lambda: fitted(LABELS, objective="reg:absoluteerror"),
-        "name='reg:absoluteerror': expected one of binary:hinge, binary:logistic,",
+        lambda: fitted(LABELS, objective="reg:expectileerror", expectile_alpha=0.5),
+        "name='reg:expectileerror': expected one of binary:hinge, binary:logistic,",
     ),
     "categories": (categorical, "split_type[0]=1: expected 0; categorical splits"),
 }
