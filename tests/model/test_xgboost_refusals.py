@@ -49,7 +49,7 @@ UNSUPPORTED: dict[str, tuple[Callable[[], bytes], str]] = {
         "num_target='2': expected at most 1",
     ),
     "objective": (
-        lambda: fitted(LABELS, objective="reg:expectileerror", expectile_alpha=0.5),
+        lambda: fitted(LABELS).replace(b"reg:squarederror", b"reg:expectileerror"),
         "name='reg:expectileerror': expected one of binary:hinge, binary:logistic,",
     ),
     "categories": (categorical, "split_type[0]=1: expected 0; categorical splits"),
