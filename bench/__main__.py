@@ -7,10 +7,12 @@ import sys
 
 #: What can be measured, and the module that does it; it is imported only when it is asked for.
 COMMANDS = {
+    "metrics": "bench.metrics",
     "page": "bench.page",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
     "sweep": "bench.sweep",
+    "tasks": "bench.tasks",
     "train": "bench.train",
 }
 

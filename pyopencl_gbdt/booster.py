@@ -4,8 +4,8 @@
                                [            once a level             ]   once a tree
 
 A tree is a fixed list of launches whose sizes are known beforehand; what the data decides stays on
-the device. The host reads finished trees a block at a time, and margins of evaluation sets where a
-metric is asked for.
+the device. The host reads finished trees a block at a time, and a few numbers a round where there
+are evaluation sets.
 """
 
 from __future__ import annotations
@@ -239,10 +239,13 @@ class Boosting:
         if self._rounds == 1:
             self._check_high_words()
 
+    def settle(self) -> bool:
+        """Wait for the round, if a set is watched; tell whether all rounds were trained anew."""
+        return bool(self.evaluation) and self._check_high_words()
+
     def margins(self) -> list[F32]:
         """Return the margins of every set that is watched; waits for the round."""
-        if self.evaluation:
-            self._check_high_words()
+        self.settle()
         return [rows.margins.get() for rows in self.evaluation]
 
     def finished_trees(self) -> list[Tree]:
@@ -267,11 +270,11 @@ class Boosting:
         if self._waiting + len(self._batches) > self.ws.forest_block:
             self._collect()
 
-    def _check_high_words(self) -> None:
-        """Train again from the start if trees are void for want of high words."""
+    def _check_high_words(self) -> bool:
+        """Train again from the start if trees are void for want of high words; tell whether."""
         ws = self.ws
         if ws.has_high or not ws["needs_high"].get()[0]:
-            return
+            return False
         done = self._rounds
         ws.make_room_for_high_words()
         if self.tally is not None:
@@ -280,6 +283,7 @@ class Boosting:
         pace = Pace(ws.device)
         for _ in range(done):
             self._one_round(pace)
+        return True
 
     def _collect(self) -> None:
         """Read the trees that wait on the device."""

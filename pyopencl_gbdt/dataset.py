@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix, check_target
+from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights
 from pyopencl_gbdt.device import Device
@@ -47,6 +48,9 @@ class Dataset:
         The query of each row, for ranking; must not descend.
     group : (n_groups,) array-like of integers, or None
         The same as the sizes of the queries.
+    label_lower_bound, label_upper_bound : (n_rows,) array-like or None
+        What is known of each label, for ``survival:aft``: ``0 <= lower <= upper``, an upper bound
+        of infinity where it is censored. The label itself is the lower bound if it is left out.
 
     Attributes
     ----------
@@ -56,6 +60,7 @@ class Dataset:
     base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None
     group_offsets : int64 array, shape (n_groups + 1,), or None
         Query q has the rows from ``group_offsets[q]`` up to ``group_offsets[q + 1]``.
+    label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None
 
     Raises
     ------
@@ -66,13 +71,16 @@ class Dataset:
     def __init__(
         self,
         X: Any,
-        label: Any,
+        label: Any = None,
         weight: Any = None,
         feature_names: list[str] | None = None,
         base_margin: Any = None,
         feature_weights: Any = None,
+        *,
         qid: Any = None,
         group: Any = None,
+        label_lower_bound: Any = None,
+        label_upper_bound: Any = None,
     ) -> None:
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
@@ -82,7 +90,11 @@ class Dataset:
             )
         self.values, names = check_matrix(X)
         self.feature_names = feature_names if feature_names is not None else names
-        self.label = check_target(label, self.n_rows)
+        if label is None and label_lower_bound is None:
+            raise DataError("label is None: expected a number per row; give the target")
+        bounds = check_bounds(label_lower_bound, label_upper_bound, self.n_rows)
+        self.label_lower_bound, self.label_upper_bound = bounds
+        self.label = check_target(bounds[0] if label is None else label, self.n_rows)
         self.group_offsets = group_offsets(qid, group, self.n_rows)
         self.weight: F32 | None = expand_weight(weight, self.group_offsets, self.n_rows)
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
@@ -106,6 +118,12 @@ class Dataset:
     def n_features(self) -> int:
         return int(self.values.shape[1])
 
+    @property
+    def bounds(self) -> tuple[F32, F32]:
+        """Lower and upper bound of each label; the label itself where none were given."""
+        lower, upper = self.label_lower_bound, self.label_upper_bound
+        return (self.label, self.label) if lower is None or upper is None else (lower, upper)
+
     def slice(self, rows: npt.ArrayLike) -> Dataset:
         """Return some of the rows, with what belongs to them.
 
@@ -121,14 +139,16 @@ class Dataset:
             If rows of another query lie between two of a query.
         """
         rows = np.asarray(rows, np.int64)
-        own = (self.weight, self.base_margin)
-        weight, base_margin = (None if column is None else column[rows] for column in own)
-        names = self.feature_names
+        own = (self.weight, self.base_margin, self.label_lower_bound, self.label_upper_bound)
+        weight, base_margin, *bounds = (None if part is None else part[rows] for part in own)
         offsets, group = self.group_offsets, None
         if offsets is not None:
             group = np.diff(slice_offsets(offsets, rows % self.n_rows))
-        kept = (names, base_margin, self.feature_weights)
-        return Dataset(self.values[rows], self.label[rows], weight, *kept, group=group)
+        return Dataset(
+            self.values[rows], self.label[rows], weight, self.feature_names, base_margin,
+            self.feature_weights, group=group, label_lower_bound=bounds[0],
+            label_upper_bound=bounds[1],
+        )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by its name: equal data have equal ones."""
@@ -139,6 +159,8 @@ class Dataset:
             "base_margin": self.base_margin,
             "feature_weights": self.feature_weights,
         }
+        if self.label_lower_bound is not None:
+            parts |= {LOWER: self.label_lower_bound, UPPER: self.label_upper_bound}
         found = {name: "" if part is None else _digest(part) for name, part in parts.items()}
         if self.group_offsets is not None:
             found["groups"] = _digest(self.group_offsets, "<i8")

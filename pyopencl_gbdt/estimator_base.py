@@ -97,9 +97,9 @@ class Base(Parametrised):
         labels = self._labels(y, values.shape[0])
         if before is not None:
             self._check_before(before)
-        own = self._extra(None)
-        data = Dataset(values, labels, sample_weight, names, base_margin, **own)
-        given = GivenRows(X, y, sample_weight, base_margin, tuple(own.values()))
+        own, weight = self._extra(None), self._row_weight(labels, sample_weight)
+        data = Dataset(values, labels, weight, names, base_margin, **own)
+        given = GivenRows(X, y, weight, base_margin, tuple(own.values()))
         extra = (sample_weight_eval_set, base_margin_eval_set)
         evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels, self._extra)
         model = train(
@@ -129,6 +129,10 @@ class Base(Parametrised):
 
     def _check_before(self, before: Ensemble) -> None:
         """Refuse a model whose labels mean something else."""
+
+    def _row_weight(self, labels: F32, sample_weight: Any) -> Any:
+        """Return the weights to train with."""
+        return sample_weight
 
     def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
         return check_target(y, n_rows)

@@ -43,6 +43,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Starting prediction; None takes it from the data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
         Numbers of the losses that have them; None is their default, see ``parameters``.
+    aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
+        Of ``survival:aft``; None is their default.
     quantile_alpha : float or None
         The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median.
     lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_bias_norm : str, int, float
@@ -114,6 +116,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         tweedie_variance_power: float | None = None,
         huber_alpha: float | None = None,
         fair_c: float | None = None,
+        aft_loss_distribution: str | None = None,
+        aft_loss_distribution_scale: float | None = None,
         quantile_alpha: float | None = None,
         lambdarank_pair_method: str | None = None,
         lambdarank_num_pair_per_sample: int | None = None,
@@ -149,6 +153,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.tweedie_variance_power = tweedie_variance_power
         self.huber_alpha = huber_alpha
         self.fair_c = fair_c
+        self.aft_loss_distribution = aft_loss_distribution
+        self.aft_loss_distribution_scale = aft_loss_distribution_scale
         self.quantile_alpha = quantile_alpha
         self.lambdarank_pair_method = lambdarank_pair_method
         self.lambdarank_num_pair_per_sample = lambdarank_num_pair_per_sample
@@ -171,6 +177,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         params = self.get_params(deep=False)
         for name in ("eval_metric", "early_stopping_rounds", "callbacks"):  # arguments of train
             del params[name]
+        params.pop("class_weight", None)  # of classifiers; it is in the rows' weights
         if isinstance(self.random_state, np.random.RandomState):
             del params["random_state"]  # it draws anew at each call
         params["objective"] = self.objective or self._objective

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_target, encode_known_labels, encode_labels
+from pyopencl_gbdt.class_weights import weights_of_classes
+from pyopencl_gbdt.data import check_target, check_weight, encode_known_labels, encode_labels
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimator_parameters import Parametrised
@@ -95,11 +96,22 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
     _objective = "binary:logistic"
 
+    def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
+        super().__init__(**others)
+        self.class_weight = class_weight
+
     def _labels(self, y: Any, n_rows: int) -> F32:
         self._new_classes, codes = encode_labels(y)
         if codes.size != n_rows:
             raise DataError(f"y has {codes.size} labels for {n_rows} rows of X; give one a row")
         return codes
+
+    def _row_weight(self, labels: F32, sample_weight: Any) -> Any:
+        if self.class_weight is None:
+            return sample_weight
+        by_class = weights_of_classes(self.class_weight, self._new_classes, labels)
+        own = check_weight(sample_weight, labels.size)
+        return by_class if own is None else by_class * own
 
     def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
         name = f"eval_set[{index}]: y"
@@ -193,11 +205,23 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         return labels
 
 
+_CLASS_WEIGHT = """    class_weight : "balanced", dict of class to number, or None
+        Factors on the weights of training rows by their class, as in scikit-learn; those of
+        ``"balanced"`` make the classes weigh the same. Evaluation sets do without.
+"""
+_SHARED = list(inspect.signature(Parametrised.__init__).parameters.values())
+_OWN = inspect.Parameter("class_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
+# scikit-learn takes the names of the parameters from here
+GBDTClassifier.__init__.__signature__ = inspect.Signature([*_SHARED, _OWN])  # type: ignore[attr-defined]
 for _estimator in (GBDTRegressor, GBDTClassifier):  # parameters are described once
-    _estimator.__signature__ = inspect.signature(Parametrised.__init__).replace(
-        parameters=list(inspect.signature(Parametrised.__init__).parameters.values())[1:]
+    _estimator.__signature__ = inspect.Signature(
+        list(inspect.signature(_estimator.__init__).parameters.values())[1:]
     )
-    _estimator.__doc__ = f"{_estimator.__doc__}\n" + (Parametrised.__doc__ or "").split("\n", 1)[1]
+    _own = _CLASS_WEIGHT if _estimator is GBDTClassifier else ""
+    _shared = (Parametrised.__doc__ or "").split("\n", 1)[1]
+    _estimator.__doc__ = f"{_estimator.__doc__}\n" + _shared.replace(
+        "\n    Attributes\n", f"{_own}\n    Attributes\n"
+    )
 
 
 __all__ = ["GBDTClassifier", "GBDTRegressor", "NotFittedEstimatorError"]

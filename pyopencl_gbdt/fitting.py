@@ -13,8 +13,9 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.evaluation import Evaluation
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.metrics import Metric, takes_queries
+from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
@@ -101,6 +102,9 @@ class Fit:
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
             for _, name in task.evals
         }
+        self._evaluation = Evaluation(
+            self.boosting.ws, task.objective, task.metrics, task.evals, self.boosting.evaluation
+        )
         if self._recorder is not None:
             self._recorder.begin_rounds()
         self._pace = Pace(device)
@@ -113,19 +117,10 @@ class Fit:
     def step(self) -> None:
         """Train one round and take its metrics; waits for it if there are any."""
         self.boosting.step(self._pace)
-        margins = self.boosting.margins()
-        for (rows, name), margin in zip(self.task.evals, margins, strict=True):
-            self._evaluate(rows, name, margin)
-
-    def _evaluate(self, rows: Dataset, name: str, margin: F32) -> None:
-        prediction = self.task.objective.to_probability(margin)
-        label, weight = rows.label, rows.weight
-        if rows.n_targets > 1:  # all targets alike
-            label, prediction = label.T.ravel(), prediction.ravel()
-            weight = None if weight is None else np.tile(weight, rows.n_targets)
-        for metric, function in self.task.metrics.items():
-            queries = (rows.group_offsets,) if takes_queries(metric) else ()
-            value = function(label, prediction, weight, *queries)
+        self._evaluation.launch()  # before the host waits
+        if self.boosting.settle():
+            self._evaluation.launch()
+        for (name, metric), value in self._evaluation.values():
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:

@@ -78,7 +78,7 @@ def estimate_memory(
         weights = objective.leaf_weights(one, one if weighted else None)
         reserve(ws, weighted=weights is not None)
     plan = ws.plan()
-    evaluation = evaluation_rows * (n_features + 1) * VALUE.itemsize
+    evaluation = evaluation_rows * (n_features + 2) * VALUE.itemsize  # with margin and label
     training = plan.total_bytes + codes + evaluation
     set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted)
     return MemoryEstimate(set_up.n_bytes, training)

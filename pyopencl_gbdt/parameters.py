@@ -23,7 +23,8 @@ OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
     "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
     "reg:absoluteerror", "reg:quantileerror", "multi:softprob", "multi:softmax", "rank:ndcg",
-    "rank:map", "rank:pairwise", "huber", "fair", "mape", "cross_entropy",
+    "rank:map", "rank:pairwise", "survival:cox", "survival:aft", "huber", "fair", "mape",
+    "cross_entropy",
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
@@ -88,6 +89,10 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("huber_alpha", float, 0.9, "huber: the largest gradient (LightGBM's alpha, a word "
                  "that is reg_alpha here).", low=0, low_open=True),
     ParameterRow("fair_c", float, 1.0, "fair: the largest gradient.", low=1e-6, high=1e6),
+    ParameterRow("aft_loss_distribution", str, "normal", "survival:aft and aft-nloglik: the "
+                 "distribution around ln time.", allowed=("normal", "logistic", "extreme")),
+    ParameterRow("aft_loss_distribution_scale", float, 1.0, "survival:aft and aft-nloglik: its "
+                 "scale.", low=1e-3, high=1e3),
     ParameterRow("quantile_alpha", float, 0.5, "Which one: reg:quantileerror and the metric "
                  "quantile.", low=0, high=1),
     ParameterRow("num_class", int, 0, "Classes of multi:softprob and multi:softmax.",
@@ -137,9 +142,8 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "sample_type": ("uniform",),
     "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
-    "aft_loss_distribution": ("normal",),
     **dict.fromkeys(
-        ("num_target", "refresh_leaf", "aft_loss_distribution_scale"),
+        ("num_target", "refresh_leaf"),
         (1,),
     ),
     **dict.fromkeys(
@@ -196,6 +200,8 @@ class Parameters:
     tweedie_variance_power: float
     huber_alpha: float
     fair_c: float
+    aft_loss_distribution: str
+    aft_loss_distribution_scale: float
     quantile_alpha: float
     num_class: int
     lambdarank_pair_method: str

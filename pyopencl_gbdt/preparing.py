@@ -196,8 +196,9 @@ def _continued(
     return StartingPoint(before.base_score, before.base_margin, before)
 
 
-def _settings(parameters: Mapping[str, float]) -> list[str]:
-    return [f"{name}={value:g}" for name, value in sorted(parameters.items())]
+def _settings(parameters: Mapping[str, float | str]) -> list[str]:
+    shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in parameters.items()}
+    return [f"{name}={value}" for name, value in sorted(shown.items())]
 
 
 def fingerprint(task: Task) -> dict[str, str]:

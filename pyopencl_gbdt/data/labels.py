@@ -55,6 +55,9 @@ LABELS: dict[str, LabelRule] = {
     "count:poisson": _COUNTS,
     "reg:tweedie": _COUNTS,
     "reg:gamma": LabelRule(lambda y: y <= 0, "label > 0", "leave 0 out, or use reg:tweedie"),
+    "survival:aft": LabelRule(
+        lambda y: y <= 0, "label > 0", "give label_lower_bound and label_upper_bound to Dataset"
+    ),
     "reg:squaredlogerror": LabelRule(
         lambda y: y <= -1, "label > -1", "shift the labels, or use reg:squarederror"
     ),

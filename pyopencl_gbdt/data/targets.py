@@ -77,7 +77,7 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
     """
     if w is None:
         return None
-    weight = _vector(w, n_rows, "weight")
+    weight = check_vector(w, n_rows, "weight")
     negative = weight < 0
     if negative.any():
         row = int(np.argmax(negative))
@@ -103,7 +103,7 @@ def check_feature_weights(weights: Any, n_features: int) -> NDArray[np.float32] 
             f"feature_weights has shape {shape}, X has {plural(n_features, 'column')}: expected a "
             f"weight per column; give {n_features} numbers"
         )
-    found = _vector(weights, n_features, "feature_weights")
+    found = check_vector(weights, n_features, "feature_weights")
     if not (found > 0).all():
         column = int(np.argmin(found > 0))
         raise DataError(
@@ -136,7 +136,7 @@ def check_base_margin(
 def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
     """Convert to float32 without NaN or infinity: (n_rows,), or (n_rows, n) of several columns."""
     if is_series(values):
-        return _vector(values, n_rows, name)
+        return check_vector(values, n_rows, name)
     is_table = is_frame(values)
     table: Any = values if is_table else as_array(values, Source(name, is_vector=True))
     if table.ndim > 2:
@@ -145,16 +145,18 @@ def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
             f"column for every output"
         )
     if table.ndim == 1 or table.shape[1] < 2:
-        return _vector(table, n_rows, name)
+        return check_vector(table, n_rows, name)
     _check_length(len(table), n_rows, name)
     columns = [table.iloc[:, i] if is_table else table[:, i] for i in range(table.shape[1])]
     return np.column_stack(
-        [_vector(column, n_rows, f"{name}[:, {i}]") for i, column in enumerate(columns)]
+        [check_vector(column, n_rows, f"{name}[:, {i}]") for i, column in enumerate(columns)]
     )
 
 
-def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
-    """Convert to (n_rows,) float32 without NaN or infinity."""
+def check_vector(
+    values: Any, n_rows: int, name: str, *, infinity: bool = False
+) -> NDArray[np.float32]:
+    """Convert to (n_rows,) float32 without NaN, and without infinities unless +inf may be."""
     source = Source(name, is_vector=True)
     column = column_of(values, source)
     _check_length(len(column), n_rows, name)
@@ -162,7 +164,11 @@ def _vector(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
         numeric = series_to_numeric(column, source)
     else:
         numeric = as_numeric(column.reshape(-1, 1), source)
-    return to_float32(numeric, source, allow_missing=False).reshape(-1)
+    if not infinity:
+        return to_float32(numeric, source, allow_missing=False).reshape(-1)
+    endless = np.asarray(numeric == np.inf)
+    finite = to_float32(np.where(endless, 0, numeric), source, allow_missing=False)
+    return np.where(endless, np.float32(np.inf), finite).reshape(-1)
 
 
 def _check_length(length: int, n_rows: int, name: str) -> None:

@@ -207,6 +207,8 @@ TABLE: tuple[Variant, ...] = (
         chosen_on=_CPU,
     ),
     Variant("quantize", "portable", {"wg_size": 256, "items": 1}, _BASELINE),
+    *_both("mean_loss", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+    *_both("curve", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     *_both("gradients", cpu={"wg_size": 1, "items": 1024}, gpu={"wg_size": 256, "items": 4}),
     Variant(
         "split",

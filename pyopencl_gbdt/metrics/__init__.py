@@ -9,7 +9,8 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from pyopencl_gbdt.metrics.likelihood import (
     poisson_nloglik,
     tweedie_nloglik,
 )
+from pyopencl_gbdt.metrics.of_dataset import DatasetMetric
 from pyopencl_gbdt.metrics.ranking import (
     RANKING,
     average_precision,
@@ -32,6 +34,13 @@ from pyopencl_gbdt.metrics.ranking import (
     ranking_metric,
 )
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
+from pyopencl_gbdt.metrics.row_loss import RowLoss
+from pyopencl_gbdt.metrics.row_losses import row_loss
+from pyopencl_gbdt.metrics.survival import (
+    aft_nloglik,
+    cox_nloglik,
+    interval_regression_accuracy,
+)
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters import Parameters
@@ -55,12 +64,15 @@ class Row:
         The number without ``Parameters`` and ``@``; None asks for ``@``.
     after_at : tuple of float, or None
         Bounds of the number that may follow ``@``, the upper one excluded; None allows no ``@``.
+    of_dataset : bool
+        The function is of prediction and data set instead.
     """
 
     function: Callable[..., float]
     parameter: str = ""
     default: float | None = 0.0
     after_at: tuple[float, float] | None = None
+    of_dataset: bool = False
 
 
 #: Every metric by XGBoost's name.
@@ -82,6 +94,9 @@ METRICS: dict[str, Row] = {
     "gamma-deviance": Row(gamma_deviance),
     "tweedie-nloglik": Row(tweedie_nloglik, default=None, after_at=(1.0, 2.0)),
     **{name: Row(function) for name, function in RANKING.items()},
+    "cox-nloglik": Row(cox_nloglik),
+    "aft-nloglik": Row(aft_nloglik, of_dataset=True),
+    "interval-regression-accuracy": Row(interval_regression_accuracy, of_dataset=True),
 }
 
 
@@ -100,7 +115,8 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     -------
     callable
         Of label, prediction and weight: float32 arrays of shape (n_rows,), the weight or None.
-        With ``takes_queries`` also of offsets, int64 (n_queries + 1,), or None.
+        With ``takes_queries`` also of offsets, int64 (n_queries + 1,), or None. Or a
+        ``DatasetMetric``.
 
     Raises
     ------
@@ -121,15 +137,40 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
         raise ParameterError(
             f"eval_metric={name!r}: expected a number after @; write {name}@1.5, say"
         )
+    if row.of_dataset:
+        if family == "aft-nloglik" and parameters is not None:
+            scale = float(np.float32(parameters.aft_loss_distribution_scale))
+            given = {"distribution": parameters.aft_loss_distribution, "scale": scale}
+            return DatasetMetric(partial(row.function, **given))
+        return DatasetMetric(row.function)
     if row.parameter:
-        given = row.default if parameters is None else getattr(parameters, row.parameter)
-        return partial(row.function, number=float(np.float32(given)))
+        number = row.default if parameters is None else getattr(parameters, row.parameter)
+        return partial(row.function, number=float(np.float32(number)))
     return partial(row.function, number=row.default) if row.after_at else row.function
 
 
 def takes_queries(name: str) -> bool:
     """Tell whether a metric's function takes the offsets of queries behind the weight."""
     return family_of(name) in RANKING
+
+
+def row_loss_of(metric: Metric) -> RowLoss | None:
+    """Return what one row adds to a metric of ``get_metric``; None if it is no mean over rows."""
+    function, number = _parts(metric)
+    return row_loss(function, number)
+
+
+def curve_of(metric: Metric) -> str:
+    """Return ``"auc"`` or ``"aucpr"`` for these metrics, else an empty string."""
+    function, _ = _parts(metric)
+    return {auc: "auc", aucpr: "aucpr"}.get(function, "")
+
+
+def _parts(metric: Metric) -> tuple[Any, float | None]:
+    """Return the function that a metric calls, and its number; no metric for one of another's."""
+    if isinstance(metric, partial) and not metric.args and metric.keywords.keys() == {"number"}:
+        return metric.func, metric.keywords["number"]
+    return (metric if isinstance(metric, FunctionType) else None), None
 
 
 def _number(name: str, text: str, row: Row) -> float:
@@ -151,8 +192,9 @@ def _number(name: str, text: str, row: Row) -> float:
 
 
 __all__ = [
-    "METRICS", "Metric", "auc", "aucpr", "average_precision", "error", "gamma_deviance",
-    "gamma_nloglik", "get_metric", "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "ndcg",
+    "METRICS", "DatasetMetric", "Metric", "aft_nloglik", "auc", "aucpr", "average_precision",
+    "cox_nloglik", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
+    "interval_regression_accuracy", "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "ndcg",
     "poisson_nloglik", "precision", "quantile", "rmse", "rmsle", "takes_queries",
     "tweedie_nloglik",
 ]  # fmt: skip

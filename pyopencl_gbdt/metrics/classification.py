@@ -14,9 +14,10 @@ F32 = npt.NDArray[np.float32]
 
 
 def logloss(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Return the (weighted) mean cross-entropy; probabilities are kept 1e-16 from 0 and 1."""
-    p = np.clip(prediction.astype(np.float64), 1e-16, 1.0 - 1e-16)
-    loss = -(label * np.log(p) + (1.0 - label) * np.log1p(-p))
+    """Return the (weighted) mean cross-entropy; logarithms are taken of 1e-16 at least."""
+    p = prediction.astype(np.float64)
+    other = np.where(p < 1.0, np.log1p(-np.minimum(p, 0.9999999999999999)), np.log(1e-16))
+    loss = -(label * np.log(np.maximum(p, 1e-16)) + (1.0 - label) * other)
     return float(np.average(loss, weights=weight))
 
 

@@ -53,8 +53,8 @@ class Ensemble:
         Margins of a row: classes of ``multi:softprob``, targets of a regression.
     n_parallel : int
         Trees that a round adds to every output.
-    objective_parameters : dict of str to float
-        Parameters of the loss that are not its defaults, as float32 holds them.
+    objective_parameters : dict of str to float or str
+        Parameters of the loss that are not its defaults, numbers as float32 holds them.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class Ensemble:
     feature_names: list[str] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     n_outputs: int = 1
-    objective_parameters: dict[str, float] = field(default_factory=dict)
+    objective_parameters: dict[str, float | str] = field(default_factory=dict)
     n_parallel: int = 1
 
     def __post_init__(self) -> None:

@@ -38,14 +38,16 @@ class Link:
         above 1: far above float32's rounding and XGBoost's clamp, far below an edit by hand.
     group : str
         Where XGBoost keeps the parameters of the objective; empty if it has none.
-    parameters : mapping of str to float
+    parameters : mapping of str to float or str
         XGBoost's parameters of the objective, with XGBoost's defaults.
-    ours : mapping of str to float
+    ours : mapping of str to float or str
         Parameters that XGBoost lacks, with their defaults; they go into an attribute.
     words : mapping of str to mapping of str to float
         By parameter, XGBoost's words for numbers that it does not write as such.
     lists : mapping of str to str
         Lists of the objective, which are written empty, by the parameter that asks for them.
+    choices : mapping of str to tuple of str
+        What a parameter that is a string may be; any string if it is not listed.
     """
 
     xgboost_name: str
@@ -55,10 +57,11 @@ class Link:
     highest: float
     tolerance: float
     group: str = ""
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    ours: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
+    ours: Mapping[str, float | str] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def _logit(score: np.float32) -> np.float32:
@@ -94,11 +97,12 @@ def _probability(name: str) -> Link:
     return Link(name, _logit, _sigmoid, 0.0, 1.0, 1e-5, _LOSS, _POSITIVE)
 
 
-def _logarithm(name: str, group: str, parameters: Mapping[str, float]) -> Link:
-    return Link(name, _log, _exp, 0.0, math.inf, 1e-5, group, parameters)
+def _logarithm(name: str, group: str, parameters: Mapping[str, float | str], **more: Any) -> Link:
+    return Link(name, _log, _exp, 0.0, math.inf, 1e-5, group, parameters, **more)
 
 
-_LOSS, _POSITIVE = "reg_loss_param", {"scale_pos_weight": 1.0}
+_LOSS = "reg_loss_param"
+_POSITIVE: Mapping[str, float | str] = {"scale_pos_weight": 1.0}
 _SQUARED, _CLASSES = "reg:squarederror", "softmax_multiclass_param"
 _RANKING: dict[str, Any] = {
     "parameters": {
@@ -142,6 +146,13 @@ LINKS: dict[str, Link] = {
         name: _identity(name, "lambdarank_param", **_RANKING)
         for name in ("rank:ndcg", "rank:map", "rank:pairwise")
     },
+    "survival:cox": _logarithm("survival:cox", "", {}),
+    "survival:aft": _logarithm(
+        "survival:aft",
+        "aft_loss_param",
+        {"aft_loss_distribution": "normal", "aft_loss_distribution_scale": 1.0},
+        choices={"aft_loss_distribution": ("normal", "logistic", "extreme")},
+    ),
     "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),

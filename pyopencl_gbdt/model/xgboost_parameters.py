@@ -10,14 +10,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from pyopencl_gbdt.model.json_cursor import Cursor
-from pyopencl_gbdt.model.xgboost_links import LINKS
+from pyopencl_gbdt.model.xgboost_links import LINKS, Link
 
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][-+]?[0-9]{1,9})?")
 _NO_WORDS: Mapping[str, float] = {}
 _HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[-+][0-9]{1,3}")
 
 
-def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict[str, float]:
+def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict[str, float | str]:
     """Return the parameters of a loss that are not its defaults.
 
     Parameters
@@ -30,8 +30,8 @@ def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict
 
     Returns
     -------
-    dict of str to float
-        Each is a finite float32.
+    dict of str to float or str
+        Each number is a finite float32.
 
     Raises
     ------
@@ -39,23 +39,35 @@ def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict
         If a value is no such number, or an unknown one is in the attribute.
     """
     link = LINKS[objective]
-    found: dict[str, float] = {}
+    found: dict[str, float | str] = {}
     place = learner.member("objective")
     if link.group and place.has(link.group):
         group = place.member(link.group)
         for name in link.parameters:
             if group.has(name):
-                words = link.words.get(name, {})
-                found[name] = _number(group.member(name), decimal=True, words=words)
+                found[name] = _value(group.member(name), link, name, decimal=True)
     if learner.has("attributes") and learner.member("attributes").has(key):
         place = learner.member("attributes").member(key)
         ours = Cursor(_object(place), place.place, place.source)
         for name in ours.fields():
             if name not in link.ours:
                 place.fail(f"parameters out of {list(link.ours)} for {objective}")
-            found[name] = _number(ours.member(name), decimal=False)
-    defaults = {**link.parameters, **link.ours}
-    return {k: v for k, v in found.items() if v != float(np.float32(defaults[k]))}
+            found[name] = _value(ours.member(name), link, name, decimal=False)
+    return {k: v for k, v in found.items() if v != _default(link, k)}
+
+
+def _default(link: Link, name: str) -> float | str:
+    default = {**link.parameters, **link.ours}[name]
+    return default if isinstance(default, str) else float(np.float32(default))
+
+
+def _value(place: Cursor, link: Link, name: str, *, decimal: bool) -> float | str:
+    if not isinstance(_default(link, name), str):
+        return _number(place, decimal=decimal, words=link.words.get(name, _NO_WORDS))
+    text, allowed = place.text(), link.choices.get(name)
+    if allowed is not None and text not in allowed:
+        place.fail(f"one of {list(allowed)}")
+    return text
 
 
 def _object(place: Cursor) -> object:

@@ -120,10 +120,11 @@ def _check(ensemble: Ensemble) -> None:
         )
     for name, value in ensemble.objective_parameters.items():
         known = [*link.parameters, *link.ours]
-        if name not in known or not abs(value) < np.inf or float(np.float32(value)) != value:
+        if name not in known or not _is_kept(value, {**link.parameters, **link.ours}[name]):
             raise ModelFormatError(
-                f"objective_parameters[{name!r}]={value!r}: expected a finite float32 for one of "
-                f"{known} of {objective}; leave it out for its default"
+                f"objective_parameters[{name!r}]={value!r}: expected a finite float32 "
+                f"(a string where the default is one) for one of {known} of {objective}; "
+                f"leave it out for its default"
             )
     for index, tree in enumerate(ensemble.trees):
         if np.any(tree.split_kind != NUMERIC_SPLIT):
@@ -140,6 +141,17 @@ def _check(ensemble: Ensemble) -> None:
             )
 
 
+def _is_kept(value: float | str, default: float | str) -> bool:
+    """Tell whether a parameter has its default's type, and a number the bits of a float32."""
+    if isinstance(value, str) or isinstance(default, str):
+        return isinstance(value, str) and isinstance(default, str) and not _UNSAFE.search(value)
+    return abs(value) < np.inf and float(np.float32(value)) == value
+
+
+def _exact(value: float | str) -> str:
+    return value if isinstance(value, str) else float(value).hex()
+
+
 def _objective(ensemble: Ensemble) -> dict[str, Any]:
     link = LINKS[ensemble.objective]
     written: dict[str, Any] = {"name": link.xgboost_name}
@@ -150,8 +162,10 @@ def _objective(ensemble: Ensemble) -> dict[str, Any]:
     return written
 
 
-def _parameter(link: Link, name: str, value: float) -> str:
-    """Return a number in XGBoost's word, or in the digits that it takes."""
+def _parameter(link: Link, name: str, value: float | str) -> str:
+    """Return a string as it is, a number in XGBoost's word or in the digits that it takes."""
+    if isinstance(value, str):
+        return value
     words = {number: word for word, number in link.words.get(name, {}).items()}
     return words.get(value, f"{np.float32(value):.9g}")
 
@@ -163,7 +177,7 @@ def _attributes(ensemble: Ensemble) -> dict[str, str]:
     attributes[OBJECTIVE_KEY] = ensemble.objective
     given, ours = ensemble.objective_parameters, LINKS[ensemble.objective].ours
     if any(k in given for k in ours):
-        exact = {k: float(given[k]).hex() for k in ours if k in given}
+        exact = {k: _exact(given[k]) for k in ours if k in given}
         attributes[PARAMETERS_KEY] = json.dumps(exact, sort_keys=True)
     if not ensemble.trees:
         attributes[PLACEHOLDER_KEY] = "1"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives.aft import Aft
 from pyopencl_gbdt.objectives.base import Objective
 from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
+from pyopencl_gbdt.objectives.cox import Cox
 from pyopencl_gbdt.objectives.hinge import Hinge
 from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
 from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
@@ -28,13 +30,14 @@ OBJECTIVES: dict[str, Objective] = {
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
         Poisson(), Logistic(), LogitRaw(), Hinge(), AbsoluteError(), QuantileError(), SoftProb(),
-        SoftMax(), RankNdcg(), RankMap(), RankPairwise(), Huber(), Fair(), Mape(), CrossEntropy(),
+        SoftMax(), RankNdcg(), RankMap(), RankPairwise(), Cox(), Aft(), Huber(), Fair(), Mape(),
+        CrossEntropy(),
     )
 }  # fmt: skip
 
 
 def get_objective(
-    name: str, parameters: Parameters | Mapping[str, float] | None = None
+    name: str, parameters: Parameters | Mapping[str, float | str] | None = None
 ) -> Objective:
     """Return a loss by name.
 
@@ -42,7 +45,7 @@ def get_objective(
     ----------
     name : str
         One of ``OBJECTIVES``.
-    parameters : Parameters, mapping of str to float, or None
+    parameters : Parameters, mapping of str to float or str, or None
         Where the loss's own parameters are looked up; one that a mapping lacks has its default.
 
     Raises
@@ -56,7 +59,8 @@ def get_objective(
     if parameters is None:
         return objective
     if isinstance(parameters, Mapping):
-        own = {f.name: parameters[f.name] for f in fields(objective) if f.name in parameters}
+        names = [f.name for f in fields(objective) if f.name in parameters]
+        own: dict[str, Any] = {name: parameters[name] for name in names}
     else:
         own = {f.name: getattr(parameters, f.name) for f in fields(objective)}
     return type(objective)(**own)

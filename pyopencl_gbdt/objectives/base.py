@@ -77,6 +77,8 @@ class Objective(ABC):
 
     given: ClassVar[bool] = False
     renews: ClassVar[bool] = False
+    link: ClassVar[str] = "p = margin;"
+    """Kernel statements for ``to_probability``: set ``p`` (float32) from ``margin``, same bits."""
 
     @property
     @abstractmethod
@@ -180,11 +182,11 @@ class Objective(ABC):
         return None if weight is None else whole(weight.astype(np.float64))
 
     @property
-    def parameters(self) -> dict[str, float]:
-        """The loss's own parameters that are not their defaults, as float32 holds them."""
-        given = {f.name: float(np.float32(getattr(self, f.name))) for f in fields(self)}
+    def parameters(self) -> dict[str, float | str]:
+        """The loss's own parameters that are not their defaults; numbers as float32 holds them."""
+        given = {f.name: _as_kept(getattr(self, f.name)) for f in fields(self)}
         usual = type(self)()
-        return {k: v for k, v in given.items() if v != float(np.float32(getattr(usual, k)))}
+        return {k: v for k, v in given.items() if v != _as_kept(getattr(usual, k))}
 
     def to_prediction(self, margin: F32) -> F32:
         """Map margins, of any shape, to what ``predict`` returns, of the same shape."""
@@ -236,6 +238,10 @@ class Objective(ABC):
         return np.array([float(step)]).astype(np.float32)
 
 
+def _as_kept(value: float | str) -> float | str:
+    return value if isinstance(value, str) else float(np.float32(value))
+
+
 _HESSIAN_EDGE = np.array([1e-6], np.float32)
 
 
@@ -251,6 +257,8 @@ class MeanStart(Objective):
 class LogLink(Objective):
     """A loss whose prediction is e^margin; starts at the mean label."""
 
+    link = "p = portable_exp(margin);"
+
     def to_prediction(self, margin: F32) -> F32:
         return portable_exp(margin)
 
@@ -261,6 +269,8 @@ class LogLink(Objective):
 @dataclass(frozen=True)
 class LogitLink(Objective):
     """A loss whose prediction is the sigmoid of the margin; starts at the mean label."""
+
+    link = "p = portable_sigmoid(margin);"
 
     def to_prediction(self, margin: F32) -> F32:
         return portable_sigmoid(margin)

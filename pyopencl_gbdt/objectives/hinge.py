@@ -21,6 +21,7 @@ class Hinge(Objective):
 
     name = "binary:hinge"
     metric = "error"
+    link = "p = margin > 0.0f ? 1.0f : 0.0f;"
     kernel = (
         "const f32 twice = 2.0f * label; const f32 y = twice - 1.0f; const f32 m = margin * y; "
         "g = m < 1.0f ? -y : 0.0f; h = m < 1.0f ? 1.0f : 0.0f;"

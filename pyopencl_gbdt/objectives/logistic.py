@@ -92,6 +92,7 @@ class LogitRaw(_CrossEntropy):
 
     name = "binary:logitraw"
     metric = "logloss"
+    link = "p = portable_sigmoid(margin);"
 
     def to_probability(self, margin: F32) -> F32:
         return portable_sigmoid(margin)

@@ -77,7 +77,7 @@ class LambdaRank(Objective):
             object.__setattr__(self, field.name, value)
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, float | str]:
         given = asdict(self)
         usual = asdict(type(self)())
         for values in (given, usual):

@@ -10,16 +10,23 @@ import itertools
 from typing import Any
 
 from pyopencl_gbdt.device.render import declared, source_folder
+from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import OBJECTIVES
 
 #: Templates that others import: they have no kernels of their own.
 LIBRARIES = frozenset(
     {
-        *("candidates", "group", "counting", "partials", "tree", "sortable", "local_sort"),
+        *("candidates", "limbs", "group", "counting", "partials", "tree", "sortable", "local_sort"),
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks"),
     }
 )
+
+#: Metrics that are means over rows.
+MEANS = [
+    *(name for name in METRICS if name not in ("auc", "aucpr", "tweedie-nloglik")),
+    *("tweedie-nloglik@1", "tweedie-nloglik@1.5"),
+]
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
@@ -59,9 +66,15 @@ VALUES: dict[str, list[Any]] = {
         *(objective.kernel for objective in OBJECTIVES.values() if not objective.given),
         "g = margin; h = label;",
     ],
+    "link": sorted({objective.link for objective in OBJECTIVES.values()}),
+    "row_loss": sorted({row_loss_of(get_metric(name)).kernel for name in MEANS}),
+    "curve": ["auc", "aucpr"],
     "fields": ["", "walk_t:left,number"],
     "metric": ["ndcg", "map", "pairwise"],
     **{name: [False, True] for name in ("mean", "unbiased", "spread", "normed")},
+    "distribution": ["normal", "logistic", "extreme"],
+    "inverse": ["1.0f"],
+    "inverse_square": ["1.0f"],
     "weighted": [False, True],
     "has_values": [False, True],
     "partials": [False, True],

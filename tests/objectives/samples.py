@@ -26,9 +26,11 @@ WITH_PARAMETERS = [
 #: What XGBoost has no default for.
 ASKED_FOR = {"reg:quantileerror": {"quantile_alpha": 0.5}}
 DEFAULTS = {**NEEDED, **ASKED_FOR}
-#: (loss, its own parameters): every loss but those of ranking at its defaults, then those above.
+#: Losses that look at more than a label and margins.
+OTHERS = ("rank:", "survival:")
+#: (loss, its own parameters): every other loss at its defaults, then those above.
 LOSSES = [
-    *((name, DEFAULTS.get(name, {})) for name in OBJECTIVES if not name.startswith("rank:")),
+    *((name, DEFAULTS.get(name, {})) for name in OBJECTIVES if not name.startswith(OTHERS)),
     *WITH_PARAMETERS,
 ]
 #: Losses of one margin a row, and those of them whose gradient is a function of margin and label.

@@ -24,6 +24,7 @@ from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device, runnable
 from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
@@ -35,10 +36,16 @@ from pyopencl_gbdt.reference import scan as scan_twin
 from pyopencl_gbdt.reference import segmented_reduce as reduce_twin
 from pyopencl_gbdt.reference import segmented_scan as segmented_twin
 from pyopencl_gbdt.reference import stable_partition as partition_twin
+from pyopencl_gbdt.reference.curve import area_words
+from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.reference.train import train_reference
+from pyopencl_gbdt.steps.curve import Curves
+from pyopencl_gbdt.steps.mean_loss import MeanLoss
 from pyopencl_gbdt.watched import start_of
 from tests.compare import assert_same_bits
 from tests.primitives.samples import cuts, elements
+from tests.steps.evaluated import evaluated, weights_of
+from tests.steps.evaluated import run as run_metric
 
 #: Elements of a primitive: edges of a work-group of 256 and of a tile of 4096.
 SIZES = {"tiny": (257, 700), "full": (1, 255, 257, 4097, 20_011)}
@@ -138,6 +145,25 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
         yield f"training {name}: predictions", (margins, predict_twin.predict(twin, values))
 
 
+def metric_checks(device: Device, size: str) -> Iterator[Check]:
+    """Yield a check of the words of a mean and of both curves."""
+    rng, loss = np.random.default_rng(7), row_loss_of(get_metric("logloss"))
+    assert loss is not None
+    for n, kind in itertools.product(SIZES[size], ("none", "heavy")):
+        label = (np.arange(n) % 3 == 0).astype(np.float32)
+        rounded = np.round(rng.random(n), 2).astype(np.float32)
+        weight = weights_of(rng, n, kind)
+        rows = evaluated(device, rounded, label, weight)
+        found = run_metric(MeanLoss(rows, loss))[0, :5]
+        parts = loss.twin(rounded, label, np.float32(1))
+        yield f"mean_loss {n} {kind}", (found, sum_words(parts, weight))
+        curves = Curves(rows, ["auc", "aucpr"])
+        if not curves.areas.undefined:
+            for at, words in enumerate(run_metric(curves)[:, :4]):
+                twin = area_words(curves.curves[at], rounded, label, weight)
+                yield f"{curves.curves[at]} {n} {kind}", (words, twin)
+
+
 def _bytes(text: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text.encode(), np.uint8)
 
@@ -190,6 +216,7 @@ def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str,
     checks = [training_checks(device, size)]
     if part == "all":
         checks.insert(0, primitive_checks(device, size))
+        checks.append(metric_checks(device, size))
     if size == "full":
         checks.append(known_checks(device))
     for name, (got, wanted) in itertools.chain(*checks):

@@ -12,6 +12,8 @@ from pyopencl_gbdt import primitives
 from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
+from pyopencl_gbdt.evaluation import Evaluation
+from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
@@ -24,7 +26,7 @@ from pyopencl_gbdt.primitives.histogram import CODE_DTYPES
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
 from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS
 from pyopencl_gbdt.primitives.segmented_radix_sort import DTYPES as SEGMENT_KEYS
-from tests.device.plausible import LIBRARIES, few, templates
+from tests.device.plausible import LIBRARIES, MEANS, few, templates
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import NullDevice
 
@@ -186,6 +188,19 @@ def _fits_of_cpus(device: NullDevice) -> None:
     device.built.update((key, b) for key, b in cpu.built.items() if b.template not in known)
 
 
+def _metrics(device: NullDevice) -> None:
+    """Prepare every metric of rows with and without weights, of every link."""
+    label = np.arange(N_ROWS, dtype=np.float32) % 2
+    metrics = {name: get_metric(name) for name in (*MEANS, "auc", "aucpr")}
+    links = {objective.link: objective for objective in OBJECTIVES.values()}
+    for objective, weight in itertools.product(links.values(), (None, np.full_like(label, 2))):
+        data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
+        params = Parameters.from_dict({"objective": objective.name, "max_depth": 2})
+        fit = Boosting(device, params, objective, data, 0.0)
+        fit.watch_training_rows()
+        Evaluation(fit.ws, objective, metrics, [(data, "train")], fit.evaluation)
+
+
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -233,6 +248,7 @@ def everything(caps: Capabilities) -> NullDevice:
     device.label = ""
     _ranking(device)
     _fits_of_cpus(device)
+    _metrics(device)
     _prediction(device)
     _others(device)
     return device

@@ -1,0 +1,25 @@
+"""Metrics that look at more of a data set than labels and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class DatasetMetric:
+    """A metric of predictions, as metrics get them, and the data set that they are of."""
+
+    function: Callable[[F32, Dataset], float]
+
+    def __call__(self, prediction: F32, rows: Dataset) -> float:
+        return self.function(prediction, rows)

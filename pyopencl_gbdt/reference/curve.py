@@ -1,0 +1,100 @@
+"""Twin of ``steps.curve``: areas under curves as sums of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.reference.portable_log import portable_log1p
+from pyopencl_gbdt.reference.portable_loss import minus_log1p
+from pyopencl_gbdt.reference.portable_math import df_from_i64, reciprocal, to_quanta
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+_f = np.float32
+_MASK = (1 << 32) - 1
+#: Precisions are whole numbers of 2^-60.
+PRECISION_BITS = 60
+
+
+def weight_power(weight: F32 | None) -> int:
+    """Return s: weights become whole numbers of 2^-s, whose sum stays below 2^61.
+
+    A weight is off by 2^-60 times the number of rows times the largest weight at most; whole
+    weights are exact if s is not negative.
+    """
+    if weight is None:
+        return 0
+    bits = int(np.frexp(weight.max())[1]) + int(weight.size).bit_length()
+    return 61 - bits
+
+
+def signed_weights(label: F32, weight: F32 | None) -> I64:
+    """Return the whole weight of each row, negative where the label is 0."""
+    whole = np.ones(label.size, np.int64)
+    if weight is not None:
+        whole = to_quanta(weight, weight_power(weight))
+    return np.where(label > 0, whole, -whole)
+
+
+def vertices(prediction: F32, signed: I64) -> tuple[I64, I64]:
+    """Return the weights of labels 1 and of labels 0 up to every distinct prediction, from 0 on."""
+    order = np.argsort(prediction, kind="stable")
+    ends = np.flatnonzero(np.r_[np.diff(prediction[order]) != 0, True])
+    sums = [np.cumsum(np.maximum(sign * signed[order], 0))[ends] for sign in (1, -1)]
+    positive, negative = (np.concatenate([[0], part]) for part in sums)
+    return positive, negative
+
+
+def roc_factors(positive: I64, negative: I64) -> tuple[I64, I64]:
+    """Return two factors of twice the area of every trapezium under the ROC curve."""
+    return np.diff(positive), negative[1:] + negative[:-1]
+
+
+def pr_factors(positive: I64, negative: I64) -> tuple[I64, I64]:
+    """Return labels 1 and mean precision, in 2^-60, of every piece of the precision-recall curve.
+
+    From t of t + f rows to t + dt of t + f + ds, as the threshold falls, precision is
+    ``(t + x dt) / (s + x ds)`` at a share x of the way. With u = ds / s its mean is
+    ``(t L(u) + dt M(u)) / s``, L(u) = ln(1 + u) / u, M(u) = (u - ln(1 + u)) / u^2.
+    """
+    t1, f1 = positive[-1] - positive[:-1], negative[-1] - negative[:-1]
+    t0, f0 = positive[-1] - positive[1:], negative[-1] - negative[1:]
+    s0, s1, dt, ds = t0 + f0, t1 + f1, t1 - t0, (t1 + f1) - (t0 + f0)
+    t, grown, steps = (df_from_i64(part)[0] for part in (t0, dt, ds))
+    per = reciprocal(df_from_i64(np.maximum(s0, 1))[0])
+    u = np.maximum(steps, _f(1.0)) * per
+    per_u = reciprocal(u)
+    of_t = portable_log1p(u) * per_u
+    of_dt = np.where(u < _f(2.0**-40), _f(0.5), (minus_log1p(u) * per_u) * per_u)
+    precision = (t * per) * of_t + (grown * per) * of_dt
+    first = grown * reciprocal(np.maximum(steps, _f(1.0)))
+    precision = np.where(s0 == 0, first, precision)
+    precision = np.where((t1 == s1) | (precision > 1), _f(1.0), precision)
+    return dt, to_quanta(precision.astype(np.float32), PRECISION_BITS)
+
+
+def product_words(a: I64, b: I64) -> I64:
+    """Return sums of limbs of 32 bits, from the lowest, of the products of factors below 2^63."""
+    (a0, a1), (b0, b1) = (((x & _MASK).astype(np.uint64), x >> 32) for x in (a, b))
+    a1, b1 = a1.astype(np.uint64), b1.astype(np.uint64)
+    mask, half = np.uint64(_MASK), np.uint64(32)
+    p00, p01, p10, p11 = a0 * b0, a0 * b1, a1 * b0, a1 * b1
+    middle = (p00 >> half) + (p01 & mask) + (p10 & mask)
+    upper = p11 + (p01 >> half) + (p10 >> half) + (middle >> half)
+    limbs = (p00 & mask, middle & mask, upper & mask, upper >> half)
+    return np.array([limb.sum(dtype=np.uint64) for limb in limbs]).astype(np.int64)
+
+
+def area_words(curve: str, prediction: F32, label: F32, weight: F32 | None) -> I64:
+    """Return the limbs of an area.
+
+    Parameters
+    ----------
+    curve : {"auc", "aucpr"}
+    prediction, label, weight : float32 array, shape (n_rows,)
+        Labels 0 and 1; the weight may be None.
+    """
+    corners = vertices(prediction, signed_weights(label, weight))
+    factors = roc_factors(*corners) if curve == "auc" else pr_factors(*corners)
+    return product_words(*factors)

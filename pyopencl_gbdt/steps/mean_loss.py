@@ -1,0 +1,110 @@
+"""The mean of a loss over rows: an exact sum on the device, a division on the host."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.metrics.row_loss import RowLoss
+from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
+from pyopencl_gbdt.objectives.exact_sums import exact_sum
+from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED
+
+#: Labels whose largest exponent is no further from 0 are squared as they are.
+_SQUARABLE, _FURTHEST = 30, 100
+
+
+class MeanLoss:
+    """A metric that is a weighted mean over rows, prepared once, for margins that change.
+
+    Each row's part is a float32, with the same bits on every device. The sum of parts times weights
+    has no rounding, but for bits 2^46 times smaller than the largest product, so that the metric is
+    the same number on every device, and in any order of the rows. Rows of weight 0 do not count,
+    whatever their part is.
+
+    Parameters
+    ----------
+    rows : EvaluatedRows
+    loss : RowLoss
+    """
+
+    n_results = 1
+
+    def __init__(self, rows: EvaluatedRows, loss: RowLoss) -> None:
+        self.rows, self.loss = rows, loss
+        self._program = build_variant(rows.device, "mean_loss", "auto", self._build)[1]
+        self.mean = Mean(loss, rows.label, rows.weight)
+
+    def _build(self, row: Variant) -> Program:
+        rows = self.rows
+        return rows.device.build(
+            "mean_loss",
+            wg_size=rows.wg_size or row.params["wg_size"],
+            link=rows.link,
+            row_loss=self.loss.kernel,
+            weighted=rows.weight is not None,
+        )
+
+    def plan(self, plan: MemoryPlan, prefix: str) -> None:
+        """Plan the arrays that ``launches`` will allocate."""
+        plan.add(f"{prefix}.largest", self.rows.groups, np.uint32)
+        plan.add(f"{prefix}.sums", (self.rows.groups, N_LIMBS), np.int64)
+
+    def launches(self, results: DeviceArray, first: int) -> list[Launch]:
+        """Return what computes words ``first .. first + 4`` of the results, bound."""
+        rows, bind = self.rows, self._program.bind
+        largest = rows.device.empty(rows.groups, np.uint32)
+        sums = rows.device.empty((rows.groups, N_LIMBS), np.int64)
+        of_rows = rows.margins, rows.labels, rows.weights
+        inputs = (np.uint32(rows.n_rows), self.mean.unit, *of_rows, largest)
+        at, groups = np.uint32(first), np.uint32(rows.groups)
+        return [
+            bind("largest_loss", rows.groups, *inputs),
+            bind("sum_losses", rows.groups, *inputs, at, sums, results),
+            bind("total_losses", 1, groups, at, sums, results),
+        ]
+
+    def value(self, words: npt.NDArray[np.int64], at: int = 0) -> float:
+        """Return the metric, a float64, from its words of the results; ``at`` is 0."""
+        return self.mean.value(words)
+
+
+class Mean:
+    """What the host adds to a sum to have a metric: weights, constants, the root.
+
+    Attributes
+    ----------
+    unit : float32
+        As ``RowLoss`` takes it.
+    """
+
+    def __init__(self, loss: RowLoss, label: F32, weight: F32 | None) -> None:
+        self.loss = loss
+        self._weights = Fraction(label.size) if weight is None else exact_sum(weight, None)
+        self._constant = Fraction(0)
+        if loss.constant is not None:
+            self._constant = exact_sum(loss.constant(label).astype(np.float32), weight)
+        self.unit = unit_of(label) if loss.root else np.float32(1.0)
+
+    def value(self, words: npt.NDArray[np.int64]) -> float:
+        """Return the metric from ``sum_words``."""
+        largest = int(words[N_LIMBS])
+        if largest in (INFINITE, UNDEFINED):
+            return math.inf if largest == INFINITE else math.nan
+        whole = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
+        total = whole * Fraction(2) ** (largest - 348) + self._constant
+        mean = float(total / self._weights) * self.loss.factor
+        return math.sqrt(mean) / float(self.unit) if self.loss.root else mean
+
+
+def unit_of(label: F32) -> np.float32:
+    """Return a power of two that brings labels near 1, where squares would be out of range."""
+    exponent = math.frexp(float(np.abs(label).max()))[1]
+    far = abs(exponent) > _SQUARABLE and bool(label.any())
+    unit: np.float32 = np.float32(2.0 ** -min(max(exponent, -_FURTHEST), _FURTHEST) if far else 1)
+    return unit

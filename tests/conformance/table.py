@@ -1,0 +1,199 @@
+"""The axes, the values that are taken already, and the cases made of them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters import Parameters
+
+FEATURES = 6
+MOST_CASES = 400
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of an axis.
+
+    Attributes
+    ----------
+    name : str
+        As in reports.
+    params : mapping
+        Training parameters, the same for both.
+    needs : tuple of str
+        What has to be given beside the labels, by the names of XGBoost's ``DMatrix``.
+    alike : bool
+        Whether both can be asked for the same trees: no random numbers, and gradients that are
+        functions of one row.
+
+    XGBoost leaves ``reg_alpha`` out of a gain where leaf values are bounded by ``max_delta_step``
+    or a constraint (``CalcGainGivenWeight`` in its ``src/tree/param.h``), and here the gain is what
+    the penalised loss is reduced by. So trees differ where all of them are given.
+    """
+
+    name: str
+    params: Mapping[str, object] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    alike: bool = True
+
+
+def _losses(*names: str, **more: object) -> list[Value]:
+    own = (value for name, value in more.items() if name != "base_score")
+    given = "-".join(f"{value:g}" for value in own if isinstance(value, float))
+    return [Value(f"{n}-{given}" if given else n, {"objective": n, **more}) for n in names]
+
+
+_RANKS = [Value(name, {"objective": name}, ("qid",), alike=False)
+          for name in ("rank:ndcg", "rank:pairwise", "rank:map")]  # fmt: skip
+
+AXES: dict[str, list[Value]] = {
+    "loss": [
+        *_losses("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma",
+                 "reg:tweedie", "reg:logistic", "count:poisson", "binary:logistic",
+                 "binary:logitraw", "binary:hinge"),
+        *_losses("reg:pseudohubererror", huber_slope=3.0),
+        *_losses("reg:tweedie", tweedie_variance_power=1.3),
+        *_losses("binary:logistic", scale_pos_weight=3.0),
+        *_losses("count:poisson", max_delta_step=0.2),
+        # a start that is no label: rounding would decide on which side of it that row lies
+        *_losses("reg:absoluteerror", base_score=0.5),
+        *_losses("reg:quantileerror", quantile_alpha=0.3, base_score=0.5),
+        *_losses("multi:softprob", num_class=3),
+        *_RANKS,
+        Value("survival:cox", {"objective": "survival:cox"}, alike=False),
+        Value("survival:aft", {"objective": "survival:aft"},
+              ("label_lower_bound", "label_upper_bound")),
+    ],
+    "sampling": [
+        Value("all rows and columns"),
+        Value("subsample", {"subsample": 0.7}, alike=False),
+        Value("colsample_bytree", {"colsample_bytree": 0.7}, alike=False),
+        Value("colsample_bylevel", {"colsample_bylevel": 0.7}, alike=False),
+        Value("colsample_bynode", {"colsample_bynode": 0.7}, alike=False),
+        Value("forest", {"num_parallel_tree": 3, "subsample": 0.7, "colsample_bynode": 0.7},
+              alike=False),
+    ],
+    "constraint": [
+        Value("free"),
+        Value("monotone", {"monotone_constraints": (1, -1, 0, 1, 0, 0)}),
+        Value("interaction", {"interaction_constraints": [[0, 1, 2], [2, 3, 4, 5]]}),
+    ],
+    "missing": [Value("none"), Value("some")],
+    "weights": [Value("equal"), Value("whole"), Value("fractions")],
+    "growth": [
+        Value("depth 3", {"max_depth": 3}),
+        Value("depth 6", {"max_depth": 6}),
+        Value("penalties", {"max_depth": 5, "reg_lambda": 3.0, "reg_alpha": 0.5, "gamma": 0.3,
+                            "min_child_weight": 8.0}),
+        Value("small steps", {"max_depth": 4, "max_delta_step": 0.3, "learning_rate": 0.1,
+                              "max_bin": 16}),
+        Value("lossguide", {"max_depth": 6, "grow_policy": "lossguide", "max_leaves": 12}),
+    ],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """One value of every axis."""
+
+    values: tuple[Value, ...]
+
+    def __getitem__(self, axis: str) -> Value:
+        return self.values[list(AXES).index(axis)]
+
+    @property
+    def name(self) -> str:
+        return ", ".join(value.name for value in self.values)
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """(axis, value's name) of every axis."""
+        return [(axis, value.name) for axis, value in zip(AXES, self.values, strict=True)]
+
+    @property
+    def params(self) -> dict[str, object]:
+        """Parameters of training, for both."""
+        merged: dict[str, object] = {"learning_rate": 0.3}
+        for value in reversed(self.values):  # a loss's own win
+            merged.update(value.params)
+        return merged
+
+    @property
+    def differs(self) -> str:
+        """Why the trees cannot be the same; empty if they can."""
+        chance = [value.name for value in self.values if not value.alike]
+        if chance:
+            return f"{', '.join(chance)}: quality alone"
+        limited = self.params.get("max_delta_step", self["loss"].name.startswith("count:"))
+        if self.params.get("reg_alpha") and (limited or "monotone_constraints" in self.params):
+            return "reg_alpha and bounded leaves: another gain"
+        return ""
+
+
+def refusal(params: Mapping[str, object], needs: tuple[str, ...] = ()) -> str:
+    """Return why these are not taken yet, in the words of the refusal; empty if they are."""
+    try:
+        Parameters.from_dict(params)
+    except ParameterError as error:
+        return str(error)
+    absent = [name for name in needs if name not in inspect.signature(Dataset).parameters]
+    return f"Dataset has no {', '.join(absent)}" if absent else ""
+
+
+def refused_values() -> dict[tuple[str, str], str]:
+    """Return the reason for every (axis, value's name) that is not taken yet."""
+    found = {
+        (axis, value.name): refusal(value.params, value.needs)
+        for axis, values in AXES.items()
+        for value in values
+    }
+    return {place: reason for place, reason in found.items() if reason}
+
+
+def all_cases() -> list[Case]:
+    """Return the cases whose values are taken, also together."""
+    left_out = refused_values()
+    axes = [
+        [value for value in values if (axis, value.name) not in left_out]
+        for axis, values in AXES.items()
+    ]
+    cases = [Case(values) for values in itertools.product(*axes)]
+    return [
+        case for case in cases
+        if not refusal(case.params)
+        # XGBoost weighs queries, not their rows
+        and not ("qid" in case["loss"].needs and case["weights"].name != "equal")
+    ]  # fmt: skip
+
+
+def choose(n: int, seed: int = 0) -> list[Case]:
+    """Return at most ``n`` cases, every other one such whose trees can be compared.
+
+    Of both sorts first those that show every value, then every pair, then others; random
+    otherwise, by the seed. A smaller choice is the begin of a larger one.
+    """
+    cases = all_cases()
+    random.Random(seed).shuffle(cases)
+    sorts = [_in_order([case for case in cases if bool(case.differs) == d]) for d in (False, True)]
+    mixed = itertools.chain.from_iterable(itertools.zip_longest(*sorts))
+    return [case for case in mixed if case is not None][:n]
+
+
+def _in_order(waiting: list[Case]) -> list[Case]:
+    """Put first what shows every value, then what shows every pair."""
+    chosen: list[Case] = []
+    for size in (1, 2):
+        seen = {some for case in chosen for some in itertools.combinations(case.places, size)}
+        rest = []
+        for case in waiting:
+            new = set(itertools.combinations(case.places, size)) - seen
+            (chosen if new else rest).append(case)
+            seen |= new
+        waiting = rest
+    return chosen + waiting

@@ -1,0 +1,48 @@
+"""Rows of metrics, set up by hand, and what kernels say of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
+
+IDENTITY = "p = margin;"
+
+
+def evaluated(device, margin, label, weight=None, *, link=IDENTITY, wg=0):
+    ones = np.ones(1, np.float32)
+    return EvaluatedRows(
+        device=device,
+        margins=device.upload(margin),
+        labels=device.upload(label),
+        weights=device.upload(ones if weight is None else weight),
+        label=label,
+        weight=weight,
+        link=link,
+        wg_size=wg,
+    )
+
+
+def run(prepared):
+    """Run the launches twice, as they have to leave nothing behind; return all words."""
+    device, n = prepared.rows.device, prepared.n_results
+    results = device.upload(np.full((n + 1, N_WORDS), -7, np.int64))
+    launches = prepared.launches(results, N_WORDS)
+    for launch in [*launches, *launches]:
+        launch()
+    words = results.get()
+    assert (words[0] == -7).all()  # another metric's
+    return words[1:]
+
+
+def weights_of(rng, n, kind):
+    """Weights of a kind, some of them 0, one of them 1.5."""
+    if kind == "none":
+        return None
+    if kind == "heavy":
+        weight = np.exp(rng.normal(0, 8, n))
+    else:
+        weight = rng.integers(0, 6, n) if kind == "whole" else rng.uniform(0, 3, n)
+    weight = (weight * (rng.random(n) < 0.9)).astype(np.float32)
+    weight[n // 2] = 1.5
+    return weight

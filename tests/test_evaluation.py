@@ -1,0 +1,214 @@
+"""Metrics of evaluation sets: the twin's numbers on any device, few bytes, and the host's part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, cv, train
+from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.evaluation import Evaluation, has_kernels
+from pyopencl_gbdt.metrics import METRICS, curve_of, get_metric, row_loss_of
+from pyopencl_gbdt.metrics.row_loss import RowLoss
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.profiling import ROUNDS
+from pyopencl_gbdt.reference.curve import area_words
+from pyopencl_gbdt.reference.mean_loss import sum_words
+from pyopencl_gbdt.steps.curve import Areas
+from pyopencl_gbdt.steps.mean_loss import Mean, MeanLoss
+from tests.compare import assert_same_bits
+from tests.conftest import TEST_DEVICE
+from tests.steps.evaluated import evaluated, run
+
+RNG = np.random.default_rng(21)
+X = RNG.standard_normal((900, 4)).astype(np.float32)
+Y = (X[:, 0] * X[:, 1] + RNG.standard_normal(900) > 0).astype(np.float32)
+WEIGHT = (RNG.uniform(0, 3, 900) * (RNG.random(900) < 0.9)).astype(np.float32)
+COUNTS = RNG.poisson(np.exp(X[:, 0])).astype(np.float32)
+BINARY = ["logloss", "error@0.4", "rmse", "mae", "auc", "aucpr"]
+REGRESSION = ["rmse", "mae", "mphe", "quantile", "rmsle", "poisson-nloglik", "tweedie-nloglik@1.3"]
+
+
+def params_of(objective, **others):
+    return {"device": TEST_DEVICE, "objective": objective, "max_depth": 3, **others}
+
+
+def sets(label, objective):
+    return [
+        (Dataset(X[:600], label[:600], WEIGHT[:600]), "train"),
+        (Dataset(X[600:], label[600:]), "plain"),
+        (Dataset(X[600:], label[600:], WEIGHT[600:]), "weighted"),
+    ]
+
+
+def twin(metric, rows, prediction):
+    loss = row_loss_of(metric)
+    if loss is None:
+        words = area_words(curve_of(metric), prediction, rows.label, rows.weight)
+        return Areas(rows.label, rows.weight).value(curve_of(metric), words)
+    mean = Mean(loss, rows.label, rows.weight)
+    with np.errstate(all="ignore"):
+        return mean.value(sum_words(loss.twin(prediction, rows.label, mean.unit), rows.weight))
+
+
+@pytest.mark.parametrize(
+    ("objective", "label", "metrics"),
+    [
+        ("binary:logistic", Y, BINARY),
+        ("binary:hinge", Y, BINARY),
+        ("count:poisson", COUNTS, REGRESSION),
+        ("reg:squarederror", Y, ["rmse", "auc"]),
+    ],
+)
+@pytest.mark.parametrize("wg", [0, 16])
+def test_the_history_is_the_twins(objective, label, metrics, wg):
+    evals = sets(label, objective)
+    params = params_of(objective, work_group_size=wg)
+    model = train(params, evals[0][0], 3, evals=evals, eval_metric=metrics)
+    for n_rounds in (1, 3):
+        for rows, name in evals:
+            margin = model.predict(
+                rows.values, output_margin=True, iteration_range=(0, n_rounds), device=TEST_DEVICE
+            )
+            prediction = model.objective.to_probability(margin)
+            for metric in metrics:
+                function = get_metric(metric, Parameters.from_dict(params))
+                found = model.history[name][metric][n_rounds - 1]
+                assert found == twin(function, rows, prediction), (name, metric)
+                wanted = function(rows.label, prediction, rows.weight)
+                assert found == pytest.approx(wanted, rel=1e-6, abs=1e-9), (name, metric)
+
+
+def test_every_metric_has_kernels():
+    for name, row in METRICS.items():
+        metric = get_metric(name + ("@1.5" if row.default is None else ""))
+        assert bool(curve_of(metric)) != (row_loss_of(metric) is not None), name
+
+
+def test_other_metrics_are_the_hosts():
+    def share(label, prediction, weight, number=0.5):
+        return float((prediction > number).mean())
+
+    for metric in (share, partial(share, number=0.3), partial(share, number=np.float32(2))):
+        assert row_loss_of(metric) is None
+        assert curve_of(metric) == ""
+    device = open_device(TEST_DEVICE)
+    p, data = Parameters.from_dict(params_of("binary:logistic")), Dataset(X, Y)
+    objective = get_objective(p.objective)
+    fit = Boosting(device, p, objective, data, 0.0)
+    fit.watch_training_rows()
+    metrics = {"share": share, "auc": get_metric("auc"), "mae": get_metric("mae")}
+    evaluation = Evaluation(fit.ws, objective, metrics, [(data, "t")], fit.evaluation)
+    (margin,) = fit.margins()
+    evaluation.launch()
+    found = dict(evaluation.values())
+    prediction = objective.to_probability(margin)
+    assert found["t", "share"] == share(Y, prediction, None)
+    assert found["t", "mae"] == metrics["mae"](Y, prediction, None)
+    assert found["t", "auc"] == 0.5
+
+
+def test_curves_of_labels_between_0_and_1_are_the_hosts():
+    label = RNG.uniform(0, 1, 900).astype(np.float32)
+    data = Dataset(X, label)
+    metrics = ["auc", "rmse"]
+    params = params_of("reg:logistic")
+    model = train(params, data, 2, evals=[(data, "t")], eval_metric=metrics)
+    prediction = model.predict(X, device=TEST_DEVICE)
+    assert model.history["t"]["auc"][-1] == get_metric("auc")(label, prediction, None)
+
+
+def test_one_class_is_undefined():
+    ones = Dataset(X, np.ones(900))
+    evals = [(ones, "one")]
+    model = train(params_of("binary:logistic"), Dataset(X, Y), 2, evals=evals, eval_metric="auc")
+    assert np.isnan(model.history["one"]["auc"]).all()
+    evals.append((Dataset(X, Y), "both"))
+    model = train(params_of("binary:logistic"), Dataset(X, Y), 2, evals=evals, eval_metric="auc")
+    assert np.isnan(model.history["one"]["auc"]).all()
+    assert not np.isnan(model.history["both"]["auc"]).any()
+
+
+def test_few_bytes_come_to_the_host():
+    evals = sets(Y, "binary:logistic")
+    params = params_of("binary:logistic")
+    model = train(params, evals[0][0], 5, evals=evals, eval_metric=BINARY, profile=True)
+    unknown = [k.kernel for k in model.profile if k.bytes is None]
+    assert unknown == [], "write their bytes down in pyopencl_gbdt/traffic.py"
+    download = next(k for k in model.profile if (k.kernel, k.phase) == ("download", ROUNDS))
+    plain = train(params, evals[0][0], 5, profile=True).profile
+    trees = next(k for k in plain if (k.kernel, k.phase) == ("download", ROUNDS))
+    per_round = (download.bytes - trees.bytes) / 5
+    assert per_round <= len(evals) * len(BINARY) * 64 + 8
+
+
+def test_without_sets_nothing_is_launched_and_nobody_waits(device):
+    p, data = Parameters.from_dict(params_of("binary:logistic")), Dataset(X, Y)
+    objective = get_objective(p.objective)
+    fit = Boosting(device, p, objective, data, 0.0)
+    launched, waited = device.n_launches, device.n_waits
+    evaluation = Evaluation(fit.ws, objective, {"auc": get_metric("auc")}, [], [])
+    evaluation.launch()
+    assert list(evaluation.values()) == []
+    assert (device.n_launches, device.n_waits) == (launched, waited)
+
+
+def test_memory_is_checked_before_it_is_taken():
+    device = open_device(TEST_DEVICE)
+    p, data = Parameters.from_dict(params_of("binary:logistic")), Dataset(X, Y)
+    fit = Boosting(device, p, get_objective(p.objective), data, 0.0)
+    fit.watch_training_rows()
+    before = device.allocated_bytes
+    device.caps = replace(device.caps, global_bytes=before + 10_000)
+    arguments = {"auc": get_metric("auc")}, [(data, "t")], fit.evaluation
+    with pytest.raises(MemoryPlanError, match="leave out an evaluation set, or the metrics auc"):
+        Evaluation(fit.ws, get_objective(p.objective), *arguments)
+    assert device.peak_bytes < before + 10_000
+
+
+def test_rounds_that_are_trained_anew():
+    """A label far out needs high words, of which the first round tells."""
+    label = X[:, 0].copy()
+    label[7] = 1e9
+    data = Dataset(X, label)
+    metrics = ["rmse", "mae"]
+    model = train(params_of("reg:squarederror"), data, 2, evals=[(data, "t")], eval_metric=metrics)
+    for number in range(2):
+        margin = model.predict(X, iteration_range=(0, number + 1), device=TEST_DEVICE)
+        for metric in metrics:
+            assert model.history["t"][metric][number] == twin(get_metric(metric), data, margin)
+
+
+def test_cross_validation_has_them_too():
+    data = Dataset(X, Y, WEIGHT)
+    found = cv(params_of("binary:logistic"), data, 3, metrics=["auc", "logloss"], as_pandas=False)
+    assert len(found["test-auc-mean"]) == 3
+    assert found["train-auc-mean"][-1] > found["train-auc-mean"][0]
+
+
+def test_a_loss_of_several_outputs(device):
+    """What ``RowLoss`` promises: all margins of a row are in reach, one array behind the other."""
+    margins = RNG.standard_normal((3, 500)).astype(np.float32)
+    label = RNG.integers(0, 3, 500).astype(np.float32)
+    kernel = (
+        "u32 best = 0; for (u32 k = 1; k < 3; k++) "
+        "if (margins[(u64)k * n_rows + row] > margins[(u64)best * n_rows + row]) best = k; "
+        "loss = (f32)best == y ? 0.0f : 1.0f;"
+    )
+
+    def miss(margins, label, unit):
+        return (margins.argmax(axis=0) != label).astype(np.float32)
+
+    loss = RowLoss(kernel, miss, n_outputs=3)
+    prepared = MeanLoss(evaluated(device, margins, label), loss)
+    words = run(prepared)[0, :5]
+    assert_same_bits(words, sum_words(miss(margins, label, None), None))
+    assert prepared.value(words) == miss(margins, label, None).astype(np.float64).mean()
+    watched = type("Watched", (), {"margins": device.upload(margins)})
+    assert not has_kernels(get_metric("rmse"), Dataset(X[:500], label), watched)
