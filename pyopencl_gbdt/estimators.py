@@ -15,6 +15,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.sklearn_names import ClassifierMixin, RegressorMixin
 
 F32 = npt.NDArray[np.float32]
@@ -73,6 +74,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     """Gradient-boosted trees for two classes with any two labels; ``classes_`` holds them."""
 
     _objective = "binary:logistic"
+    _link = "logit"
 
     def _labels(self, y: Any, n_rows: int) -> F32:
         self._new_classes, codes = encode_labels(y)
@@ -100,10 +102,12 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
         """Train; see ``GBDTRegressor.fit``. ``y`` holds two distinct labels of any kind."""
-        if self.objective is not None and not str(self.objective).startswith("binary:"):
+        own = custom_objective(self.objective) is not None
+        if not own and not str(self.objective or self._objective).startswith("binary:"):
             raise ParameterError(
-                f"objective={self.objective!r}: expected binary:logistic, binary:logitraw or "
-                f"binary:hinge for {type(self).__name__}; use GBDTRegressor for other losses"
+                f"objective={self.objective!r}: expected binary:logistic, binary:logitraw, "
+                f"binary:hinge or your own for {type(self).__name__}; use GBDTRegressor for other "
+                "losses"
             )
         try:
             super().fit(X, y, sample_weight, **options)

@@ -110,10 +110,12 @@ class Fit:
             self._evaluate(rows, name, margin)
 
     def _evaluate(self, rows: Dataset, name: str, margin: F32) -> None:
-        prediction = self.task.objective.to_probability(margin)
+        objective = self.task.objective
+        prediction = objective.to_probability(margin)
         for metric, function in self.task.metrics.items():
             if isinstance(function, DatasetMetric):
-                value = function(prediction, rows)
+                wanted = objective.to_prediction(margin) if function.of_prediction else prediction
+                value = function(wanted, rows)
             else:
                 value = function(rows.label, prediction, rows.weight)
             self.history[name][metric].append(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,14 @@ class GradientSource(Protocol):
         """Return what computes the gradients of a round from ``margins``, bound."""
 
 
+@runtime_checkable
+class CheckedSource(Protocol):
+    """A source whose gradients may turn out to be wrong on the device."""
+
+    def check(self) -> None:
+        """Raise if they were; called before results of rounds are used. Waits for the device."""
+
+
 @dataclass(frozen=True)
 class Objective(ABC):
     """A loss of one row, whose prediction is the margin itself.
@@ -63,9 +71,12 @@ class Objective(ABC):
         finite margins and labels. Of no use where gradients are ``given``.
     given : bool
         Whether gradients come from kernels of the loss's own, see ``source``.
+    applies_weights : bool
+        Whether given gradients have been multiplied by the rows' weights.
     """
 
     given: ClassVar[bool] = False
+    applies_weights: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -57,6 +57,7 @@ VALUES: dict[str, list[Any]] = {
     "value": ["", "u32", "u64"],
     "loss": [objective.kernel for objective in OBJECTIVES.values()],
     "fields": ["", "walk_t:left,number"],
+    "statements": ["", "g = margin - label; h = 1.0f;"],
     "distribution": ["normal", "logistic", "extreme"],
     "inverse": ["1.0f"],
     "inverse_square": ["1.0f"],
