@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.preparing import Metrics
 from pyopencl_gbdt.sklearn_names import BaseEstimator
+from pyopencl_gbdt.user_functions import ScikitLearnLoss
 
 
 class Parametrised(BaseEstimator):  # type: ignore[misc]
@@ -37,8 +40,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Least sum of Hessians in a child.
     max_delta_step : float or None
         Largest leaf weight; 0 is no limit; None is 0.7 for ``count:poisson`` and 0 for others.
-    objective : str or None
-        A loss; None is the estimator's own.
+    objective : str, callable, DeviceObjective, KernelObjective or None
+        A loss; None is the estimator's own. A callable is ``function(y_true, margins)`` that
+        returns gradients and Hessians, with ``sample_weight`` where there are weights.
     base_score : float or None
         Starting prediction; None takes it from the data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
@@ -53,8 +57,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Of ranking losses.
     ndcg_exp_gain : bool or None
         Of ``rank:ndcg`` and the metric ``ndcg``.
-    eval_metric : str, list of str or None
-        Metrics of ``eval_set``.
+    eval_metric : str, callable, list of them, or None
+        Metrics of ``eval_set``; a callable is ``function(y_true, prediction)`` as scikit-learn's,
+        with ``sample_weight`` where there are weights.
     early_stopping_rounds : int or None
         Stop when the last metric of the last set in ``eval_set`` has not improved for so many
         rounds, and keep the trees up to the best one.
@@ -83,6 +88,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     """
 
     _objective = ""
+    _link = "identity"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Name the nearest parameter where one is misspelt."""
@@ -109,7 +115,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         gamma: float = 0.0,
         min_child_weight: float = 1.0,
         max_delta_step: float | None = None,
-        objective: str | None = None,
+        objective: str | Callable[..., Any] | Custom | None = None,
         base_score: float | None = None,
         scale_pos_weight: float | None = None,
         huber_slope: float | None = None,
@@ -126,7 +132,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         lambdarank_unbiased: bool | None = None,
         lambdarank_bias_norm: float | None = None,
         ndcg_exp_gain: bool | None = None,
-        eval_metric: str | Sequence[str] | None = None,
+        eval_metric: Metrics = None,
         early_stopping_rounds: int | None = None,
         callbacks: Sequence[TrainingCallback] | None = None,
         device: str = "auto",
@@ -180,5 +186,13 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         params.pop("class_weight", None)  # of classifiers; it is in the rows' weights
         if isinstance(self.random_state, np.random.RandomState):
             del params["random_state"]  # it draws anew at each call
-        params["objective"] = self.objective or self._objective
+        params["objective"] = self._loss()
         return {name: value for name, value in params.items() if value is not None}
+
+    def _loss(self) -> Any:
+        """Return the loss as ``train`` takes it; that of a classifier has probabilities."""
+        chosen = self._objective if self.objective is None else self.objective
+        if callable(chosen):
+            chosen = ScikitLearnLoss(chosen)
+        own = custom_objective(chosen)
+        return chosen if own is None else own.linked(self._link)

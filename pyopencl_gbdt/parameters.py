@@ -32,7 +32,8 @@ POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
 TABLE: tuple[ParameterRow, ...] = (
-    ParameterRow("objective", str, OBJECTIVES[0], "The loss to minimise.", allowed=OBJECTIVES),
+    ParameterRow("objective", str, OBJECTIVES[0], "The loss to minimise, or your own: "
+                 "a callable, or kernel code behind kernel:.", allowed=(*OBJECTIVES, "custom")),
     ParameterRow("n_estimators", int, 100, "Boosting rounds (trees); 0 gives the base score alone.",
                  low=0, high=2**31 - 1, aliases=("num_boost_round",)),
     ParameterRow("learning_rate", float, 0.3, "Factor on every leaf value.",

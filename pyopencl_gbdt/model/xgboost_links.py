@@ -162,6 +162,13 @@ LINKS: dict[str, Link] = {
     "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),
+    "custom": _identity(
+        _SQUARED,
+        _LOSS,
+        parameters=_POSITIVE,
+        ours={"custom_name": "", "custom_link": "identity"},
+        words={"custom_link": ("identity", "logit")},
+    ),
     "cross_entropy": _probability("reg:logistic"),
     "multi:softprob": _identity("multi:softprob", _CLASSES, parameters={"num_class": 0.0}),
     "multi:softmax": _identity("multi:softmax", _CLASSES, parameters={"num_class": 0.0}),
