@@ -24,8 +24,9 @@ LIBRARIES = frozenset(
 
 #: Metrics that are means over rows.
 MEANS = [
-    *(name for name in METRICS if name not in ("auc", "aucpr", "tweedie-nloglik")),
-    *("tweedie-nloglik@1", "tweedie-nloglik@1.5"),
+    name
+    for name in [*METRICS, "tweedie-nloglik@1", "tweedie-nloglik@1.5"]
+    if name != "tweedie-nloglik" and row_loss_of(get_metric(name)) is not None
 ]
 
 VALUES: dict[str, list[Any]] = {
