@@ -119,7 +119,7 @@ class GBDTRanker(Base):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
     ) -> float:
-        """Return the last named one of ``eval_metric``, or the loss's own metric, ``ndcg@32`` by default.
+        """Return the last name of ``eval_metric``, or else the loss's metric: ``ndcg@32`` by default.
 
         Parameters
         ----------
