@@ -15,6 +15,8 @@ _PUBLIC = {
     "Dataset": "pyopencl_gbdt.dataset",
     "DeviceArray": "pyopencl_gbdt.device",
     "GBDTClassifier": "pyopencl_gbdt.estimators",
+    "GBDTRandomForestClassifier": "pyopencl_gbdt.estimator_forests",
+    "GBDTRandomForestRegressor": "pyopencl_gbdt.estimator_forests",
     "GBDTRanker": "pyopencl_gbdt.estimator_ranking",
     "GBDTRegressor": "pyopencl_gbdt.estimators",
     "Model": "pyopencl_gbdt.fitted_model",

@@ -27,6 +27,12 @@ class GBDTRanker(Base):
 
     _objective = "rank:ndcg"
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        return tags
+
     def _labels(self, y: Any, n_rows: int) -> F32:
         return check_target(y, n_rows)
 
@@ -135,7 +141,7 @@ class GBDTRanker(Base):
             raise DataError("score needs the queries: give qid= or group=, or a column 'qid' in X")
         asked = self.eval_metric
         names = [asked] if isinstance(asked, str) else list(asked or ())
-        parameters = Parameters.from_dict(self._training_parameters())
+        parameters = Parameters.from_dict(self._named_parameters())
         name = names[-1] if names else self._fitted().objective.metric
         values, _ = check_matrix(X)
         rows = Dataset(values, y, sample_weight, qid=qid, group=group)
