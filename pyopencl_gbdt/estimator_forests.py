@@ -92,5 +92,5 @@ for _forest, _like in (
 ):
     _parameters = _with_defaults(_like)
     # scikit-learn takes the names of the parameters from here
-    _forest.__init__.__signature__ = inspect.Signature(_parameters)  # type: ignore[attr-defined]
-    _forest.__signature__ = inspect.Signature(_parameters[1:])  # type: ignore[attr-defined]
+    _forest.__init__.__signature__ = inspect.Signature(_parameters)  # type: ignore[union-attr]
+    _forest.__signature__ = inspect.Signature(_parameters[1:])

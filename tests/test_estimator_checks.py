@@ -36,14 +36,18 @@ def mistaken(estimator, check: str) -> str:
     return ""
 
 
+def n_rows(X):
+    return (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+
+
 class OneQuery(GBDTRanker):
     """A ranker that takes all rows for one query, as scikit-learn's checks know of none."""
 
     def fit(self, X, y, sample_weight=None, **options):
-        return super().fit(X, y, sample_weight, group=[np.asarray(X).shape[0]], **options)
+        return super().fit(X, y, sample_weight, group=[n_rows(X)], **options)
 
     def score(self, X, y, sample_weight=None):
-        return super().score(X, y, sample_weight, group=[np.asarray(X).shape[0]])
+        return super().score(X, y, sample_weight, group=[n_rows(X)])
 
 
 SMALL = {"n_estimators": 5, "device": TEST_DEVICE}

@@ -44,7 +44,6 @@ def regressor(**more):
     return GBDTRegressor(**{**SMALL, **more})
 
 
-
 @pytest.mark.parametrize("estimator", [GBDTRegressor, GBDTClassifier, GBDTRanker])
 def test_none_is_forgotten(estimator):
     signature = inspect.signature(estimator).parameters

@@ -141,5 +141,5 @@ def test_refusals(make, given, words):
 
 @pytest.mark.parametrize("forest", [GBDTRandomForestRegressor, GBDTRandomForestClassifier])
 def test_there_is_one_name_for_the_number_of_trees(forest):
-    with pytest.raises(ParameterError, match="num_parallel_tree: no parameter of .*n_estimators"):
+    with pytest.raises(ParameterError, match=r"num_parallel_tree: no parameter of .*n_estimators"):
         forest(num_parallel_tree=3)

@@ -93,7 +93,8 @@ def test_bounds(row, bound, outwards):
     if row.high_open and outwards > 0:
         inside = float(np.nextafter(np.float32(bound), np.float32(0)))
     objective = "multi:softprob" if row.name == "num_class" and inside else "binary:logistic"
-    given = {"objective": objective, row.name: inside}  # takes every parameter
+    # takes every parameter
+    given = {"objective": objective, "max_leaves": 4, row.name: inside}
     assert getattr(Parameters.from_dict(given), row.name) == inside
     word = "raise" if outwards < 0 else "lower"
     with pytest.raises(ParameterError, match=f"^{row.name}=.*expected .*; {word} {row.name}$"):
