@@ -16,6 +16,8 @@ _PUBLIC = {
     "DeviceArray": "pyopencl_gbdt.device",
     "DeviceObjective": "pyopencl_gbdt.objectives.custom",
     "GBDTClassifier": "pyopencl_gbdt.estimators",
+    "GBDTRandomForestClassifier": "pyopencl_gbdt.estimator_forests",
+    "GBDTRandomForestRegressor": "pyopencl_gbdt.estimator_forests",
     "GBDTRanker": "pyopencl_gbdt.estimator_ranking",
     "GBDTRegressor": "pyopencl_gbdt.estimators",
     "KernelObjective": "pyopencl_gbdt.objectives.custom",

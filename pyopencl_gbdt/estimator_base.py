@@ -99,7 +99,8 @@ class Base(Parametrised):
         if before is not None:
             self._check_before(before)
         own, weight = self._extra(None), self._row_weight(labels, sample_weight)
-        data = Dataset(values, labels, weight, names, base_margin, **own)
+        columns = self.feature_weights
+        data = Dataset(values, labels, weight, names, base_margin, columns, **own)
         given = GivenRows(X, y, weight, base_margin, tuple(own.values()))
         extra = (sample_weight_eval_set, base_margin_eval_set)
         evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels, self._extra)

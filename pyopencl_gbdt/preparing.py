@@ -69,6 +69,11 @@ def prepare(
             raise ParameterError(
                 f"{name}: expected as an argument of train or an estimator; take it out of params"
             )
+    if given.get("feature_weights") is not None:
+        raise ParameterError(
+            "feature_weights: expected as an argument of Dataset or an estimator; take it out of "
+            "params"
+        )
     own = custom_objective(given.get("objective"))
     if own is not None:
         given["objective"] = CUSTOM
@@ -82,6 +87,9 @@ def prepare(
     if before is None:
         start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
+        ensemble = as_ensemble(before)
+        start = _continued(ensemble, p, objective, data)
+        _check_round(ensemble, p, n_outputs)
         start = _continued(as_ensemble(before), p, objective, data)
     rows = evals[0][0] if evals else data
     margins = np.array(each(start.base_margin), np.float32)[:, None] + np.zeros(rows.n_rows, "f4")
@@ -220,6 +228,20 @@ def _continued(
             "leave it out"
         )
     return StartingPoint(before.base_score, before.base_margin, before)
+
+
+def _check_round(before: Ensemble, p: Parameters, n_outputs: int) -> None:
+    """Refuse rounds of other trees than those of the model to continue."""
+    if before.n_outputs != n_outputs:
+        raise DataError(
+            f"y has {n_outputs} targets or classes: the model to continue has "
+            f"{before.n_outputs}; give labels of as many"
+        )
+    if before.n_parallel != p.num_parallel_tree:
+        raise ParameterError(
+            f"num_parallel_tree={p.num_parallel_tree}: the model to continue has rounds of "
+            f"{before.n_parallel}; give the same"
+        )
 
 
 def _settings(parameters: Mapping[str, float | str]) -> list[str]:

@@ -22,12 +22,13 @@ LIBRARIES = frozenset(
     }
 )
 
-#: Metrics that are means over rows.
-MEANS = [
-    name
-    for name in [*METRICS, "tweedie-nloglik@1", "tweedie-nloglik@1.5"]
-    if name != "tweedie-nloglik" and row_loss_of(get_metric(name)) is not None
-]
+_ROW_LOSSES = {
+    name: row_loss_of(get_metric(name))
+    for name in (*METRICS, "tweedie-nloglik@1", "tweedie-nloglik@1.5")
+    if name != "tweedie-nloglik"
+}
+#: Metrics that are means over rows with a margin and a label each.
+MEANS = [name for name, loss in _ROW_LOSSES.items() if loss]
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
