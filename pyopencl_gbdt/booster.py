@@ -21,6 +21,7 @@ from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.base import CheckedSource
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
 from pyopencl_gbdt.steps.columns import Columns
@@ -121,7 +122,7 @@ class Boosting:
         base_margin: Start,
         first_round: int = 0,
     ) -> None:
-        weight, bits, shift = normalise(data.weight)
+        weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
 
         def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
@@ -274,7 +275,9 @@ class Boosting:
 
     def _check_high_words(self) -> bool:
         """Train again from the start if trees are void for want of high words; tell whether."""
-        ws = self.ws
+        ws, source = self.ws, self.steps.source
+        if isinstance(source, CheckedSource):
+            source.check()
         if ws.has_high or not ws["needs_high"].get()[0]:
             return False
         done = self._rounds

@@ -19,6 +19,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.preparing import as_ensemble
 from pyopencl_gbdt.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.training import Model, train
+from pyopencl_gbdt.user_functions import scikit_learn_metrics
 
 F32 = npt.NDArray[np.float32]
 
@@ -98,7 +99,8 @@ class Base(Parametrised):
         if before is not None:
             self._check_before(before)
         own, weight = self._extra(None), self._row_weight(labels, sample_weight)
-        data = Dataset(values, labels, weight, names, base_margin, **own)
+        columns = self.feature_weights
+        data = Dataset(values, labels, weight, names, base_margin, columns, **own)
         given = GivenRows(X, y, weight, base_margin, tuple(own.values()))
         extra = (sample_weight_eval_set, base_margin_eval_set)
         evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels, self._extra)
@@ -106,7 +108,7 @@ class Base(Parametrised):
             self._training_parameters(),
             data,
             evals=evals,
-            eval_metric=self.eval_metric,
+            eval_metric=scikit_learn_metrics(self.eval_metric),
             early_stopping_rounds=self.early_stopping_rounds,
             callbacks=() if self.callbacks is None else self.callbacks,
             model=before,

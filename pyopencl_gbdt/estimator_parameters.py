@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.preparing import Metrics
 from pyopencl_gbdt.sklearn_names import BaseEstimator
+from pyopencl_gbdt.user_functions import ScikitLearnLoss
+
+_NO_PARAMETERS_OF_TRAIN = (
+    "eval_metric", "early_stopping_rounds", "callbacks",  # its arguments
+    "feature_weights", "class_weight",  # in the data
+)  # fmt: skip
+#: A generator is asked for a seed below this, as by XGBoost.
+_MOST_SEEDS = 2**31 - 1
+#: Parameters that some estimators have by another name.
+_INSTEAD = {
+    "num_class": "leave it out, y has the classes",
+    "num_parallel_tree": "give n_estimators",
+}
 
 
 class Parametrised(BaseEstimator):  # type: ignore[misc]
@@ -26,7 +41,12 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     num_parallel_tree : int, default 1
         Trees that a round adds to each output.
     max_depth : int, default 6
-        Levels of splits, 1..32.
+        Levels of splits, 0..32; 0 is no limit, where ``max_leaves`` is one.
+    max_leaves : int, default 0
+        Most leaves of a tree; 0 is no limit.
+    grow_policy : str, default "depthwise"
+        Which nodes split first: ``"depthwise"``, those nearest the root, or ``"lossguide"``, those
+        that gain most.
     max_bin : int, default 256
         Most value bins of a feature, 2..65535; missing values have a bin of their own.
     reg_lambda, reg_alpha : float, default 1 and 0
@@ -37,8 +57,23 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Least sum of Hessians in a child.
     max_delta_step : float or None
         Largest leaf weight; 0 is no limit; None is 0.7 for ``count:poisson`` and 0 for others.
-    objective : str or None
-        A loss; None is the estimator's own.
+    subsample : float, default 1
+        Share of the rows that a tree sees.
+    sampling_method : str, default "uniform"
+        How these are drawn: ``"uniform"``, ``"gradient_based"`` or ``"goss"``.
+    top_rate, other_rate : float, default 0.2 and 0.1
+        ``"goss"``: the share of rows with largest gradients, and the share drawn of the others.
+    colsample_bytree, colsample_bylevel, colsample_bynode : float, default 1
+        Share of the features that a tree, of these a level, of these a node may use.
+    feature_weights : (n_features,) array-like or None
+        How probable it is that these draw each column, beside others; above 0.
+    monotone_constraints : dict of column to int, sequence of int, str or None
+        Columns along which predictions rise (1) or fall (-1).
+    interaction_constraints : list of lists of columns, str or None
+        Columns that may follow each other on the way to a leaf.
+    objective : str, callable, DeviceObjective, KernelObjective or None
+        A loss; None is the estimator's own. A callable is ``function(y_true, margins)`` that
+        returns gradients and Hessians, with ``sample_weight`` where there are weights.
     base_score : float or None
         Starting prediction; None takes it from the data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
@@ -53,8 +88,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Of ranking losses.
     ndcg_exp_gain : bool or None
         Of ``rank:ndcg`` and the metric ``ndcg``.
-    eval_metric : str, list of str or None
-        Metrics of ``eval_set``.
+    eval_metric : str, callable, list of them, or None
+        Metrics of ``eval_set``; a callable is ``function(y_true, prediction)`` as scikit-learn's,
+        with ``sample_weight`` where there are weights.
     early_stopping_rounds : int or None
         Stop when the last metric of the last set in ``eval_set`` has not improved for so many
         rounds, and keep the trees up to the best one.
@@ -67,8 +103,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Kernel variant; never changes the model.
     work_group_size : int, default 0
         Work-items in a work-group; 0 is the variant's own; never changes the model.
-    random_state : int or None
-        Seed of the pairs that ``lambdarank_pair_method="mean"`` draws.
+    random_state : int, RandomState, Generator or None
+        Seed of the rows, columns and pairs that are drawn; a generator is asked for one at every
+        ``fit``. None is 0.
     n_jobs : int or None
         Accepted for scikit-learn; the device decides.
     verbosity : int, default 1
@@ -83,15 +120,14 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     """
 
     _objective = ""
+    _link = "identity"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Name the nearest parameter where one is misspelt."""
         known = cls._get_param_names()
         for name in kwargs.keys() - set(known):
-            if name == "num_class":
-                raise ParameterError(
-                    f"num_class: no parameter of {cls.__name__}; leave it out, y has the classes"
-                )
+            if name in _INSTEAD:
+                raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
             Parameters.from_dict({name: kwargs[name]})  # names the nearest one
             raise ParameterError(f"{name}: no parameter of {cls.__name__}; known: {known}")
         return super().__new__(cls)
@@ -103,13 +139,25 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         learning_rate: float = 0.3,
         num_parallel_tree: int = 1,
         max_depth: int = 6,
+        max_leaves: int = 0,
+        grow_policy: str = "depthwise",
         max_bin: int = 256,
         reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
         gamma: float = 0.0,
         min_child_weight: float = 1.0,
         max_delta_step: float | None = None,
-        objective: str | None = None,
+        subsample: float = 1.0,
+        sampling_method: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
+        colsample_bytree: float = 1.0,
+        colsample_bylevel: float = 1.0,
+        colsample_bynode: float = 1.0,
+        feature_weights: Any = None,
+        monotone_constraints: Any = None,
+        interaction_constraints: Any = None,
+        objective: str | Callable[..., Any] | Custom | None = None,
         base_score: float | None = None,
         scale_pos_weight: float | None = None,
         huber_slope: float | None = None,
@@ -126,13 +174,13 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         lambdarank_unbiased: bool | None = None,
         lambdarank_bias_norm: float | None = None,
         ndcg_exp_gain: bool | None = None,
-        eval_metric: str | Sequence[str] | None = None,
+        eval_metric: Metrics = None,
         early_stopping_rounds: int | None = None,
         callbacks: Sequence[TrainingCallback] | None = None,
         device: str = "auto",
         histogram: str = "auto",
         work_group_size: int = 0,
-        random_state: int | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
         n_jobs: int | None = None,
         verbosity: int = 1,
     ) -> None:
@@ -140,12 +188,24 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.learning_rate = learning_rate
         self.num_parallel_tree = num_parallel_tree
         self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.grow_policy = grow_policy
         self.max_bin = max_bin
         self.reg_lambda = reg_lambda
         self.reg_alpha = reg_alpha
         self.gamma = gamma
         self.min_child_weight = min_child_weight
         self.max_delta_step = max_delta_step
+        self.subsample = subsample
+        self.sampling_method = sampling_method
+        self.top_rate = top_rate
+        self.other_rate = other_rate
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bylevel = colsample_bylevel
+        self.colsample_bynode = colsample_bynode
+        self.feature_weights = feature_weights
+        self.monotone_constraints = monotone_constraints
+        self.interaction_constraints = interaction_constraints
         self.objective = objective
         self.base_score = base_score
         self.scale_pos_weight = scale_pos_weight
@@ -173,12 +233,29 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbosity = verbosity
 
-    def _training_parameters(self) -> dict[str, Any]:
+    def _named_parameters(self) -> dict[str, Any]:
+        """Return what was given of the table of parameters, but for the seed."""
         params = self.get_params(deep=False)
-        for name in ("eval_metric", "early_stopping_rounds", "callbacks"):  # arguments of train
-            del params[name]
-        params.pop("class_weight", None)  # of classifiers; it is in the rows' weights
-        if isinstance(self.random_state, np.random.RandomState):
-            del params["random_state"]  # it draws anew at each call
-        params["objective"] = self.objective or self._objective
+        for name in (*_NO_PARAMETERS_OF_TRAIN, "random_state"):
+            params.pop(name, None)
+        params["objective"] = self._loss()
         return {name: value for name, value in params.items() if value is not None}
+
+    def _training_parameters(self) -> dict[str, Any]:
+        return {**self._named_parameters(), "random_state": self._seed()}
+
+    def _loss(self) -> Any:
+        """Return the loss as ``train`` takes it; that of a classifier has probabilities."""
+        chosen = self._objective if self.objective is None else self.objective
+        if callable(chosen):
+            chosen = ScikitLearnLoss(chosen)
+        own = custom_objective(chosen)
+        return chosen if own is None else own.linked(self._link)
+
+    def _seed(self) -> Any:
+        given = self.random_state
+        if isinstance(given, np.random.RandomState):
+            return int(given.randint(_MOST_SEEDS))
+        if isinstance(given, np.random.Generator):
+            return int(given.integers(_MOST_SEEDS))
+        return given

@@ -27,6 +27,12 @@ class GBDTRanker(Base):
 
     _objective = "rank:ndcg"
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        return tags
+
     def _labels(self, y: Any, n_rows: int) -> F32:
         return check_target(y, n_rows)
 
@@ -119,7 +125,7 @@ class GBDTRanker(Base):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
     ) -> float:
-        """Return the last of ``eval_metric``, or the loss's own metric, ``ndcg@32`` by default.
+        """Return the last name of ``eval_metric``, or else the loss's own: ``ndcg@32`` by default.
 
         Parameters
         ----------
@@ -134,8 +140,9 @@ class GBDTRanker(Base):
         if qid is None and group is None:
             raise DataError("score needs the queries: give qid= or group=, or a column 'qid' in X")
         asked = self.eval_metric
-        names = [asked] if isinstance(asked, str) else list(asked or ())
-        parameters = Parameters.from_dict(self._training_parameters())
+        listed = [asked] if isinstance(asked, str) or callable(asked) else list(asked or ())
+        names = [name for name in listed if isinstance(name, str)]
+        parameters = Parameters.from_dict(self._named_parameters())
         name = names[-1] if names else self._fitted().objective.metric
         values, _ = check_matrix(X)
         rows = Dataset(values, y, sample_weight, qid=qid, group=group)

@@ -87,7 +87,7 @@ def _monotone(text: str, data: Dataset) -> npt.NDArray[np.uint32] | None:
             )
         signs += [0] * (data.n_features - len(signs))
     for sign in signs:
-        if isinstance(sign, bool) or sign not in _CODES:
+        if isinstance(sign, bool) or sign not in tuple(_CODES):
             raise ParameterError(f"{name} holds {show(sign)}: expected {expected}; correct it")
     codes = np.array([_CODES[sign] for sign in signs], np.uint32)
     return codes if codes.any() else None

@@ -240,6 +240,8 @@ _GIVEN = (
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
+        "custom.custom_gradients",
+        "custom.check_gradients",
         "cox.cox_exponentials",
         "cox.cox_quanta",
         "cox.cox_terms",

@@ -1,8 +1,9 @@
 """Kill a training again and again at random moments; it ends with the bytes of one never killed.
 
-``python -m tests.kill_and_resume 200`` kills 200 times. Each training is a process of its own: it
-resumes from the newest checkpoint in a folder and is killed (SIGKILL, where there is one) after a
-random time since its first round. One that ends alive is compared, and the next starts afresh.
+``python -m tests.kill_and_resume 200`` kills 200 times, each kind of training as often. Each
+training is a process of its own: it resumes from the newest checkpoint in a folder and is killed
+(SIGKILL, where there is one) after a random time since its first round. One that ends alive is
+compared, and the next starts afresh.
 """
 
 from __future__ import annotations
@@ -31,26 +32,49 @@ class Ready(TrainingCallback):
         print("ready", flush=True)
 
 
-def text_of_training(directory=None):
+#: What is trained: parameters, and what Dataset gets of the columns.
+KINDS = {
+    "logistic": ({"objective": "binary:logistic"}, {}),
+    "sampled classes": (
+        {
+            "objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2,
+            "subsample": 0.6, "colsample_bytree": 0.8, "colsample_bynode": 0.5, "random_state": 5,
+        },
+        {"feature_weights": [1, 2, 3, 4, 5, 6]},
+    ),
+    "leaf by leaf": (
+        {
+            "sampling_method": "goss", "grow_policy": "lossguide", "max_leaves": 7,
+            "max_depth": 0, "colsample_bylevel": 0.7, "monotone_constraints": [1],
+        },
+        {},
+    ),
+}  # fmt: skip
+
+
+def text_of_training(kind, directory=None):
     """Train with weights, metrics, early stopping and a schedule; return the model as text."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((900, 6)).astype(np.float32)
-    y = (X[:, 0] * X[:, 1] + rng.standard_normal(900) > 0).astype(np.float32)
-    data, test = Dataset(X[:600], y[:600], rng.integers(0, 3, 600)), Dataset(X[600:], y[600:])
+    params, extra = KINDS[kind]
+    signal = X[:, 0] * X[:, 1] + rng.standard_normal(900)
+    y = (signal > 0).astype(np.float32) + (signal > 1) * (params.get("num_class", 2) > 2)
+    data = Dataset(X[:600], y[:600], rng.integers(0, 3, 600), **extra)
+    test = Dataset(X[600:], y[600:])
     callbacks = [LearningRateScheduler(lambda number: 0.3 * 0.98**number)]
     if directory is not None:
         callbacks += [TrainingCheckPoint(directory, interval=1), Ready()]
     model = train(
-        {"device": TEST_DEVICE, "objective": "binary:logistic"}, data, N_ROUNDS,
+        {"device": TEST_DEVICE, **params}, data, N_ROUNDS,
         evals=[(test, "test")], early_stopping_rounds=50, callbacks=callbacks,
     )  # fmt: skip
     return to_xgboost_json(model.ensemble)
 
 
-def one_process(directory, wait):
+def one_process(kind, directory, wait):
     """Start a training, kill it ``wait`` seconds after it begins; return its model, or None."""
     saved = Path(directory, "model.txt")
-    command = [sys.executable, "-m", "tests.kill_and_resume", "--train", directory, str(saved)]
+    command = [sys.executable, "-m", "tests.kill_and_resume", "--train", kind, directory]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, cwd=Path(__file__).resolve().parents[1]
     ) as process:
@@ -68,15 +92,15 @@ def one_process(directory, wait):
     return saved.read_text(encoding="utf-8")
 
 
-def kill_and_resume(n_kills, seed=0, report=lambda line: None):
-    """Kill ``n_kills`` times; return how many trainings ended, each with the right model.
+def kill_and_resume(n_kills, kind, seed=0, report=lambda line: None):
+    """Kill one kind ``n_kills`` times; return how many trainings ended, with the right model.
 
     Raises
     ------
     AssertionError
         If one of them has other bytes.
     """
-    rng, expected, n_ended, n_done = random.Random(seed), text_of_training(), 0, 0
+    rng, expected, n_ended, n_done = random.Random(seed), text_of_training(kind), 0, 0
     longest = 1.0
     while n_done < n_kills or not n_ended:
         with tempfile.TemporaryDirectory() as directory:
@@ -84,7 +108,7 @@ def kill_and_resume(n_kills, seed=0, report=lambda line: None):
             while text is None:
                 last = n_done >= n_kills
                 start = time.perf_counter()
-                text = one_process(directory, None if last else rng.uniform(0, longest))
+                text = one_process(kind, directory, None if last else rng.uniform(0, longest))
                 n_done += text is None
                 kept = sorted(path.name for path in Path(directory).iterdir())
                 report(f"{n_done} kills, {time.perf_counter() - start:.1f} s: {', '.join(kept)}")
@@ -96,7 +120,9 @@ def kill_and_resume(n_kills, seed=0, report=lambda line: None):
 if __name__ == "__main__":
     if sys.argv[1] == "--train":
         # written whole, as it is read when the process has ended by itself alone
-        Path(sys.argv[3]).write_text(text_of_training(sys.argv[2]), encoding="utf-8")
+        text = text_of_training(*sys.argv[2:])
+        Path(sys.argv[3], "model.txt").write_text(text, encoding="utf-8")
     else:
-        ended = kill_and_resume(int(sys.argv[1]), report=print)
-        print(f"{sys.argv[1]} kills; {ended} trainings ended, all with the same bytes")
+        for name in KINDS:
+            ended = kill_and_resume(-(-int(sys.argv[1]) // len(KINDS)), name, report=print)
+            print(f"{name}: {ended} trainings ended, all with the same bytes")

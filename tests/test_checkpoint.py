@@ -15,7 +15,7 @@ from pyopencl_gbdt.callbacks import (
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from tests.conftest import TEST_DEVICE
-from tests.kill_and_resume import kill_and_resume
+from tests.kill_and_resume import KINDS, kill_and_resume
 
 RNG = np.random.default_rng(9)
 X = RNG.standard_normal((300, 4)).astype(np.float32)
@@ -188,6 +188,7 @@ def test_another_training_may_begin_in_the_folder(tmp_path):
     assert text_of(model) == text_of(train(other, DATA, 12))
 
 
-def test_killed_at_random_moments():
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_random_moments(kind):
     """``python -m tests.kill_and_resume 200`` does more of it."""
-    assert kill_and_resume(12) >= 1
+    assert kill_and_resume(4, kind) >= 1

@@ -5,12 +5,19 @@ Which checks there are depends on the estimators' tags and on scikit-learn's ver
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import sklearn
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pyopencl_gbdt import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt import (
+    GBDTClassifier,
+    GBDTRandomForestClassifier,
+    GBDTRandomForestRegressor,
+    GBDTRanker,
+    GBDTRegressor,
+)
 
 from .conftest import TEST_DEVICE
 
@@ -29,14 +36,39 @@ def mistaken(estimator, check: str) -> str:
     return ""
 
 
+def n_rows(X):
+    return (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+
+
+class OneQuery(GBDTRanker):
+    """A ranker that takes all rows for one query, as scikit-learn's checks know of none."""
+
+    def fit(self, X, y, sample_weight=None, **options):
+        return super().fit(X, y, sample_weight, group=[n_rows(X)], **options)
+
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, y, sample_weight, group=[n_rows(X)])
+
+
+SMALL = {"n_estimators": 5, "device": TEST_DEVICE}
+FORESTS = (GBDTRandomForestRegressor, GBDTRandomForestClassifier)
+
+
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [
-        GBDTRegressor(n_estimators=5, device=TEST_DEVICE),
-        GBDTClassifier(n_estimators=5, device=TEST_DEVICE),
-    ]
+    [GBDTRegressor(**SMALL), GBDTClassifier(**SMALL), *(forest(**SMALL) for forest in FORESTS)]
 )
 def test_scikit_learns_checks(estimator, check):
     if reason := mistaken(estimator, repr(check)):
         pytest.skip(reason)
+    if isinstance(estimator, FORESTS) and "sample_weight_equivalence" in repr(check):
+        estimator = estimator.set_params(subsample=1.0)  # else a row more is another sample
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([OneQuery(**SMALL)])
+def test_scikit_learns_checks_of_a_ranker(estimator, check):
+    if "weight_equivalence" in repr(check) or "weights_not_overwritten" in repr(check):
+        pytest.skip("weights of a ranker are those of its queries")
     check(estimator)

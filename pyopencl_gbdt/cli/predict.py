@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 from pyopencl_gbdt.cli import tables
 from pyopencl_gbdt.cli.output import check_output, complain, say, write_text
 
@@ -14,8 +16,9 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "predict",
         help="predict the rows of a file",
-        description="Write one prediction a line, in the fewest digits that read back as the same "
-        "float32. A file for --out appears whole or not at all.",
+        description="Write one prediction a line, those of several classes with commas, in the "
+        "fewest digits that read back as the same float32. A file for --out appears whole or not "
+        "at all.",
         allow_abbrev=False,
     )
     parser.add_argument("data", metavar="DATA", help="rows to predict; a label is left aside")
@@ -49,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     table = tables.read_unlabelled(args.data, args, ensemble.n_features)
     tables.check_names(args.data, table.feature_names, ensemble.feature_names)
     predictions = model.predict(table.X, output_margin=args.output_margin, device=device.device_id)
-    text = "\n".join(map(str, predictions))
+    text = "\n".join(",".join(map(str, np.atleast_1d(row))) for row in predictions)
     if args.out == "-":
         say(text)
     else:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
 
 _HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 
@@ -22,6 +26,13 @@ def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="N|NAME",
         help="label's column in CSV and TSV: a number (from 0; -1 is the last) or a name of the "
         "header; default 0",
+    )
+    group.add_argument(
+        "--qid-column",
+        type=_column,
+        metavar="N|NAME",
+        help="column of the queries in CSV and TSV, for ranking; no feature. libsvm has qid:, npz "
+        "an array qid",
     )
     group.add_argument(
         "--header",
@@ -52,6 +63,7 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
     return read_table(
         path,
         label_column=0 if args.label_column is None else args.label_column,
+        qid_column=args.qid_column,
         header=_HEADER[args.header],
         file_format=args.format,
         one_based=args.one_based,
@@ -113,14 +125,14 @@ def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> Tab
     return table
 
 
-def read_weights(path: str, n_rows: int) -> Any:
-    """Read a file with one number a line, (n_rows,) float32."""
+def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
+    """Read a file with one number a line, (n_lines,) float32; a line is for ``what``."""
     table = read_table(path, with_label=False, header=False, file_format="delimited")
-    if table.X.shape != (n_rows, 1):
+    if table.X.shape != (n_lines, 1):
         lines, columns = table.X.shape
         raise DataError(
-            f"--weight {path}: {lines} lines of {columns} numbers: expected {n_rows} lines of one "
-            f"number, a line per row of the training data"
+            f"{option} {path}: {lines} lines of {columns} numbers: expected {n_lines} lines of one "
+            f"number, a line per {what} of the training data"
         )
     return table.X[:, 0]
 
@@ -134,3 +146,43 @@ def check_names(path: str, names: list[str] | None, expected: list[str] | None) 
         f"{path}: feature {column} is {names[column]!r}: expected {expected[column]!r} as in "
         f"training; give the same columns in the same order"
     )
+
+
+def read_training(
+    args: argparse.Namespace, objective: str
+) -> tuple[Dataset, list[tuple[Dataset, str]]]:
+    """Read the training rows, and the evaluation rows with their names."""
+    from pyopencl_gbdt.dataset import Dataset
+
+    table = read_labelled(args.data, args, objective)
+    weight = table.weight
+    if args.weight is not None:
+        weight = read_weights(args.weight, len(table.X), "--weight", "row")
+    columns = args.feature_weights
+    if columns is not None:
+        columns = read_weights(columns, table.X.shape[1], "--feature-weights", "feature")
+    evals = []
+    for path, name in zip(args.eval, _names(args.eval), strict=True):
+        rows = read_labelled(path, args, objective, like=table)
+        qid = _queries(path, rows, objective)
+        evals.append((Dataset(rows.X, rows.y, rows.weight, qid=qid), name))
+    qid = _queries(args.data, table, objective)
+    names = table.feature_names
+    return Dataset(table.X, table.y, weight, names, feature_weights=columns, qid=qid), evals
+
+
+def _queries(path: str, table: TableData, objective: str) -> Any:
+    """Return the query ids of a file, for an objective that ranks."""
+    if table.qid is None or objective.startswith("rank:"):
+        return table.qid
+    complain(f"note: {path}: query ids (qid) are ignored by objective {objective}")
+    return None
+
+
+def _names(paths: list[str]) -> list[str]:
+    """Name evaluation sets by their files, without folders and endings, each differently."""
+    names: list[str] = []
+    for path in paths:
+        name = Path(path).name.lstrip(".").split(".")[0] or "eval"
+        names.append(name if name not in names else f"{name}#{len(names) + 1}")
+    return names

@@ -20,9 +20,8 @@ from pyopencl_gbdt.metrics import METRICS, get_metric
 from pyopencl_gbdt.parameters import TABLE, Parameters
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.data import TableData
-    from pyopencl_gbdt.dataset import Dataset
     from pyopencl_gbdt.device import DeviceInfo
+    from pyopencl_gbdt.fitted_model import Model
 
 _METAVARS = {int: "INT", float: "NUMBER", str: "NAME", bool: "BOOL"}
 
@@ -54,6 +53,13 @@ def add(commands: Any) -> None:
         "in error@0.7; can be repeated; default: the objective's own",
     )
     parser.add_argument(
+        "--early-stopping-rounds",
+        type=int,
+        metavar="N",
+        help="stop when the last metric of the last --eval has not improved for N rounds, and keep "
+        "the trees up to the best one",
+    )
+    parser.add_argument(
         "--verbose-every",
         type=int,
         default=10,
@@ -64,6 +70,11 @@ def add(commands: Any) -> None:
         "--weight",
         metavar="FILE",
         help="weights of the training rows, one number a line; replaces those of an npz",
+    )
+    parser.add_argument(
+        "--feature-weights",
+        metavar="FILE",
+        help="how probable it is that --colsample-... draw each feature, one number a line",
     )
     parser.add_argument(
         "--profile",
@@ -159,7 +170,7 @@ def run(args: argparse.Namespace) -> int:
     info = find(p.device)
     assert info.caps is not None
     variants = chosen_variants(info, p)
-    data, evals = _read(args, p.objective)
+    data, evals = tables.read_training(args, p.objective)
     tell = _nothing if p.verbosity == 0 else section
     tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")
     tell("Device", info.caps.label)
@@ -182,6 +193,7 @@ def run(args: argparse.Namespace) -> int:
         data,
         evals=evals,
         eval_metric=args.eval_metric,
+        early_stopping_rounds=args.early_stopping_rounds,
         verbose=True,
         report=progress.report,
         profile=args.profile,
@@ -189,10 +201,19 @@ def run(args: argparse.Namespace) -> int:
     progress.finish()
     model.save_model(args.model)
     tell("Time", progress.summary())
-    tell("Saved", f"{args.model}: {len(model.ensemble.trees)} trees")
+    tell("Saved", f"{args.model}: {len(model.ensemble.trees)} trees{_best(model)}")
     if model.profile is not None:
         say(f"\n{model.profile.table()}")
     return 0
+
+
+def _best(model: Model) -> str:
+    """Say which round was best, after early stopping."""
+    from pyopencl_gbdt.fitted_model import BEST_ITERATION
+
+    if BEST_ITERATION not in model.ensemble.attributes:
+        return ""
+    return f", up to round {model.best_iteration + 1}, the best one: {model.best_score:g}"
 
 
 def _nothing(title: str, *paragraphs: str) -> None:
@@ -211,37 +232,3 @@ def _check_options(args: argparse.Namespace) -> None:
         raise ParameterError(f"--verbose-every {args.verbose_every}: expected 0 or more")
     if args.n_features is not None and args.n_features < 1:
         raise ParameterError(f"--n-features {args.n_features}: expected 1 or more")
-
-
-def _read(args: argparse.Namespace, objective: str) -> tuple[Dataset, list[tuple[Dataset, str]]]:
-    """Read the training rows, and the evaluation rows with their names."""
-    from pyopencl_gbdt.dataset import Dataset
-
-    table = tables.read_labelled(args.data, args, objective)
-    weight = table.weight
-    if args.weight is not None:
-        weight = tables.read_weights(args.weight, len(table.X))
-    evals = []
-    for path, name in zip(args.eval, _names(args.eval), strict=True):
-        rows = tables.read_labelled(path, args, objective, like=table)
-        qid = _queries(path, rows, objective)
-        evals.append((Dataset(rows.X, rows.y, rows.weight, qid=qid), name))
-    qid = _queries(args.data, table, objective)
-    return Dataset(table.X, table.y, weight, table.feature_names, qid=qid), evals
-
-
-def _queries(path: str, table: TableData, objective: str) -> Any:
-    """Return the query ids of a file, for an objective that ranks."""
-    if table.qid is None or objective.startswith("rank:"):
-        return table.qid
-    complain(f"note: {path}: query ids (qid:) are ignored by objective {objective}")
-    return None
-
-
-def _names(paths: list[str]) -> list[str]:
-    """Name evaluation sets by their files, without folders and endings, each differently."""
-    names: list[str] = []
-    for path in paths:
-        name = Path(path).name.lstrip(".").split(".")[0] or "eval"
-        names.append(name if name not in names else f"{name}#{len(names) + 1}")
-    return names

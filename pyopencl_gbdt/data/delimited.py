@@ -25,6 +25,9 @@ from pyopencl_gbdt.errors import DataError
 BLOCK = 1 << 24
 """Characters given to NumPy at once: it takes four bytes for each."""
 
+MOST_QID = 2**24 - 1
+"""Integers up to this are told apart in float32."""
+
 FLOAT32_LIMIT = 2.0**128 - 2.0**103
 """The least number that float32 rounds to infinity."""
 
@@ -35,7 +38,10 @@ def parse_delimited(
     *,
     label_column: int | str | None = 0,
     header: bool | str = "auto",
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, list[str] | None]:
+    qid_column: int | str | None = None,
+) -> tuple[
+    NDArray[np.float32], NDArray[np.float32] | None, list[str] | None, NDArray[np.int64] | None
+]:
     r"""Parse delimited text.
 
     Parameters
@@ -48,6 +54,8 @@ def parse_delimited(
         The label's column by number (from 0, or from the end if negative) or name.
     header : bool or "auto"
         Whether the first line holds names.
+    qid_column : int, str or None
+        The column of the queries, in the same way.
 
     Returns
     -------
@@ -55,24 +63,39 @@ def parse_delimited(
         NaN is missing.
     y : (n_rows,) float32 array, or None without a label
     feature_names : list of str, or None without a header
+    qid : (n_rows,) int64 array, or None without a column of queries
 
     Raises
     ------
     DataError
-        Ragged rows, a field that is no number, a label that is missing.
+        Ragged rows, a field that is no number, a label that is missing, a query that is no integer.
     """
-    layout = find_layout(text, path, label_column, header)
+    layout = find_layout(text, path, label_column, header, qid_column)
     table = parse_fast(layout)
     if table is None:
         table = parse_carefully(layout)
-    names, label = layout.names, layout.label
-    if label is None:
-        return table, None, names
-    X = np.empty((len(table), layout.n_columns - 1), np.float32)
-    X[:, :label] = table[:, :label]
-    X[:, label:] = table[:, label + 1 :]
-    features = None if names is None else names[:label] + names[label + 1 :]
-    return X, np.ascontiguousarray(table[:, label]), features
+    apart = [column for column in (layout.label, layout.qid) if column is not None]
+    if not apart:
+        return table, None, layout.names, None
+    names = layout.names
+    if names is not None:
+        names = [name for i, name in enumerate(names) if i not in apart]
+    y = None if layout.label is None else np.ascontiguousarray(table[:, layout.label])
+    return np.delete(table, apart, axis=1), y, names, _queries(table, layout)
+
+
+def _queries(table: NDArray[np.float32], layout: Layout) -> NDArray[np.int64] | None:
+    if layout.qid is None:
+        return None
+    ids = table[:, layout.qid]
+    wrong = ~(np.abs(ids) <= MOST_QID) | (ids != np.rint(ids))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{layout.path}: the column of queries holds {ids[row]:.12g} in row {row}: expected "
+            f"integers up to {MOST_QID}; number the queries anew"
+        )
+    return ids.astype(np.int64)
 
 
 def parse_fast(layout: Layout, block_size: int = BLOCK) -> NDArray[np.float32] | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.containers import as_array
 from pyopencl_gbdt.data.places import Source, plural, show
-from pyopencl_gbdt.data.targets import check_weight
+from pyopencl_gbdt.data.targets import check_weight, column_of
 from pyopencl_gbdt.errors import DataError
 
 I64 = NDArray[np.int64]
@@ -44,6 +44,15 @@ def group_offsets(qid: Any, group: Any, n_rows: int) -> I64 | None:
     return None if group is None else _from_sizes(_integers(group, "group"), n_rows)
 
 
+def check_ids(qid: Any, n_rows: int) -> I64 | None:
+    """Check the query of every row as `group_offsets` does; return int64, or None for None."""
+    if qid is None:
+        return None
+    ids = _integers(qid, "qid")
+    _from_ids(ids, n_rows)
+    return ids.astype(np.int64)
+
+
 def whole_offsets(offsets: I64 | None, n_rows: int) -> I64:
     """Return the offsets, or those of one query that has all rows."""
     return np.array([0, n_rows], np.int64) if offsets is None else offsets
@@ -68,7 +77,8 @@ def expand_weight(weight: Any, offsets: I64 | None, n_rows: int) -> F32 | None:
     if weight is None or offsets is None:
         return check_weight(weight, n_rows)
     n_groups = offsets.size - 1
-    size = np.size(weight) if np.ndim(weight) < 2 else len(weight)
+    weight = column_of(weight, Source("weight", is_vector=True))
+    size = len(weight)
     if size not in (n_groups, n_rows):
         raise DataError(
             f"weight has {plural(size, 'value')}: expected one for each of the {n_groups} queries, "

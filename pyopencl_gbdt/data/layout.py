@@ -31,7 +31,8 @@ class Layout:
     """What is known of a table before its numbers are read.
 
     ``text[start:]`` holds the rows and starts with line number ``first_line``; ``delimiter`` None
-    is any run of spaces; ``label`` is the label's column, None without one.
+    is any run of spaces; ``label`` is the label's column and ``qid`` that of the queries, None
+    without one.
     """
 
     path: str | PathLike[str]
@@ -42,10 +43,15 @@ class Layout:
     names: list[str] | None
     n_columns: int
     label: int | None
+    qid: int | None = None
 
 
 def find_layout(
-    text: str, path: str | PathLike[str], label_column: int | str | None, header: bool | str
+    text: str,
+    path: str | PathLike[str],
+    label_column: int | str | None,
+    header: bool | str,
+    qid_column: int | str | None = None,
 ) -> Layout:
     """Find delimiter, header and label, and where the numbers start."""
     start = len(text) - len(text.lstrip(" \n"))
@@ -68,13 +74,18 @@ def find_layout(
                 f"distinct names; rename them, or pass header=False if this is no header"
             )
     names = fields if has_header else None
-    label = _label_index(label_column, names, len(fields), path)
+    label = _column_index("label_column", label_column, names, len(fields), path)
+    qid = _column_index("qid_column", qid_column, names, len(fields), path)
+    if qid is not None and qid == label:
+        raise DataError(
+            f"{path}: qid_column={qid_column!r} is the label's column too; choose another"
+        )
     if label is not None and len(fields) == 1:
         raise DataError(
             f"{path}: one column only, the label: expected features too; pass label_column=None "
             f"if it is a feature"
         )
-    return Layout(path, text, start, first_line, delimiter, names, len(fields), label)
+    return Layout(path, text, start, first_line, delimiter, names, len(fields), label, qid)
 
 
 def _sniff_delimiter(lines: Sequence[str]) -> str | None:
@@ -115,30 +126,34 @@ def _kind(field: str) -> str:
         return "text"
 
 
-def _label_index(
-    label: int | str | None, names: list[str] | None, n_columns: int, path: str | PathLike[str]
+def _column_index(
+    option: str,
+    given: int | str | None,
+    names: list[str] | None,
+    n_columns: int,
+    path: str | PathLike[str],
 ) -> int | None:
-    """Return the label's column from 0, or None."""
-    if label is None:
+    """Return a column that was given by number or name, from 0, or None."""
+    if given is None:
         return None
-    if isinstance(label, str):
+    if isinstance(given, str):
         if names is None:
             raise DataError(
-                f"{path}: label_column={label!r}, but there is no header to find it in; "
+                f"{path}: {option}={given!r}, but there is no header to find it in; "
                 f"give its number, or pass header=True"
             )
-        if label in names:
-            return names.index(label)
-        near = difflib.get_close_matches(label, names, n=1)
+        if given in names:
+            return names.index(given)
+        near = difflib.get_close_matches(given, names, n=1)
         move = f"did you mean {near[0]!r}?" if near else "columns: " + ", ".join(names[:20])
-        raise DataError(f"{path}: label_column={label!r} is not in the header; {move}")
+        raise DataError(f"{path}: {option}={given!r} is not in the header; {move}")
     try:
-        index = operator.index(label)
+        index = operator.index(given)
     except TypeError:
         index = n_columns
-    if isinstance(label, bool) or not -n_columns <= index < n_columns:
+    if isinstance(given, bool) or not -n_columns <= index < n_columns:
         raise DataError(
-            f"{path}: label_column={label!r}: expected {-n_columns}..{n_columns - 1} or a name; "
+            f"{path}: {option}={given!r}: expected {-n_columns}..{n_columns - 1} or a name; "
             f"the file has {plural(n_columns, 'column')}"
         )
     return index % n_columns

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.check import check_matrix, check_target, check_weight
 from pyopencl_gbdt.data.delimited import parse_delimited
 from pyopencl_gbdt.data.files import ZIP_MAGIC, lines_of, read_bytes, to_text
+from pyopencl_gbdt.data.groups import check_ids
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.errors import DataError
 
@@ -47,7 +48,7 @@ class TableData:
     feature_names : list of str, or None
         The header without the label's name, where there is one.
     qid : (n_rows,) int64 array, or None
-        Query of each row; only libsvm files have them.
+        Query of each row, of libsvm's ``qid:``, a column of delimited text or an array of npz.
     """
 
     X: NDArray[np.float32]
@@ -61,6 +62,7 @@ def read_table(
     path: str | PathLike[str],
     *,
     label_column: int | str | None = 0,
+    qid_column: int | str | None = None,
     header: bool | str = "auto",
     n_features: int | None = None,
     with_label: bool = True,
@@ -76,6 +78,8 @@ def read_table(
     label_column : int, str or None
         Delimited text: number (from 0; -1 is the last) or name of the label's column; None if there
         is none. libsvm has the label first, npz under the name ``y``.
+    qid_column : int, str or None
+        Delimited text: the column of the queries, for ranking. npz has them as ``qid``.
     header : bool or "auto"
         Delimited text: the first line holds names. "auto": it does if none of its fields is a
         number and one at least is text.
@@ -104,7 +108,7 @@ def read_table(
     Notes
     -----
     Missing values: in delimited text an empty field, NA, NaN (any case) or ``?``; in libsvm what is
-    absent. In npz: arrays ``X``, ``y``, and ``weight`` and ``feature_names`` if present.
+    absent. In npz: arrays ``X``, ``y``, and ``weight``, ``qid`` and ``feature_names`` if present.
     """
     if file_format not in FORMATS:
         raise DataError(f"file_format={file_format!r}: expected one of {', '.join(FORMATS)}")
@@ -121,13 +125,15 @@ def read_table(
         )
         return TableData(X, y, None, None, query_ids(text, path))
     label = label_column if with_label else None
-    X, y, names = parse_delimited(text, path, label_column=label, header=header)
+    X, y, names, qid = parse_delimited(
+        text, path, label_column=label, header=header, qid_column=qid_column
+    )
     if n_features is not None and X.shape[1] != n_features:
         raise DataError(
             f"{path} has {X.shape[1]} feature columns: expected {n_features}; "
             f"check label_column={label!r}, or give a file with the features of the training"
         )
-    return TableData(X, y, None, names)
+    return TableData(X, y, None, names, qid)
 
 
 def _looks_like_libsvm(path: str | PathLike[str], text: str) -> bool:
@@ -143,12 +149,12 @@ def _looks_like_libsvm(path: str | PathLike[str], text: str) -> bool:
 def _read_npz(
     data: bytes, path: str | PathLike[str], n_features: int | None, with_label: bool
 ) -> TableData:
-    """Read arrays X, y, weight, feature_names; nothing is unpickled."""
+    """Read arrays X, y, weight, qid, feature_names; nothing is unpickled."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {
                 name: archive[name]
-                for name in ("X", "y", "weight", "feature_names")
+                for name in ("X", "y", "weight", "qid", "feature_names")
                 if name in archive.files
             }
             found = ", ".join(archive.files)
@@ -167,6 +173,7 @@ def _read_npz(
         X, _ = check_matrix(arrays["X"], n_features=n_features)
         y = check_target(arrays["y"], len(X)) if with_label else None
         weight = check_weight(arrays.get("weight"), len(X))
+        qid = check_ids(arrays.get("qid"), len(X))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     names = arrays.get("feature_names")
@@ -175,4 +182,5 @@ def _read_npz(
             f"{path}: feature_names has shape {names.shape}: expected ({X.shape[1]},), "
             f"one name per column of X"
         )
-    return TableData(X, y, weight, None if names is None else [str(name) for name in names])
+    listed = None if names is None else [str(name) for name in names]
+    return TableData(X, y, weight, listed, qid)

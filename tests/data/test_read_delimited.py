@@ -124,6 +124,18 @@ def test_label_column(read, label):
     assert table.feature_names == ["a", "c"]
 
 
+@pytest.mark.parametrize("qid", [0, -3, "q"])
+def test_qid_column(read, qid):
+    table = read("q,y,b\n7,2,3\n9,5,\n", label_column="y", qid_column=qid)
+    assert table.qid.tolist() == [7, 9]
+    assert table.qid.dtype == np.int64
+    assert table.y.tolist() == [2, 5]
+    np.testing.assert_array_equal(table.X, [[3], [np.nan]])
+    assert table.feature_names == ["b"]
+    table = read("q,b\n7,3\n", with_label=False, qid_column="q", n_features=1)
+    assert (table.y, table.X.tolist(), table.qid.tolist()) == (None, [[3]], [7])
+
+
 def test_without_label(read):
     table = read("1,2\n3,4\n", with_label=False, n_features=2)
     assert table.y is None
@@ -159,6 +171,12 @@ def test_without_label(read):
         ("1,2\n", {"label_column": "y"}, "label_column='y', but there is no header"),
         ("target,b\n1,2\n", {"label_column": "tarqet"}, "did you mean 'target'"),
         ("target,b\n1,2\n", {"label_column": "zzz"}, "columns: target, b"),
+        ("1,2,3\n", {"qid_column": 3}, "qid_column=3: expected -3..2 or a name"),
+        ("y,q,b\n1,2,3\n", {"qid_column": "r"}, "qid_column='r' is not in the header"),
+        ("1,2,3\n", {"qid_column": -3}, "qid_column=-3 is the label's column too; choose another"),
+        ("1,2,3\n1,2.5,3\n", {"qid_column": 1}, r"queries holds 2\.5 in row 1: expected integers"),
+        ("1,NA,3\n1,2,3\n", {"qid_column": 1}, "queries holds nan in row 0: .*number the queries"),
+        ("1,16777217,3\n", {"qid_column": 1}, r"holds 16777216 .* integers up to 16777215"),
         ("1,2\n", {"n_features": 2}, "has 1 feature columns: expected 2; check label_column=0"),
         ("1,2\n", {"header": "yes"}, "header='yes': expected True, False or 'auto'"),
         ("1,2\n", {"file_format": "csv"}, "file_format='csv': expected one of auto, delimited"),

@@ -35,6 +35,14 @@ def test_arrays(read):
     assert table.feature_names == ["a", "b"]
 
 
+def test_queries(read):
+    assert read({"X": X, "y": Y}).qid is None
+    for ids in (np.array([3, 3], np.uint8), np.array([3.0, 3.0])):
+        table = read({"X": X, "y": Y, "qid": ids})
+        assert table.qid.tolist() == [3, 3]
+        assert table.qid.dtype == np.int64
+
+
 def test_known_by_its_content(read, tmp_path):
     assert read({"X": X, "y": Y}, name="table.dat").feature_names is None
     path = tmp_path / "table.npz.gz"
@@ -59,6 +67,9 @@ def test_without_label(read):
         ({"X": X * np.inf, "y": Y}, {}, "table.npz: X holds 3 infinite values"),
         ({"X": X, "y": Y}, {"n_features": 3}, "X has 2 features, but the model is expecting 3"),
         ({"X": X, "y": Y, "weight": -Y}, {}, "table.npz: weight holds 1 negative value"),
+        ({"X": X, "y": Y, "qid": [1]}, {}, "table.npz: qid has 1 value, X has 2 rows"),
+        ({"X": X, "y": Y, "qid": [2, 1]}, {}, "table.npz: qid is not sorted"),
+        ({"X": X, "y": Y, "qid": [1, 1.5]}, {}, "qid has dtype float64: expected integers"),
         ({"X": X.astype(object), "y": Y}, {}, "cannot be read as npz .*allow_pickle"),
         ({"X": X, "y": Y, "feature_names": np.array(["a"])}, {}, "feature_names has shape"),
     ],

@@ -74,6 +74,7 @@ VALUES: dict[str, list[Any]] = {
     "fields": ["", "walk_t:left,number"],
     "metric": ["ndcg", "map", "pairwise"],
     **{name: [False, True] for name in ("mean", "unbiased", "spread", "normed")},
+    "statements": ["", "g = margin - label; h = 1.0f;"],
     "distribution": ["normal", "logistic", "extreme"],
     "inverse": ["1.0f"],
     "inverse_square": ["1.0f"],

@@ -1,0 +1,96 @@
+"""Random forests: many trees at once, each of some rows and of some columns a node."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimator_base import Base
+from pyopencl_gbdt.estimators import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt.parameters import TABLE
+
+#: Defaults of XGBoost's XGBRFRegressor and XGBRFClassifier (python-package/xgboost/sklearn.py).
+DEFAULTS = {"learning_rate": 1.0, "subsample": 0.8, "colsample_bynode": 0.8, "reg_lambda": 1e-5}
+
+
+class Forest(Base):
+    """One round of ``n_estimators`` trees for each output; a prediction is their mean."""
+
+    def _named_parameters(self) -> dict[str, Any]:
+        (row,) = (row for row in TABLE if row.name == "num_parallel_tree")
+        trees = row.convert(self.n_estimators, "n_estimators")
+        return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
+        """Train; see ``GBDTRegressor.fit``. There is one round, hence no early stopping.
+
+        Raises
+        ------
+        DataError, ParameterError, DeviceError, MemoryPlanError
+            The estimator stays as it was.
+        """
+        for name in ("early_stopping_rounds", "callbacks"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    f"{name}: expected None for {type(self).__name__}, whose trees are one round; "
+                    "leave it out, or boost by another estimator with num_parallel_tree"
+                )
+        return super().fit(X, y, sample_weight, **options)
+
+
+class GBDTRandomForestRegressor(Forest, GBDTRegressor):
+    """A random forest for numbers; squared error unless another loss is named.
+
+    Several targets, ``y`` of shape (n_rows, n_targets), have trees of their own each.
+
+    Parameters
+    ----------
+    n_estimators : int, default 100
+        Trees for each output.
+    learning_rate, subsample, colsample_bynode, reg_lambda : float
+        As of ``GBDTRegressor``; by default 1, 0.8, 0.8 and 1e-5.
+    **given
+        The others of ``GBDTRegressor``, but for ``num_parallel_tree``; ``early_stopping_rounds``
+        and ``callbacks`` have to be None.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{**DEFAULTS, **given})
+
+
+class GBDTRandomForestClassifier(Forest, GBDTClassifier):
+    """A random forest for two classes or more, with any labels; ``classes_`` holds them.
+
+    More than two take ``multi:softprob``, with ``n_estimators`` trees for each.
+
+    Parameters
+    ----------
+    n_estimators : int, default 100
+        Trees for each output.
+    learning_rate, subsample, colsample_bynode, reg_lambda : float
+        As of ``GBDTClassifier``; by default 1, 0.8, 0.8 and 1e-5.
+    **given
+        The others of ``GBDTClassifier``, but for ``num_parallel_tree``; ``early_stopping_rounds``
+        and ``callbacks`` have to be None.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{**DEFAULTS, **given})
+
+
+def _with_defaults(like: type[Base]) -> list[inspect.Parameter]:
+    """Return the parameters of an estimator's forest."""
+    given = inspect.signature(like.__init__).parameters.values()
+    kept = (parameter for parameter in given if parameter.name != "num_parallel_tree")
+    return [p.replace(default=DEFAULTS.get(p.name, p.default)) for p in kept]
+
+
+for _forest, _like in (
+    (GBDTRandomForestRegressor, GBDTRegressor),
+    (GBDTRandomForestClassifier, GBDTClassifier),
+):
+    _parameters = _with_defaults(_like)
+    # scikit-learn takes the names of the parameters from here
+    _forest.__init__.__signature__ = inspect.Signature(_parameters)  # type: ignore[union-attr]
+    _forest.__signature__ = inspect.Signature(_parameters[1:])
