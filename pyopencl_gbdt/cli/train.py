@@ -96,7 +96,7 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training parameters, by XGBoost's names")
     for row in TABLE:
         if row.name != "device":
-            default = "" if row.default is None else f"; default {row.default}"
+            default = "" if row.default in (None, "") else f"; default {row.default}"
             group.add_argument(
                 *[f"--{name.replace('_', '-')}" for name in (row.name, *row.aliases)],
                 dest=f"param_{row.name}",
