@@ -14,11 +14,13 @@ from pyopencl_gbdt._version import __version__
 _PUBLIC = {
     "Dataset": "pyopencl_gbdt.dataset",
     "DeviceArray": "pyopencl_gbdt.device",
+    "DeviceObjective": "pyopencl_gbdt.objectives.custom",
     "GBDTClassifier": "pyopencl_gbdt.estimators",
     "GBDTRandomForestClassifier": "pyopencl_gbdt.estimator_forests",
     "GBDTRandomForestRegressor": "pyopencl_gbdt.estimator_forests",
     "GBDTRanker": "pyopencl_gbdt.estimator_ranking",
     "GBDTRegressor": "pyopencl_gbdt.estimators",
+    "KernelObjective": "pyopencl_gbdt.objectives.custom",
     "Model": "pyopencl_gbdt.fitted_model",
     "cv": "pyopencl_gbdt.cross_validation",
     "devices": "pyopencl_gbdt.device",

@@ -21,6 +21,7 @@ from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.base import CheckedSource
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
 from pyopencl_gbdt.steps.columns import Columns
@@ -30,6 +31,7 @@ from pyopencl_gbdt.steps.grow import Grow
 from pyopencl_gbdt.steps.histogram import Histogram
 from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.partition import Partition
+from pyopencl_gbdt.steps.pick import Pick
 from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
 from pyopencl_gbdt.steps.sample import Sample
 from pyopencl_gbdt.steps.split import Split
@@ -58,6 +60,7 @@ class Steps:
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
         self.leaf = Leaf(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
+        self.picking = Pick(ws) if ws.params.leaf_wise else None
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
 
     def trees(self, batch: Batch) -> list[Launch]:
@@ -70,8 +73,8 @@ class Steps:
             if self.columns is not None:
                 launches.append(self.columns.level(depth, batch))
             launches += self.split.level(depth)
-            if ws.params.leaf_wise:
-                launches += [grow.pick(depth, batch), grow.decide_picked(depth, batch)]
+            if self.picking is not None:
+                launches += [self.picking.pick(depth, batch), self.picking.decide(depth, batch)]
             else:
                 launches.append(grow.decide(depth))
             # leaves of the last level need no lists of rows
@@ -86,8 +89,8 @@ class Steps:
         """Return, in order, those launches of a round that know the learning rate, for another."""
         for batch in self.ws.batches:
             for depth in range(self.ws.n_levels):
-                if self.ws.params.leaf_wise:
-                    yield self.grow.pick(depth, batch, learning_rate)
+                if self.picking is not None:
+                    yield self.picking.pick(depth, batch, learning_rate)
                 else:
                     yield self.grow.decide(depth, learning_rate)
             yield self.finish.tree(batch, learning_rate)
@@ -119,7 +122,7 @@ class Boosting:
         base_margin: Start,
         first_round: int = 0,
     ) -> None:
-        weight, bits, shift = normalise(data.weight)
+        weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
 
         def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
@@ -272,7 +275,9 @@ class Boosting:
 
     def _check_high_words(self) -> bool:
         """Train again from the start if trees are void for want of high words; tell whether."""
-        ws = self.ws
+        ws, source = self.ws, self.steps.source
+        if isinstance(source, CheckedSource):
+            source.check()
         if ws.has_high or not ws["needs_high"].get()[0]:
             return False
         done = self._rounds

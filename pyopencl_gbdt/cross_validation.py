@@ -24,7 +24,7 @@ from pyopencl_gbdt.fitted_model import BEST_ITERATION
 from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
 from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.preparing import prepare
+from pyopencl_gbdt.preparing import Metrics, prepare
 
 #: ``log[set][metric]``: mean and deviation over folds, of every round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
@@ -38,7 +38,8 @@ def cv(
     nfold: int = 3,
     stratified: bool = False,
     folds: Any = None,
-    metrics: str | Sequence[str] | None = None,
+    metrics: Metrics = None,
+    custom_metric: Callable[..., Any] | None = None,
     maximize: bool | None = None,
     early_stopping_rounds: int | None = None,
     as_pandas: bool = True,
@@ -65,8 +66,10 @@ def cv(
         Every fold has about the same share of each label.
     folds : list of (array, array), splitter of scikit-learn, or None
         Rows to train on and rows to test on of every fold, instead of ``nfold``.
-    metrics : str, sequence of str or None
+    metrics : str, callable, sequence of them, or None
         Names of metrics; None is the loss's own.
+    custom_metric : callable or None
+        As for ``train``.
     maximize : bool or None
         As for ``train``.
     early_stopping_rounds : int or None
@@ -106,7 +109,7 @@ def cv(
     """
     params = {**params, "n_estimators": n_rounds}
     chosen = metrics or None
-    whole = prepare(params, data, (), chosen, None)
+    whole = prepare(params, data, (), chosen, None, custom_metric)
     if folds is None:
         how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
         if data.group_offsets is None:
@@ -125,7 +128,8 @@ def cv(
     tasks = []
     for train_rows, test_rows in rows:
         own, test = data.slice(train_rows), data.slice(test_rows)
-        tasks.append(prepare(params, own, [(own, "train"), (test, "test")], chosen, None))
+        evals = [(own, "train"), (test, "test")]
+        tasks.append(prepare(params, own, evals, chosen, None, custom_metric))
     try:
         log = with_fallbacks(partial(_run, tasks, everyone))
     except BaseException as error:

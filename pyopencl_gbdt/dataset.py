@@ -124,6 +124,14 @@ class Dataset:
         lower, upper = self.label_lower_bound, self.label_upper_bound
         return (self.label, self.label) if lower is None or upper is None else (lower, upper)
 
+    def get_label(self) -> F32:
+        """Return the labels, by the name that they have in XGBoost's ``DMatrix``."""
+        return self.label
+
+    def get_weight(self) -> F32:
+        """Return the weights; no element where there are none, as XGBoost's ``DMatrix`` does."""
+        return np.zeros(0, np.float32) if self.weight is None else self.weight
+
     def slice(self, rows: npt.ArrayLike) -> Dataset:
         """Return some of the rows, with what belongs to them.
 

@@ -19,6 +19,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.preparing import as_ensemble
 from pyopencl_gbdt.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.training import Model, train
+from pyopencl_gbdt.user_functions import scikit_learn_metrics
 
 F32 = npt.NDArray[np.float32]
 
@@ -107,7 +108,7 @@ class Base(Parametrised):
             self._training_parameters(),
             data,
             evals=evals,
-            eval_metric=self.eval_metric,
+            eval_metric=scikit_learn_metrics(self.eval_metric),
             early_stopping_rounds=self.early_stopping_rounds,
             callbacks=() if self.callbacks is None else self.callbacks,
             model=before,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.preparing import Metrics
 from pyopencl_gbdt.sklearn_names import BaseEstimator
+from pyopencl_gbdt.user_functions import ScikitLearnLoss
 
 _NO_PARAMETERS_OF_TRAIN = (
     "eval_metric", "early_stopping_rounds", "callbacks",  # its arguments
@@ -68,8 +71,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Columns along which predictions rise (1) or fall (-1).
     interaction_constraints : list of lists of columns, str or None
         Columns that may follow each other on the way to a leaf.
-    objective : str or None
-        A loss; None is the estimator's own.
+    objective : str, callable, DeviceObjective, KernelObjective or None
+        A loss; None is the estimator's own. A callable is ``function(y_true, margins)`` that
+        returns gradients and Hessians, with ``sample_weight`` where there are weights.
     base_score : float or None
         Starting prediction; None takes it from the data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
@@ -84,8 +88,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Of ranking losses.
     ndcg_exp_gain : bool or None
         Of ``rank:ndcg`` and the metric ``ndcg``.
-    eval_metric : str, list of str or None
-        Metrics of ``eval_set``.
+    eval_metric : str, callable, list of them, or None
+        Metrics of ``eval_set``; a callable is ``function(y_true, prediction)`` as scikit-learn's,
+        with ``sample_weight`` where there are weights.
     early_stopping_rounds : int or None
         Stop when the last metric of the last set in ``eval_set`` has not improved for so many
         rounds, and keep the trees up to the best one.
@@ -115,6 +120,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     """
 
     _objective = ""
+    _link = "identity"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Name the nearest parameter where one is misspelt."""
@@ -151,7 +157,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         feature_weights: Any = None,
         monotone_constraints: Any = None,
         interaction_constraints: Any = None,
-        objective: str | None = None,
+        objective: str | Callable[..., Any] | Custom | None = None,
         base_score: float | None = None,
         scale_pos_weight: float | None = None,
         huber_slope: float | None = None,
@@ -168,7 +174,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         lambdarank_unbiased: bool | None = None,
         lambdarank_bias_norm: float | None = None,
         ndcg_exp_gain: bool | None = None,
-        eval_metric: str | Sequence[str] | None = None,
+        eval_metric: Metrics = None,
         early_stopping_rounds: int | None = None,
         callbacks: Sequence[TrainingCallback] | None = None,
         device: str = "auto",
@@ -232,11 +238,19 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         params = self.get_params(deep=False)
         for name in (*_NO_PARAMETERS_OF_TRAIN, "random_state"):
             params.pop(name, None)
-        params["objective"] = self.objective or self._objective
+        params["objective"] = self._loss()
         return {name: value for name, value in params.items() if value is not None}
 
     def _training_parameters(self) -> dict[str, Any]:
         return {**self._named_parameters(), "random_state": self._seed()}
+
+    def _loss(self) -> Any:
+        """Return the loss as ``train`` takes it; that of a classifier has probabilities."""
+        chosen = self._objective if self.objective is None else self.objective
+        if callable(chosen):
+            chosen = ScikitLearnLoss(chosen)
+        own = custom_objective(chosen)
+        return chosen if own is None else own.linked(self._link)
 
     def _seed(self) -> Any:
         given = self.random_state

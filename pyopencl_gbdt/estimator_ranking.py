@@ -125,7 +125,7 @@ class GBDTRanker(Base):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
     ) -> float:
-        """Return the last of ``eval_metric``, or the loss's own metric, ``ndcg@32`` by default.
+        """Return the last name of ``eval_metric``, or else the loss's own: ``ndcg@32`` by default.
 
         Parameters
         ----------
@@ -140,7 +140,8 @@ class GBDTRanker(Base):
         if qid is None and group is None:
             raise DataError("score needs the queries: give qid= or group=, or a column 'qid' in X")
         asked = self.eval_metric
-        names = [asked] if isinstance(asked, str) else list(asked or ())
+        listed = [asked] if isinstance(asked, str) or callable(asked) else list(asked or ())
+        names = [name for name in listed if isinstance(name, str)]
         parameters = Parameters.from_dict(self._named_parameters())
         name = names[-1] if names else self._fitted().objective.metric
         values, _ = check_matrix(X)

@@ -17,6 +17,7 @@ from pyopencl_gbdt.estimator_base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.xgboost_links import MULTICLASS
+from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.sklearn_names import ClassifierMixin, RegressorMixin
 
 F32 = npt.NDArray[np.float32]
@@ -95,6 +96,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     """
 
     _objective = "binary:logistic"
+    _link = "logit"
 
     def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
         super().__init__(**others)
@@ -143,10 +145,11 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
         """Train; see ``GBDTRegressor.fit``. ``y`` holds distinct labels of any kind."""
-        if self.objective is not None and self.objective not in (*_BINARY, *MULTICLASS):
+        own = custom_objective(self.objective) is not None
+        if not own and self.objective not in (None, *_BINARY, *MULTICLASS):
             raise ParameterError(
                 f"objective={self.objective!r}: expected one of "
-                f"{', '.join((*_BINARY, *MULTICLASS))} for {type(self).__name__}; use "
+                f"{', '.join((*_BINARY, *MULTICLASS))}, or your own for {type(self).__name__}; use "
                 f"GBDTRegressor for other losses"
             )
         try:

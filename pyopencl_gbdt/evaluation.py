@@ -116,9 +116,13 @@ class Evaluation:
                     yield place, group.prepared.value(words[first + at], at)
                 first += len(group.places)
         for rows, name, metrics, margins in self._on_host:
-            prediction = self._objective.to_probability(margins.get())
+            found = margins.get()
+            prediction = self._objective.to_probability(found)
             for metric in metrics:
-                yield (name, metric), on_host(self._metrics[metric], metric, rows, prediction)
+                function, wanted = self._metrics[metric], prediction
+                if isinstance(function, DatasetMetric) and function.of_prediction:
+                    wanted = self._objective.to_prediction(found).T
+                yield (name, metric), on_host(function, metric, rows, wanted)
 
 
 def on_host(metric: Metric, name: str, rows: Dataset, prediction: F32) -> float:

@@ -17,6 +17,10 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Parameters reach the kernels as float32, so a larger number would turn into infinity."""
 
 
+#: What a parameter can be when it is checked.
+Value = int | float | str | tuple[int | float, ...] | None
+
+
 @dataclass(frozen=True)
 class ParameterRow:
     """One parameter: what is accepted, and what is used when it is left out.
@@ -40,6 +44,8 @@ class ParameterRow:
         The number is 0 or a power of two.
     structured : bool
         The string may be given as a list, tuple or dict, and is kept as JSON; "" is none.
+    several : bool
+        A list of numbers is allowed too, and kept as a tuple; that of one is the number.
     doc : str
         One sentence for the user.
     """
@@ -55,19 +61,27 @@ class ParameterRow:
     allowed: tuple[str, ...] = ()
     power_of_two: bool = False
     structured: bool = False
+    several: bool = False
     aliases: tuple[str, ...] = ()
 
-    def convert(self, value: object, spelling: str | None = None) -> int | float | str | None:
+    def convert(self, value: object, spelling: str | None = None) -> Value:
         """Return `value` as `kind`, or raise `ParameterError` in the user's own spelling."""
         if value is None:
             return self.default
         name = spelling or self.name
         if self.structured:
             return _as_json(value, name)
+        if self.several and isinstance(value, (list, tuple, np.ndarray)) and len(value):
+            numbers = tuple(self._checked(number, name) for number in value)
+            return numbers if len(numbers) > 1 else numbers[0]
         if self.kind is str:
             return self._string(value, name)
         if self.kind is bool:
             return self._switch(value, name)
+        return self._checked(value, name)
+
+    def _checked(self, value: object, name: str) -> int | float:
+        """Return a number within bounds."""
         number = _number(value, name, self.expected, integral=self.kind is int)
         below = self.low is not None and (
             number < self.low or (self.low_open and number == self.low)

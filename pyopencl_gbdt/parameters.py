@@ -32,7 +32,8 @@ POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
 TABLE: tuple[ParameterRow, ...] = (
-    ParameterRow("objective", str, OBJECTIVES[0], "The loss to minimise.", allowed=OBJECTIVES),
+    ParameterRow("objective", str, OBJECTIVES[0], "The loss to minimise, or your own: "
+                 "a callable, or kernel code behind kernel:.", allowed=(*OBJECTIVES, "custom")),
     ParameterRow("n_estimators", int, 100, "Boosting rounds (trees); 0 gives the base score alone.",
                  low=0, high=2**31 - 1, aliases=("num_boost_round",)),
     ParameterRow("learning_rate", float, 0.3, "Factor on every leaf value.",
@@ -94,7 +95,7 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("aft_loss_distribution_scale", float, 1.0, "survival:aft and aft-nloglik: its "
                  "scale.", low=1e-3, high=1e3),
     ParameterRow("quantile_alpha", float, 0.5, "Which one: reg:quantileerror and the metric "
-                 "quantile.", low=0, high=1),
+                 "quantile; a list of them gives an output for each.", low=0, high=1, several=True),
     ParameterRow("num_class", int, 0, "Classes of multi:softprob and multi:softmax.",
                  low=0, high=2**16),
     ParameterRow("lambdarank_pair_method", str, "topk", "Ranking: pairs with one of the best rows, "
@@ -202,7 +203,7 @@ class Parameters:
     fair_c: float
     aft_loss_distribution: str
     aft_loss_distribution_scale: float
-    quantile_alpha: float
+    quantile_alpha: float | tuple[float, ...]
     num_class: int
     lambdarank_pair_method: str
     lambdarank_num_pair_per_sample: int | None

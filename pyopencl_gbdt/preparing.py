@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,13 +16,17 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fitted_model import Model
 from pyopencl_gbdt.fitting import StartingPoint, Task
 from pyopencl_gbdt.limits import limits_of
-from pyopencl_gbdt.metrics import Metric, get_metric, takes_queries
+from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, takes_queries
+from pyopencl_gbdt.metrics.custom import named
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameters import Parameters
 
 Evals = Sequence[tuple[Dataset, str]]
+#: Names of metrics, and metrics of the user's own.
+Metrics = str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
 Before = Model | Ensemble | str | os.PathLike[str]
 
 #: Parameters that never change a model, or only how many rounds it has.
@@ -33,8 +37,9 @@ def prepare(
     params: Mapping[str, Any],
     data: Dataset,
     evals: Evals,
-    eval_metric: str | Sequence[str] | None,
+    eval_metric: Metrics,
     before: Before | None,
+    custom_metric: Callable[..., Any] | None = None,
 ) -> Task:
     """Check a training.
 
@@ -44,9 +49,11 @@ def prepare(
         May hold ``eval_metric`` too, as XGBoost's does; the argument goes first.
     data : Dataset
     evals : sequence of (Dataset, str)
-    eval_metric : str, sequence of str or None
+    eval_metric : str, callable, sequence of them, or None
     before : Model, Ensemble, path or None
         The model to continue.
+    custom_metric : callable or None
+        One more metric.
 
     Raises
     ------
@@ -67,24 +74,35 @@ def prepare(
             "feature_weights: expected as an argument of Dataset or an estimator; take it out of "
             "params"
         )
+    own = custom_objective(given.get("objective"))
+    if own is not None:
+        given["objective"] = CUSTOM
     p = Parameters.from_dict(given)
-    objective = get_objective(p.objective, p)
+    if own is None and p.objective == CUSTOM:
+        raise ParameterError("objective='custom': expected the loss itself; give its callable")
+    objective = get_objective(p.objective, p) if own is None else own
     n_outputs = _check_outputs(p, objective, data, "y")
-    check_evals(evals, data, p)
+    check_evals(evals, data, p, objective)
     limits_of(p, data)  # refuses constraints that do not go with the data
-    metrics = choose_metrics(eval_metric, objective, p)
-    for rows, _ in evals:
-        check_ranked(metrics, rows)
     if before is None:
         start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
         ensemble = as_ensemble(before)
         start = _continued(ensemble, p, objective, data)
         _check_round(ensemble, p, n_outputs)
+        start = _continued(as_ensemble(before), p, objective, data)
+    rows = evals[0][0] if evals else data
+    margins = np.array(each(start.base_margin), np.float32)[:, None] + np.zeros(rows.n_rows, "f4")
+    first = objective.to_prediction(margins if n_outputs > 1 else margins[0]).T
+    metrics = choose_metrics(eval_metric, objective, p, (first, rows))
+    if custom_metric is not None:
+        metrics |= choose_metrics([custom_metric], objective, p, (first, rows))
+    for rows, _ in evals:
+        check_ranked(metrics, rows)
     return Task(p, objective, data, evals, metrics, start)
 
 
-def check_evals(evals: Evals, data: Dataset, p: Parameters) -> None:
+def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective) -> None:
     """Refuse evaluation sets that do not go with the training data."""
     names: set[str] = set()
     for index, pair in enumerate(evals):
@@ -100,7 +118,7 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters) -> None:
                 f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
             )
         names.add(name)
-        _check_outputs(p, get_objective(p.objective, p), rows, f"evals: {name!r}: y")
+        _check_outputs(p, objective, rows, f"evals: {name!r}: y")
         if rows.n_targets != data.n_targets:
             raise DataError(
                 f"evals: {name!r} has {rows.n_targets} targets, the training data "
@@ -126,15 +144,24 @@ def _check_columns(what: str, n_features: int, names: list[str] | None, data: Da
 
 
 def choose_metrics(
-    eval_metric: str | Sequence[str] | None, objective: Objective, p: Parameters
+    eval_metric: Metrics, objective: Objective, p: Parameters, sample: tuple[Any, Dataset]
 ) -> dict[str, Metric]:
-    """Return the metrics by their names; the loss's own if none is asked for."""
+    """Return the metrics by their names; the loss's own if none is asked for.
+
+    A user's own is called once for its name, with a sample: predictions and their rows.
+    """
     if eval_metric is None:
         return {objective.metric: get_metric(objective.metric, p)}
-    names = [eval_metric] if isinstance(eval_metric, str) else list(eval_metric)
-    if not names:
+    alone = isinstance(eval_metric, str) or callable(eval_metric)
+    asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
+    if not asked:
         raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
-    return {name: get_metric(name, p) for name in names}
+    pairs = [named(m, *sample) if callable(m) else (m, get_metric(m, p)) for m in asked]
+    names = [name for name, _ in pairs]
+    for name, metric in pairs:
+        if isinstance(metric, DatasetMetric) and metric.of_prediction and names.count(name) > 1:
+            raise ParameterError(f"eval_metric: two metrics are called {name!r}; rename yours")
+    return dict(pairs)
 
 
 def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
@@ -229,6 +256,8 @@ def fingerprint(task: Task) -> dict[str, str]:
         for name, value in asdict(task.params).items()
         if name not in _HARMLESS
     }
+    if task.params.objective == CUSTOM:
+        found["objective"] = str(task.objective.parameters)
     found |= {f"data.{part}": digest for part, digest in task.data.digests().items()}
     for rows, name in task.evals:
         parts = {} if rows is task.data else rows.digests()

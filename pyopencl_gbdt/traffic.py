@@ -220,6 +220,8 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
+        "custom.custom_gradients",
+        "custom.check_gradients",
         "cox.cox_exponentials",
         "cox.cox_quanta",
         "cox.cox_terms",

@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.fitted_model import History, Model
 from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
 from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.preparing import Before, Evals, fingerprint, prepare
+from pyopencl_gbdt.preparing import Before, Evals, Metrics, fingerprint, prepare
 
 
 def train(
@@ -32,7 +32,8 @@ def train(
     n_rounds: int | None = None,
     *,
     evals: Evals = (),
-    eval_metric: str | Sequence[str] | None = None,
+    eval_metric: Metrics = None,
+    custom_metric: Callable[..., Any] | None = None,
     early_stopping_rounds: int | None = None,
     maximize: bool | None = None,
     callbacks: Sequence[TrainingCallback] = (),
@@ -46,16 +47,21 @@ def train(
     Parameters
     ----------
     params : mapping
-        XGBoost's names and defaults; see ``pyopencl_gbdt.parameters``.
+        XGBoost's names and defaults; see ``pyopencl_gbdt.parameters``. ``objective`` may be a loss
+        of your own: ``function(margins, dataset)`` that returns gradients and Hessians, a
+        ``DeviceObjective``, or a ``KernelObjective``.
     data : Dataset
     n_rounds : int or None
         Number of trees; None takes ``n_estimators`` from ``params`` (100).
     evals : sequence of (Dataset, str)
         Sets to evaluate after every round, with their names. The training data themselves cost
         nothing but the metric.
-    eval_metric : str, sequence of str or None
+    eval_metric : str, callable, sequence of them, or None
         Names out of ``metrics.METRICS``, such as ``"rmse"``, ``"auc"`` or ``"error@0.7"``; None is
-        the loss's own.
+        the loss's own. A callable is like ``custom_metric``.
+    custom_metric : callable or None
+        One more metric: ``function(prediction, dataset)`` returns its name and a number, where
+        ``prediction`` is what ``predict`` returns. It is called once beforehand for its name.
     early_stopping_rounds : int or None
         Stop when the last metric of the last evaluation set has not improved for so many rounds,
         and keep the trees up to the best one; see ``callbacks.EarlyStopping``.
@@ -95,7 +101,7 @@ def train(
     """
     if n_rounds is not None:
         params = {**params, "n_estimators": n_rounds}
-    task = prepare(params, data, evals, eval_metric, model)
+    task = prepare(params, data, evals, eval_metric, model, custom_metric)
     listed = CallbackList(callbacks).callbacks
     if verbose:
         listed.append(EvaluationMonitor(int(verbose), logger=report))

@@ -43,8 +43,11 @@ KERNEL(${wg_size}) reduce_tiles(
             }
         } else {
             for (u32 lane = 0; lane < 1024; ++lane) lanes[lane] = IDENTITY;
-            for (u32 i = 0; i < count; ++i)
-                lanes[i & 1023u] = combine(lanes[i & 1023u], load(from[i]));
+            for (u32 row = 0; row < count; row += 1024) {
+                const u32 width = count - row < 1024 ? count - row : 1024;
+                for (u32 lane = 0; lane < width; ++lane)
+                    lanes[lane] = combine(lanes[lane], load(from[row + lane]));
+            }
         }
         value_t quads[256];
         for (u32 q = 0; q < 256; ++q)

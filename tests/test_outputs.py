@@ -9,6 +9,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
+from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import predict as predict_twin
@@ -22,6 +23,7 @@ CASES = {
     "classes": {"objective": "multi:softprob", "num_class": 4},
     "targets": {},
     "forest": {"num_parallel_tree": 5, "learning_rate": 0.5},
+    "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]},
     "forests of classes": {"objective": "multi:softmax", "num_class": 4, "num_parallel_tree": 2},
 }
 HISTOGRAMS = [v.name for v in runnable("histogram", open_device(TEST_DEVICE).caps)]
@@ -37,6 +39,7 @@ def problem(case):
     labels = {
         "targets": np.c_[signal, np.nan_to_num(X[:, 1]), y],
         "forest": signal,
+        "quantiles": signal,
     }.get(case, y + 2 * (signal > 3))
     params = {"n_estimators": 3, "max_depth": 4, "max_bin": 32, **CASES[case]}
     return params, X, labels.astype(np.float32), rng.integers(0, 3, N).astype(np.float32)
@@ -141,13 +144,17 @@ def test_quality_is_xgboosts(case):
         hits = [np.average(p == y, weights=weight) for p in (ours, theirs)]
         assert hits[0] > hits[1] - 0.02
         return
+    if case == "quantiles":
+        losses = [quantiles(y, p.T, weight, (0.1, 0.5, 0.9)) for p in (ours, theirs)]
+        assert losses[0] < losses[1] * 1.02
+        return
     target = np.eye(4)[y.astype(int)] if case == "classes" else y
     errors = [np.sqrt(np.average((p - target) ** 2, axis=0, weights=weight).sum())
               for p in (ours, theirs)]  # fmt: skip
     assert errors[0] < errors[1] * 1.02
 
 
-@pytest.mark.parametrize("case", ["classes", "targets"])
+@pytest.mark.parametrize("case", ["classes", "targets", "quantiles"])
 def test_rows_that_are_watched(case):
     params, X, y, weight = problem(case)
     params, rows = {"device": TEST_DEVICE, **params}, Dataset(X[:100], y[:100], weight[:100])
@@ -161,6 +168,8 @@ def test_rows_that_are_watched(case):
     if case == "classes":
         own = last[y[:100].astype(int), np.arange(100)].astype(np.float64)
         expected = np.average(-np.log(own), weights=weight[:100])
+    elif case == "quantiles":
+        expected = quantiles(y[:100], last, weight[:100], (0.1, 0.5, 0.9))
     else:
         expected = np.sqrt(np.average(((last.T - y[:100]) ** 2).mean(axis=1), weights=weight[:100]))
     assert model.history["rows"][metric][-1] == pytest.approx(expected, rel=1e-5)
@@ -197,6 +206,8 @@ def test_bad_input():
         train(params, Dataset(X, y, base_margin=y))
     with pytest.raises(DataError, match="'rows' has 1 targets, the training data 2"):
         train({}, Dataset(X, np.c_[y, y]), evals=[(Dataset(X, y), "rows")])
+    with pytest.raises(ParameterError, match=r"quantile_alpha=1\.5: expected 0\.\.1"):
+        train({"objective": "reg:quantileerror", "quantile_alpha": [0.5, 1.5]}, Dataset(X, y))
     with pytest.raises(ParameterError, match="num_parallel_tree=0"):
         train({"num_parallel_tree": 0}, Dataset(X, y))
     tree = train({"max_depth": 1}, Dataset(X, y), 1).ensemble.trees

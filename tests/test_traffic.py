@@ -45,7 +45,7 @@ def tree():
 class Workspace(dict):
     """What the formulas ask of a workspace."""
 
-    n_rows, max_depth, histogram_groups = ROWS, DEPTH, 2
+    n_rows, n_levels, histogram_groups = ROWS, DEPTH, 2
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)

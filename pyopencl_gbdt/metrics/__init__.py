@@ -33,7 +33,7 @@ from pyopencl_gbdt.metrics.ranking import (
     precision,
     ranking_metric,
 )
-from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
+from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, quantiles, rmse, rmsle
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.row_losses import row_loss
 from pyopencl_gbdt.metrics.survival import (
@@ -144,9 +144,16 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
             return DatasetMetric(partial(row.function, **given))
         return DatasetMetric(row.function)
     if row.parameter:
-        number = row.default if parameters is None else getattr(parameters, row.parameter)
-        return partial(row.function, number=float(np.float32(number)))
+        return _by_parameter(row, parameters)
     return partial(row.function, number=row.default) if row.after_at else row.function
+
+
+def _by_parameter(row: Row, parameters: Parameters | None) -> Metric:
+    """Return a metric whose number, or numbers, a parameter has."""
+    number = row.default if parameters is None else getattr(parameters, row.parameter)
+    if isinstance(number, tuple):
+        return partial(quantiles, numbers=tuple(float(np.float32(one)) for one in number))
+    return partial(row.function, number=float(np.float32(number)))
 
 
 def takes_queries(name: str) -> bool:

@@ -17,9 +17,17 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class DatasetMetric:
-    """A metric of predictions, as metrics get them, and the data set that they are of."""
+    """A metric of predictions and the data set that they are of.
+
+    Attributes
+    ----------
+    function : callable
+    of_prediction : bool
+        It takes what ``predict`` returns, and not what other metrics take.
+    """
 
     function: Callable[[F32, Dataset], float]
+    of_prediction: bool = False
 
     def __call__(self, prediction: F32, rows: Dataset) -> float:
         return self.function(prediction, rows)

@@ -48,3 +48,11 @@ def quantile(label: F32, prediction: F32, weight: F32 | None = None, number: flo
     difference = label.astype(np.float64) - prediction
     loss = np.where(difference >= 0, number * difference, (number - 1.0) * difference)
     return float(np.average(loss, weights=weight))
+
+
+def quantiles(
+    label: F32, prediction: F32, weight: F32 | None = None, numbers: tuple[float, ...] = (0.5,)
+) -> float:
+    """Mean of ``quantile`` over several numbers; predictions have shape (n_numbers, n_rows)."""
+    pairs = zip(prediction, numbers, strict=True)
+    return float(np.mean([quantile(label, own, weight, number) for own, number in pairs]))

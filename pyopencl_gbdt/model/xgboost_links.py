@@ -48,6 +48,8 @@ class Link:
         Lists of the objective, which are written empty, by the parameter that asks for them.
     choices : mapping of str to tuple of str
         What a parameter that is a string may be; any string if it is not listed.
+    several : tuple of str
+        Parameters of which there may be several numbers: a string then, ``[1E-1,5E-1]``.
     """
 
     xgboost_name: str
@@ -62,6 +64,7 @@ class Link:
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    several: tuple[str, ...] = ()
 
 
 def _logit(score: np.float32) -> np.float32:
@@ -140,7 +143,10 @@ LINKS: dict[str, Link] = {
     "binary:hinge": _identity("binary:hinge"),
     "reg:absoluteerror": _identity("reg:absoluteerror"),
     "reg:quantileerror": _identity(
-        "reg:quantileerror", "quantile_loss_param", parameters={"quantile_alpha": 0.5}
+        "reg:quantileerror",
+        "quantile_loss_param",
+        parameters={"quantile_alpha": 0.5},
+        several=("quantile_alpha",),
     ),
     **{
         name: _identity(name, "lambdarank_param", **_RANKING)
@@ -156,6 +162,13 @@ LINKS: dict[str, Link] = {
     "huber": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"huber_alpha": 0.9}),
     "fair": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, ours={"fair_c": 1.0}),
     "mape": _identity(_SQUARED, _LOSS, parameters=_POSITIVE),
+    "custom": _identity(
+        _SQUARED,
+        _LOSS,
+        parameters=_POSITIVE,
+        ours={"custom_name": "", "custom_link": "identity"},
+        words={"custom_link": ("identity", "logit")},
+    ),
     "cross_entropy": _probability("reg:logistic"),
     "multi:softprob": _identity("multi:softprob", _CLASSES, parameters={"num_class": 0.0}),
     "multi:softmax": _identity("multi:softmax", _CLASSES, parameters={"num_class": 0.0}),

@@ -62,12 +62,27 @@ def _default(link: Link, name: str) -> float | str:
 
 
 def _value(place: Cursor, link: Link, name: str, *, decimal: bool) -> float | str:
+    if name in link.several and "," in place.text():
+        return _numbers(place)
     if not isinstance(_default(link, name), str):
         return _number(place, decimal=decimal, words=link.words.get(name, _NO_WORDS))
     text, allowed = place.text(), link.choices.get(name)
     if allowed is not None and text not in allowed:
         place.fail(f"one of {list(allowed)}")
     return text
+
+
+def _numbers(place: Cursor) -> str:
+    """Return a list of numbers as we write it, each rounded to float32."""
+    text = place.text().strip()
+    parts = text[1:-1].split(",") if text.startswith("[") and text.endswith("]") else [""]
+    if not all(_NUMBER.fullmatch(part.strip()) for part in parts):
+        place.fail("a list of numbers, such as '[1E-1,5E-1]'")
+    with np.errstate(over="ignore"):
+        numbers = np.array([float(part) for part in parts]).astype(np.float32)
+    if not np.isfinite(numbers).all():
+        place.fail("a list of finite numbers")
+    return "[" + ",".join(f"{number:.9g}" for number in numbers) + "]"
 
 
 def _object(place: Cursor) -> object:

@@ -120,7 +120,9 @@ def _check(ensemble: Ensemble) -> None:
         )
     for name, value in ensemble.objective_parameters.items():
         known = [*link.parameters, *link.ours]
-        if name not in known or not _is_kept(value, {**link.parameters, **link.ours}[name]):
+        several = name in link.several and isinstance(value, str)
+        default = "" if several else {**link.parameters, **link.ours}.get(name, "")
+        if name not in known or not _is_kept(value, default):
             raise ModelFormatError(
                 f"objective_parameters[{name!r}]={value!r}: expected a finite float32 "
                 f"(a string where the default is one) for one of {known} of {objective}; "

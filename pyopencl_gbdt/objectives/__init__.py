@@ -11,6 +11,7 @@ from pyopencl_gbdt.objectives.aft import Aft
 from pyopencl_gbdt.objectives.base import Objective
 from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
 from pyopencl_gbdt.objectives.cox import Cox
+from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
 from pyopencl_gbdt.objectives.hinge import Hinge
 from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
 from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
@@ -44,7 +45,7 @@ def get_objective(
     Parameters
     ----------
     name : str
-        One of ``OBJECTIVES``.
+        One of ``OBJECTIVES``, or "custom": what a file knows of a user's own loss.
     parameters : Parameters, mapping of str to float or str, or None
         Where the loss's own parameters are looked up; one that a mapping lacks has its default.
 
@@ -53,6 +54,9 @@ def get_objective(
     ParameterError
         If there is no such loss.
     """
+    if name == CUSTOM:
+        named: Any = parameters if isinstance(parameters, Mapping) else {}
+        return Custom(**named)
     if name not in OBJECTIVES:
         raise ParameterError(f"objective={name!r}: expected one of {sorted(OBJECTIVES)}")
     objective = OBJECTIVES[name]

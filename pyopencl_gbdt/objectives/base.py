@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,14 @@ class GradientSource(Protocol):
         """Return what computes the gradients of a round from ``margins``, bound."""
 
 
+@runtime_checkable
+class CheckedSource(Protocol):
+    """A source whose gradients may turn out to be wrong on the device."""
+
+    def check(self) -> None:
+        """Raise if they were; called before results of rounds are used. Waits for the device."""
+
+
 @dataclass(frozen=True)
 class Objective(ABC):
     """A loss of one row, whose prediction is the margin itself.
@@ -73,10 +81,13 @@ class Objective(ABC):
     renews : bool
         Whether leaves take a quantile of their rows' ``label - margin``, see ``leaf_alpha`` and
         ``leaf_weights``.
+    applies_weights : bool
+        Whether given gradients have been multiplied by the rows' weights.
     """
 
     given: ClassVar[bool] = False
     renews: ClassVar[bool] = False
+    applies_weights: ClassVar[bool] = False
     link: ClassVar[str] = "p = margin;"
     """Kernel statements for ``to_probability``: set ``p`` (float32) from ``margin``, same bits."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.objectives.base import F32, Objective, literal
 from pyopencl_gbdt.reference.renew_leaves import quantile
 
@@ -48,23 +50,48 @@ class QuantileError(QuantileLeaves):
 
     Attributes
     ----------
-    quantile_alpha : float
-        The quantile, 0 to 1.
+    quantile_alpha : float, tuple of float, or str
+        The quantile, 0 to 1; several of them have an output each. A string is their JSON.
     """
 
     name = "reg:quantileerror"
     metric = "quantile"
-    quantile_alpha: float = 0.5
+    quantile_alpha: float | tuple[float, ...] | str = 0.5
+
+    @property
+    def alphas(self) -> F32:
+        """The quantile of each output."""
+        given = self.quantile_alpha
+        return np.atleast_1d(np.array(json.loads(given) if isinstance(given, str) else given, _f))
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.alphas.size)
 
     @property
     def kernel(self) -> str:
-        alpha = _f(self.quantile_alpha)
-        above, below = literal(_f(1.0) - alpha), literal(-alpha)
-        return f"g = margin >= label ? {above} : {below}; h = 1.0f;"
+        chosen = literal(self.alphas[-1])
+        for output in range(self.n_outputs - 2, -1, -1):
+            chosen = f"output == {output}u ? {literal(self.alphas[output])} : ({chosen})"
+        return f"const f32 alpha = {chosen}; g = margin >= label ? 1.0f - alpha : -alpha; h = 1.0f;"
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        if self.n_outputs == 1:
+            alpha = float(self.alphas[0])
+            return {} if alpha == _f(0.5) else {"quantile_alpha": alpha}
+        return {"quantile_alpha": "[" + ",".join(f"{alpha:.9g}" for alpha in self.alphas) + "]"}
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        alpha = _f(self.quantile_alpha)
+        alpha = self.alphas[0] if self.n_outputs == 1 else self.alphas[:, None]
         return np.where(margin >= label, _f(1.0) - alpha, -alpha), np.ones_like(margin)
 
     def leaf_alpha(self, output: int) -> float:
-        return float(np.atleast_1d(self.quantile_alpha)[output])
+        return float(self.alphas[output if self.n_outputs > 1 else 0])
+
+    def starting_scores(self, label: F32, weight: F32 | None) -> Score:
+        if self.n_outputs == 1:
+            return super().starting_scores(label, weight)
+        weights = self.leaf_weights(label, weight)
+        found = [quantile(label, weights, float(alpha)) for alpha in self.alphas]
+        return tuple(0.0 if score is None else float(score) for score in found)

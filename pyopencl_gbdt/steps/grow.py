@@ -11,7 +11,8 @@ from pyopencl_gbdt.workspace import Batch, Workspace
 class Grow:
     """Grows a tree level by level; all sizes stay on the device.
 
-    Built behind the kernels for whose chunks it makes tasks.
+    Built behind the kernels for whose chunks it makes tasks. Where leaves are picked, ``Pick``
+    decides.
     """
 
     def __init__(self, ws: Workspace) -> None:
@@ -62,29 +63,4 @@ class Grow:
         return self.program.bind(
             "place", 1, np.uint32(depth), np.uint32(batch.size), ws["levels"], ws["nodes"],
             ws["picked"], ws["hist_task_begin"],
-        )  # fmt: skip
-
-    def pick(self, step: int, batch: Batch, learning_rate: float | None = None) -> Launch:
-        """Return the launch that picks the leaf of every tree whose split gains most."""
-        ws, p = self.ws, self.ws.params
-        few = ws.few_candidates(step)
-        bind = self.program.bind if learning_rate is None else self.program.prepare
-        return bind(
-            "pick", batch.size, np.uint32(step), np.uint32(ws.layout.n_features if few else 1),
-            np.uint32(ws.most_leaves), np.uint32(p.max_depth or 2**31),
-            ws.leaf_rate(learning_rate), np.float32(p.gamma), np.float32(p.reg_lambda),
-            np.float32(p.reg_alpha), np.float32(p.max_delta_step), ws["levels"], ws["nodes"],
-            ws["scale"], ws["candidates" if few else "chosen"], ws["kept"], ws["open"],
-            ws["open_gain"], ws["open_at"], ws["picked"],
-        )  # fmt: skip
-
-    def decide_picked(self, step: int, batch: Batch) -> Launch:
-        """Return the launch that splits the leaves that are picked."""
-        ws, p = self.ws, self.ws.params
-        return self.program.bind(
-            "decide_picked", 1, np.uint32(step), np.uint32(batch.size), np.uint32(ws.most_leaves),
-            np.float32(p.reg_lambda), np.float32(p.reg_alpha), np.float32(p.max_delta_step),
-            np.uint32(ws.monotone is not None), ws["monotone"], ws["levels"], ws["nodes"],
-            ws["scale"], ws["kept"], ws["open_gain"], ws["open_at"], ws["picked"],
-            ws["row_task_begin"],
         )  # fmt: skip

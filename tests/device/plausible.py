@@ -18,15 +18,17 @@ LIBRARIES = frozenset(
     {
         *("candidates", "limbs", "group", "counting", "partials", "tree", "sortable", "local_sort"),
         *("positions", "buckets", "chained", "predecessors"),
-        *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks"),
+        *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
     }
 )
 
-#: Metrics that are means over rows.
-MEANS = [
-    *(name for name in METRICS if name not in ("auc", "aucpr", "tweedie-nloglik")),
-    *("tweedie-nloglik@1", "tweedie-nloglik@1.5"),
-]
+_ROW_LOSSES = {
+    name: row_loss_of(get_metric(name))
+    for name in (*METRICS, "tweedie-nloglik@1", "tweedie-nloglik@1.5")
+    if name != "tweedie-nloglik"
+}
+#: Metrics that are means over rows with a margin and a label each.
+MEANS = [name for name, loss in _ROW_LOSSES.items() if loss]
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
@@ -67,11 +69,12 @@ VALUES: dict[str, list[Any]] = {
         "g = margin; h = label;",
     ],
     "link": sorted({objective.link for objective in OBJECTIVES.values()}),
-    "row_loss": sorted({row_loss_of(get_metric(name)).kernel for name in MEANS}),
+    "row_loss": sorted({loss.kernel for loss in _ROW_LOSSES.values() if loss}),
     "curve": ["auc", "aucpr"],
     "fields": ["", "walk_t:left,number"],
     "metric": ["ndcg", "map", "pairwise"],
     **{name: [False, True] for name in ("mean", "unbiased", "spread", "normed")},
+    "statements": ["", "g = margin - label; h = 1.0f;"],
     "distribution": ["normal", "logistic", "extreme"],
     "inverse": ["1.0f"],
     "inverse_square": ["1.0f"],
@@ -82,6 +85,8 @@ VALUES: dict[str, list[Any]] = {
     "block": [16, 8],
     "unroll": [False, True],
     "in_registers": [False, True],
+    "method": ["goss", "gradient_based", "uniform"],
+    **{name: [False, True] for name in ("sampled", "picked", "limited", "monotone", "masked")},
 }
 
 _TYPE_AND_OP = [
@@ -127,10 +132,13 @@ def few(template: str) -> list[dict[str, Any]]:
 def _together(template: str, params: dict[str, Any]) -> bool:
     """Whether the values go together.
 
-    Offsets in registers belong to unrolled loops; a work-item alone searches splits its own way.
+    Offsets in registers belong to unrolled loops; a work-item alone searches splits its own way;
+    leaf-wise growth counts its leaves by its steps.
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
+    if template == "grow":
+        return not (params["picked"] and params["limited"])
     if template == "radix_onesweep":
         return params["wg_size"] > 1
     return not params.get("in_registers") or params["unroll"]

@@ -144,7 +144,7 @@ def build_and_run(device):
     margins = device.upload(np.array([1.0], np.float32))
     nodes = device.zeros(4, np.uint32)
     program.launch(
-        "predict", 1, np.uint64(1), np.uint32(1), np.uint32(0), np.uint32(1), np.uint32(1),
+        "predict", 1, np.uint64(1), *np.uint32([1, 0, 0, 1, 1]),
         device.zeros(1, np.float32), nodes, device.zeros(1, np.uint32), margins,
     )  # fmt: skip
     return margins.get().tolist() == [1.0]

@@ -17,6 +17,7 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
+from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
@@ -180,6 +181,16 @@ def _ranking(device: NullDevice) -> None:
         Boosting(device, params, get_objective(name, params), data, 0.0)
 
 
+def _own_losses(device: NullDevice) -> None:
+    """Prepare trainings with losses of a user's own, and a round's gradients."""
+    data = Dataset(np.zeros((N_ROWS, 2), np.float32), np.zeros(N_ROWS))
+    params = Parameters.from_dict({"objective": "custom", "max_depth": 2})
+    for own in (KernelObjective("g = margin - label; h = 1.0f;"), DeviceObjective(lambda *_: None)):
+        source = Boosting(device, params, own, data, 0.5).steps.source
+        assert source is not None
+        source.before_round(0)
+
+
 def _fits_of_cpus(device: NullDevice) -> None:
     """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
     known = {b.template for b in device.built.values()}
@@ -247,6 +258,7 @@ def everything(caps: Capabilities) -> NullDevice:
     _fits(device)
     device.label = ""
     _ranking(device)
+    _own_losses(device)
     _fits_of_cpus(device)
     _metrics(device)
     _prediction(device)

@@ -109,6 +109,8 @@ def level_nodes(counts, chunk, from_rows=None):
     nodes["begin"] = np.cumsum(counts) - counts
     nodes["sibling_slot"] = -1
     nodes["left"] = NO_NODE
+    largest = np.finfo(np.float32).max  # no bounds of weights
+    nodes["lower"], nodes["upper"] = -largest, largest
     tasks = -(-np.asarray(counts) // chunk) * (1 if from_rows is None else np.asarray(from_rows))
     return nodes, np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
 
@@ -116,8 +118,10 @@ def level_nodes(counts, chunk, from_rows=None):
 def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None):
     """Put nodes behind as many others as a complete tree would have; return the first id."""
     first = 2**depth - 1 if first is None else first
+    nodes["depth"] = depth
     levels = np.zeros(ws["levels"].size, ws["levels"].dtype)
     levels[depth] = (first, len(nodes), row_tasks, hist_tasks)
+    levels["first"][depth + 1 :] = first + len(nodes)
     ws["levels"].set(levels)
     ws["nodes"].set(nodes, first)
     return first

@@ -79,6 +79,9 @@ def workspace(device, rng, wg, n_rows, **params):
 def level(rng, n_nodes, trees=1):
     nodes, _ = level_nodes(rng.integers(2, 400, n_nodes), 64)
     nodes["tree"] = np.sort(rng.integers(0, trees, n_nodes))
+    bounded = rng.random((2, n_nodes)) < 0.2
+    nodes["lower"] = np.where(bounded[0], -0.2, nodes["lower"])
+    nodes["upper"] = np.where(bounded[1], 0.1, nodes["upper"])
     nodes["sum_g"] = rng.integers(-(2**33), 2**33, n_nodes)
     nodes["sum_h"] = rng.integers(2**24, 2**33, n_nodes)
     nodes["slot"] = rng.permutation(n_nodes)
@@ -97,6 +100,7 @@ def expected_decisions(nodes, chosen, params):
     for index, row in enumerate(nodes):
         grower = growers[row["tree"]]
         node = Node(np.zeros(0, np.uint32), int(row["sum_g"]), int(row["sum_h"]))
+        node.lower, node.upper = row["lower"], row["upper"]
         grower._finish(node)
         c = None if chosen is None else chosen[index]
         if c is not None and c["score_hi"] >= 0:
@@ -156,7 +160,8 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 assert_same_bits(lefts[name], part, name)
                 assert_same_bits(rights[name], nodes[name][splits] - part, name)
             for children in (lefts, rights):
-                assert_same_bits(children["tree"], nodes["tree"][splits])
+                for name in ("tree", "lower", "upper"):
+                    assert_same_bits(children[name], nodes[name][splits], name)
                 assert_same_bits(
                     children["parent"], (first + np.flatnonzero(splits)).astype(np.uint32)
                 )
@@ -242,17 +247,17 @@ def test_finish(device, rng, wg, trees):
         nodes["default_left"] = ~leaf & (rng.random(n_nodes) < 0.5)
         nodes["value"] = rng.normal(size=n_nodes)
         nodes["count"] = rng.integers(1, 9000, n_nodes)
-        nodes["depth"] = np.sort(rng.integers(0, ws.max_depth + 1, n_nodes))
-        is_last = nodes["depth"] == ws.max_depth
+        nodes["depth"] = np.sort(rng.integers(0, ws.n_levels + 1, n_nodes))
+        is_last = nodes["depth"] == ws.n_levels
         behind = int(n_nodes - is_last.sum())
         leaf |= is_last
         nodes["left"][is_last] = rng.integers(0, 600)  # junk until the tree is finished
-        set_level(ws, ws.max_depth, nodes[behind:], first=behind)
+        set_level(ws, ws.n_levels, nodes[behind:], first=behind)
         content = ws["nodes"].get()
         content[:n_nodes] = nodes
         ws["nodes"].set(content)
         spoil(ws["exponents"], rng)
-        ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block])
+        ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block, 41])
         Finish(ws).tree(Batch(0, trees))()
         found = ws["nodes"].get()
         for node, want in zip(
@@ -263,12 +268,12 @@ def test_finish(device, rng, wg, trees):
                 assert_same_bits(node[name], getattr(want, name), name)
         nodes[behind:] = found[behind:n_nodes]
         assert_same_bits(found[:behind], content[:behind], "the other nodes")
-        below = ws.max_depth - nodes["depth"].astype(np.int64)
+        below = ws.n_levels - nodes["depth"].astype(np.int64)
         keeps = (below == 1) | (leaf & (below > 1))
         tasks = -(-nodes["count"].astype(np.int64) // ws.variant("leaf").params["chunk"]) * keeps
         begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
         assert_same_bits(ws["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
-        header = [n_nodes, begin[-1], (n_nodes % ws.forest_block + 1) % ws.forest_block]
+        header = [n_nodes, begin[-1], (n_nodes % ws.forest_block + 1) % ws.forest_block, 42]
         assert_same_bits(ws["leaf_header"].get(), np.uint32(header), "header")
         walk = ws["walk"].get()[:n_nodes]
         place = LAYOUT.feature_offset[nodes["feature"]] + nodes["bin"]
@@ -295,7 +300,7 @@ def test_keep(device, rng, wg):
     for place in (0, 3, 1):
         for name in ("nodes", "levels"):
             want[f"forest_{name}"][place] = spoil(ws[name], rng)
-        ws["leaf_header"].set([0, 0, place])
+        ws["leaf_header"].set([0, 0, place, 0])
         Finish(ws).keep()()
         for name, content in want.items():
             assert_same_bits(ws[name].get(), content, name)

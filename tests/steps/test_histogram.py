@@ -64,7 +64,7 @@ def check(
     trees = len(kinds)
     codes = random_codes(rng, layout, n) if codes is None else codes
     ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
-    depth = ws.max_depth - 1 if depth is None else depth  # 0 where there is one row
+    depth = ws.n_levels - 1 if depth is None else depth  # 0 where there is one row
     quanta = np.concatenate([quanta_of(rng, n, k) for k in kinds])
     rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
     if depth:  # the root has all rows, in order, unlisted

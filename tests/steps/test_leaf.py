@@ -17,6 +17,7 @@ from tests.steps.builders import make_layout, make_workspace, random_codes, set_
 
 KERNEL = "leaf"
 CHUNK = 50
+LARGEST = np.finfo(np.float32).max
 BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
@@ -30,15 +31,16 @@ def random_trees(rng, ws, codes, layout, shape):
         nodes[tree]["tree"] = tree
         rows.append(np.arange(len(codes), dtype=np.uint32))
     counts, begin = [], 0
-    for depth in range(ws.max_depth + 1):
+    for depth in range(ws.n_levels + 1):
         level = range(begin, len(nodes))
         counts.append(len(level))
         begin = len(nodes)
         for number in level:
             node, mine = nodes[number], rows[number]
             node["depth"], node["left"], node["value"] = depth, NO_NODE, rng.normal()
+            node["lower"], node["upper"] = -LARGEST, LARGEST
             splits = {"full": True, "bushy": rng.random() < 0.8, "stump": False}[shape]
-            if depth == ws.max_depth or not splits:
+            if depth == ws.n_levels or not splits:
                 continue
             feature = rng.integers(0, layout.n_features)
             node["left"], node["feature"] = len(nodes), feature
@@ -84,7 +86,7 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
     lists = {name: spoil(ws[name], rng) for name in ("even_rows", "odd_rows")}
     for node, mine in zip(nodes, rows, strict=True):
         place = slice(node["begin"], node["begin"] + node["count"])
-        below = ws.max_depth - node["depth"]
+        below = ws.n_levels - node["depth"]
         if node["depth"] and below and (node["left"] == NO_NODE or below == 1):
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
     for name, content in lists.items():

@@ -34,7 +34,7 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     ws = make_workspace(
         device, layout, codes, max_depth=DEPTH + 1, work_group_size=wg, outputs=trees
     )
-    depth = ws.max_depth - 1 if trees == 1 or len(counts) > 1 else 0
+    depth = ws.n_levels - 1 if trees == 1 or len(counts) > 1 else 0
     tree_of = np.repeat(np.arange(trees), len(counts))
     counts = np.concatenate([counts, *(rng.permutation(counts) for _ in range(trees - 1))])
     splits = rng.random(len(counts)) < 0.8

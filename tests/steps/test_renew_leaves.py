@@ -11,14 +11,15 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.renew_leaves import quantile, residuals
 from pyopencl_gbdt.steps.finish import Finish
-from pyopencl_gbdt.steps.leaf import Leaf
 from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
 from pyopencl_gbdt.weights import fraction_of, whole
+from pyopencl_gbdt.workspace import Batch
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
-from tests.steps.test_leaf import random_tree
+from tests.steps.test_leaf import random_trees
 
 KERNEL = "renew_leaves"
+BATCH = Batch(0, 1)
 WG_SIZES, WG_SIZES_CPU = (1, 32, 64, 256, 1024), (1, 64, 512)
 BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
@@ -51,7 +52,7 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     """Return a workspace with a finished tree, its nodes, and the rows of each."""
     codes = random_codes(rng, layout, n)
     ws = make_workspace(device, layout, codes, max_depth=depth, work_group_size=wg)
-    nodes, rows, counts = random_tree(rng, ws, codes, layout, shape)
+    nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
     for name in ("nodes", "walk", "steps", "leaf_task_begin"):
         array = ws[name]  # children of an empty node count as nodes
         ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
@@ -63,7 +64,7 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
     ws["levels"].set(levels)
-    Leaf(ws), Finish(ws).tree()()
+    Finish(ws).tree(BATCH)()
     return ws, ws["nodes"].get(), rows
 
 
@@ -82,7 +83,7 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
     walk, steps = ws["walk"].get(), ws["steps"].get()
     for margins in (np.zeros(n, np.float32), rng.normal(size=n).astype(np.float32)):
         ws["margins"].set(margins)
-        for launch in step.launches():
+        for launch in step.launches(BATCH):
             launch()
         values = before["value"].copy()
         residual, own = residuals(label, margins), objective.leaf_weights(label, weight)

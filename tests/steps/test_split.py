@@ -72,7 +72,7 @@ def run(device, layout, codes, nodes, pool, **params):
     trees = int(nodes["tree"].max()) + 1
     ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
     set_scale(ws, *SCALES[:trees])
-    depth = ws.max_depth - 1
+    depth = ws.n_levels - 1
     set_level(ws, depth, nodes)
     before = np.zeros(ws["pool"].shape, np.int64)
     before[: len(pool)] = pool

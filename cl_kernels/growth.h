@@ -1,0 +1,56 @@
+/* growth: how a node splits. Twin: Grower of reference/grow.py. */
+
+/* The best of a node's candidates; an invalid one where all are. */
+FN u32 best_of(GLOBAL const candidate_t* mine, const u32 n) {
+    u32 best = 0;
+    df top = df_make(mine[0].score_hi, mine[0].score_lo);
+    for (u32 i = 1; i < n; i++) {
+        const df s = df_make(mine[i].score_hi, mine[i].score_lo);
+        if (df_less(top, s)) {
+            top = s;
+            best = i;
+        }
+    }
+    return best;
+}
+
+FN f32 gain_of(GLOBAL const candidate_t* c, GLOBAL const node_t* node, const rule_t rule) {
+    const df own = score(node->sum_g, node->sum_h, rule);
+    const df loss = df_add(df_make(c->score_hi, c->score_lo), df_neg(own));
+    return finite(scale_by(loss.hi, rule.gain_power));
+}
+
+/* Split a node; its children are `left` and the next one. */
+FN void split_node(
+        GLOBAL node_t* nodes, const u32 id, const u32 left, GLOBAL const candidate_t* c,
+        const f32 gain, const rule_t rule, const u32 constraint) {
+    GLOBAL node_t* node = &nodes[id];
+    node->value = 0.0f;
+    node->gain = gain;
+    node->left = left;
+    node->feature = c->feature;
+    node->bin = c->bin_direction >> 1;
+    node->default_left = c->bin_direction & 1;
+    nodes[left].sum_g = c->left_g;
+    nodes[left].sum_h = c->left_h;
+    nodes[left + 1].sum_g = node->sum_g - c->left_g;
+    nodes[left + 1].sum_h = node->sum_h - c->left_h;
+    for (u32 side = 0; side < 2; side++) {
+        nodes[left + side].parent = id;
+        nodes[left + side].depth = node->depth + 1;
+        nodes[left + side].tree = node->tree;
+        nodes[left + side].path = 2 * node->path + side;
+        nodes[left + side].lower = node->lower;
+        nodes[left + side].upper = node->upper;
+        nodes[left + side].count = 0; /* `partition` counts */
+    }
+    if (constraint) { /* what is below keeps to its side of the middle */
+        const f32 one = weight_in_units(nodes[left].sum_g, nodes[left].sum_h, rule);
+        const f32 other = weight_in_units(nodes[left + 1].sum_g, nodes[left + 1].sum_h, rule);
+        const f32 half_one = 0.5f * one, half_other = 0.5f * other;
+        const f32 middle = half_one + half_other;
+        const u32 low = constraint == 1 ? left : left + 1;
+        nodes[low].upper = middle;
+        nodes[2 * left + 1 - low].lower = middle;
+    }
+}

@@ -1,0 +1,74 @@
+"""Metrics of a user's own."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.metrics.of_dataset import DatasetMetric
+from pyopencl_gbdt.user_functions import name_of
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The value of a function that returns its name, too."""
+
+    function: Callable[[F32, Dataset], Any]
+    name: str
+
+    def __call__(self, prediction: F32, rows: Dataset) -> float:
+        name, value = call(self.function, prediction, rows)
+        if name != self.name:
+            raise ParameterError(
+                f"eval_metric: {name_of(self.function)} called itself {name!r}, and {self.name!r} "
+                "before: expected one name; give two functions for two metrics"
+            )
+        return value
+
+
+def named(
+    function: Callable[[F32, Dataset], Any], prediction: F32, rows: Dataset
+) -> tuple[str, DatasetMetric]:
+    """Return a user's metric and its name, for which it is called once.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(prediction, dataset)`` returns a name and a number, as XGBoost's do.
+    prediction : float32 array, shape (n_rows,)
+    rows : Dataset
+
+    Raises
+    ------
+    ParameterError
+        If it returns anything else.
+    """
+    name, _ = call(function, prediction, rows)
+    return name, DatasetMetric(_Named(function, name), of_prediction=True)
+
+
+def call(function: Callable[..., Any], prediction: F32, rows: Dataset) -> tuple[str, float]:
+    """Call a user's metric; raise ``ParameterError`` unless it returns a name and a number."""
+    found = function(prediction, rows)
+    pair = isinstance(found, (tuple, list)) and len(found) == 2
+    name, value = found if pair else ("", None)
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not isinstance(name, str) or not name or value is None or not real:
+        raise ParameterError(
+            f"eval_metric: {name_of(function)} returned {found!r}: expected a name and a number; "
+            "return ('my_metric', value), or (estimators) the number of y_true and y_pred"
+        )
+    return name, float(value)

@@ -1,0 +1,222 @@
+"""Losses of a user's own: functions of NumPy arrays or of device arrays, and kernel code."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives.base import F32, GradientSource, Objective
+from pyopencl_gbdt.reference.portable_math import portable_sigmoid
+from pyopencl_gbdt.user_functions import name_of
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.workspace import Workspace
+
+CUSTOM = "custom"
+_KERNEL = "kernel:"
+_Own = TypeVar("_Own", bound="Custom")
+
+
+@dataclass(frozen=True)
+class Custom(Objective):
+    """A loss of a user's own. By itself, as a model file names it, it predicts, but cannot train.
+
+    Predictions are margins, and ``base_score`` is one.
+
+    Attributes
+    ----------
+    custom_name : str
+        What a model that is continued, and a checkpoint, are compared by.
+    custom_link : {"identity", "logit"}
+        ``"logit"``: a classifier's, whose probabilities are sigmoids of margins.
+    """
+
+    name = CUSTOM
+    given = True
+    kernel = "g = margin; h = label;"
+    custom_name: str = ""
+    custom_link: str = "identity"
+
+    @property
+    def metric(self) -> str:
+        return "logloss" if self.custom_link == "logit" else "rmse"
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """Name and link, where they are not empty and the identity."""
+        given = {"custom_name": self.custom_name, "custom_link": self.custom_link}
+        return {k: v for k, v in given.items() if v not in ("", "identity")}
+
+    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
+        raise ParameterError(
+            f"objective={self.custom_name!r}: a model's file has the name of a custom loss alone; "
+            "give the loss itself as objective="
+        )
+
+    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
+        """Return what computes the gradients."""
+        from pyopencl_gbdt.steps.custom import source
+
+        return source(self, ws, data)
+
+    def to_probability(self, margin: F32) -> F32:
+        return portable_sigmoid(margin) if self.custom_link == "logit" else margin
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        """Return the margin that XGBoost starts from: 0.5, or a classifier's probability of 0.5."""
+        return 0.0 if self.custom_link == "logit" else 0.5
+
+    def linked(self: _Own, link: str) -> _Own:
+        """Return the same loss with another link."""
+        other = copy.copy(self)
+        object.__setattr__(other, "custom_link", link)
+        return other
+
+
+@dataclass(frozen=True)
+class FunctionObjective(Custom):
+    """A loss as a function of NumPy arrays, called once a round.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(margins, dataset)`` returns gradients and Hessians; ``margins`` is float32
+        (n_rows,), the results are numbers of the same shape. As XGBoost's ``obj``: weights are the
+        function's to apply.
+    """
+
+    applies_weights = True
+    function: Callable[..., Any] = field(kw_only=True)
+
+    def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
+        """Return what the function does, checked, shape (1, n_rows)."""
+        g, h = self.checked(margins[0], data, 0)
+        return g[None], h[None]
+
+    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, F32]:
+        """Call the function in a round.
+
+        Raises
+        ------
+        ParameterError
+            If it returns something else than two arrays of finite numbers, one a row.
+        """
+        what = f"objective={self.custom_name}: round {number}, counted from 0"
+        found = self.function(margin, data)
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise ParameterError(
+                f"{what}: returned {type(found).__name__}: expected gradients and Hessians; "
+                "return (g, h)"
+            )
+        g, h = (
+            _numbers(values, f"{what}: {name}", margin.size)
+            for name, values in zip(("gradients", "Hessians"), found, strict=True)
+        )
+        return g, h
+
+
+@dataclass(frozen=True, init=False)
+class DeviceObjective(Custom):
+    """A loss as a function of arrays on the device, called once a round; nothing is copied.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(margins, labels, g, h)``: ``DeviceArray`` of float32, shape (n_rows,). It
+        enqueues, on the queue (CUDA: stream) of ``margins.device``, what fills ``g`` and ``h``; it
+        need not wait. Weights are applied behind it. Margins and labels are to be left as they are.
+    custom_name : str
+        Default: the function's name.
+
+    Notes
+    -----
+    A gradient that is NaN or infinite ends the training when the host next waits for a round.
+    """
+
+    function: Callable[..., Any] = field(kw_only=True)
+
+    def __init__(self, function: Callable[..., Any], custom_name: str = "") -> None:
+        if not callable(function):
+            raise ParameterError(
+                f"DeviceObjective: function={type(function).__name__}: expected a callable; give "
+                "a function of (margins, labels, g, h)"
+            )
+        _set(self, function=function, custom_name=custom_name or name_of(function))
+
+
+@dataclass(frozen=True, init=False)
+class KernelObjective(Custom):
+    """A loss as kernel code, for every row by itself; as fast as a loss of the library.
+
+    Parameters
+    ----------
+    code : str
+        C statements that set ``g`` and ``h`` from ``margin`` and ``label``, all of them float32
+        (``f32``), such as ``"g = margin - label; h = 1.0f;"``. It has the kernels' own words, among
+        them ``portable_exp``, ``portable_log`` and ``reciprocal``, which give the same bits on
+        every device. Weights are applied behind it.
+
+    Notes
+    -----
+    A gradient that is NaN or infinite ends the training when the host next waits for a round. Code
+    that does not compile is a ``KernelBuildError`` with the compiler's log, before the first round.
+    """
+
+    code: str = field(kw_only=True)
+
+    def __init__(self, code: str) -> None:
+        if not isinstance(code, str) or not code.strip():
+            raise ParameterError(
+                f"KernelObjective: code={code!r}: expected C statements that set g and h; write "
+                "'g = margin - label; h = 1.0f;', say"
+            )
+        _set(self, code=code.strip(), custom_name=f"{_KERNEL} {code.strip()}")
+
+
+def _set(objective: Custom, **values: Any) -> None:
+    for name, value in {"custom_link": "identity", **values}.items():
+        object.__setattr__(objective, name, value)
+
+
+def custom_objective(given: object) -> Custom | None:
+    """Return a loss of the user's own, None for the name of one of ours.
+
+    Parameters
+    ----------
+    given : object
+        A ``Custom``, a callable, a string that begins with ``kernel:``, or anything else.
+    """
+    if isinstance(given, Custom):
+        return given
+    if isinstance(given, str) and given.startswith(_KERNEL):
+        return KernelObjective(given.removeprefix(_KERNEL))
+    if callable(given):
+        return FunctionObjective(custom_name=name_of(given), function=given)
+    return None
+
+
+def _numbers(values: object, what: str, n_rows: int) -> F32:
+    """Convert to finite float32 of shape (n_rows,)."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ParameterError(f"{what} are of {array.dtype}: expected float32; convert them")
+    if array.shape not in ((n_rows,), (n_rows, 1)):
+        raise ParameterError(
+            f"{what} have shape {array.shape}: expected ({n_rows},); return a number per row"
+        )
+    with np.errstate(over="ignore", under="ignore"):
+        numbers = array.reshape(-1).astype(np.float32)
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ParameterError(
+            f"{what} hold {array.reshape(-1)[row]} at row {row}, counted from 0: expected finite "
+            "float32 numbers; keep logarithms, exponentials and quotients in range"
+        )
+    return numbers

@@ -1,0 +1,126 @@
+## pick: leaf-wise growth: the leaf of every tree whose split gains most, and this split
+## uses: portable_math structs gain growth tasks
+##
+##   open   |a|b|c|d|.|.|    leaves of a tree: step s begins with s + 1 of them
+##              ^            the one that gains most splits; its left child takes its place,
+##   open   |a|l|c|d|r|.|    the right one comes behind all
+##
+##   pick           the new leaves come to `open`; the leaf whose split gains most
+##   decide_picked  this one splits: ids of the children; row tasks
+##
+## params: wg_size; row_chunk, rows in a task
+<%page args="wg_size, row_chunk"/>
+<%namespace name="group" file="group.cl.mako"/>
+${group.exclusive_scan("group_scan", "u32", wg_size)}
+
+/* One work-group a tree. `open` has its leaves, with what their splits gain. Those of the level
+   come to it; the one that gains most is picked, the first of equal ones. */
+KERNEL(${wg_size}) pick(
+        const u32 step, const u32 n_each, const u32 most_leaves,
+        const u32 max_depth, const f32 learning_rate, const f32 gamma, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
+        GLOBAL candidate_t* RESTRICT kept, GLOBAL u32* open, GLOBAL f32* open_gain,
+        GLOBAL u32* open_at, GLOBAL u32* picked) {
+    LOCAL_ARRAY(f32, gains, ${wg_size});
+    LOCAL_ARRAY(u32, at, ${wg_size});
+    const u32 tree = GROUP_ID;
+    const u32 first = levels[step].first, count = levels[step].count;
+    GLOBAL u32* leaves = open + tree * most_leaves;
+    GLOBAL f32* leaf_gains = open_gain + tree * most_leaves;
+    const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
+    const u32 before = open_at[tree]; /* where the last one was open */
+    if (LOCAL_ID == 0) {
+        u32 side = 0;
+        for (u32 id = first; id < first + count; id++) {
+            GLOBAL node_t* node = &nodes[id];
+            if (node->tree != tree) continue;
+            const rule_t rule = within(unbounded, node->lower, node->upper);
+            finish_node(node, scale + tree, rule, learning_rate);
+            GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
+            c += best_of(c, n_each);
+            f32 gain = -1.0f;
+            if (c->score_hi >= 0.0f && node->depth < max_depth) {
+                gain = gain_of(c, node, rule);
+                if (!(gain > 1e-6f && gain >= gamma)) gain = -1.0f;
+            }
+            /* the left child takes its parent's place */
+            const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
+            leaves[place] = id;
+            leaf_gains[place] = gain;
+            kept[id] = *c;
+            side++;
+        }
+        if (step > 0 && side == 0) { /* this tree is complete */
+            leaves[step] = NO_NODE;
+            leaf_gains[step] = -1.0f;
+        }
+    }
+    BARRIER();
+    f32 most = 0.0f;
+    u32 mine = NO_NODE;
+    for (u32 i = LOCAL_ID; i <= step; i += ${wg_size}) {
+        if (leaf_gains[i] > most || (mine != NO_NODE && leaf_gains[i] == most && leaves[i] < leaves[mine])) {
+            most = leaf_gains[i];
+            mine = i;
+        }
+    }
+    gains[LOCAL_ID] = most;
+    at[LOCAL_ID] = mine;
+    BARRIER();
+    if (LOCAL_ID == 0) {
+        for (u32 i = 1; i < ${wg_size}; i++) {
+            if (at[i] == NO_NODE) continue;
+            const int ahead_of = mine == NO_NODE || gains[i] > most
+                || (gains[i] == most && leaves[at[i]] < leaves[mine]);
+            if (!ahead_of) continue;
+            most = gains[i];
+            mine = at[i];
+        }
+        open_at[tree] = mine;
+        picked[tree] = mine == NO_NODE ? NO_NODE : leaves[mine];
+    }
+}
+
+/* Trees whose leaf is picked split it. */
+KERNEL(${wg_size}) decide_picked(
+        const u32 step, const u32 n_trees, const u32 most_leaves, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step, const u32 has_monotone,
+        GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
+        GLOBAL const f32* RESTRICT open_gain, GLOBAL const u32* RESTRICT open_at,
+        GLOBAL const u32* RESTRICT picked,
+        GLOBAL u32* RESTRICT row_task_begin) {
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    const u32 next_first = levels[step].first + levels[step].count;
+    u32 n_split = 0, n_tasks = 0;
+    for (u32 base = 0; base < n_trees; base += ${wg_size}) {
+        const u32 tree = base + LOCAL_ID;
+        const u32 id = tree < n_trees ? picked[tree] : NO_NODE;
+        const int split = id != NO_NODE;
+        const u32 tasks = split ? tasks_of(nodes[id].count, ${row_chunk}) : 0;
+        u32 more_split, more_tasks;
+        const u32 rank = n_split + group_scan((u32)split, shared, &more_split);
+        const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
+        if (tree < n_trees) row_task_begin[tree] = my_tasks;
+        if (split) {
+            GLOBAL const node_t* node = &nodes[id];
+            const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
+            const rule_t rule = within(unbounded, node->lower, node->upper);
+            const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
+            const f32 gain = open_gain[tree * most_leaves + open_at[tree]];
+            split_node(nodes, id, next_first + 2 * rank, &kept[id], gain, rule, constraint);
+        }
+        n_split += more_split;
+        n_tasks += more_tasks;
+    }
+    if (LOCAL_ID == 0) {
+        row_task_begin[n_trees] = n_tasks;
+        levels[step].row_tasks = n_tasks;
+        levels[step + 1].first = next_first;
+        levels[step + 1].count = 2 * n_split;
+        levels[step + 1].row_tasks = 0;
+        levels[step + 1].hist_tasks = 0;
+    }
+}
