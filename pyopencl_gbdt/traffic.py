@@ -5,7 +5,8 @@ finished trees, which say how many rows each node had. Bytes of small tables (ta
 a feature) are left out. A kernel that reads a value twice, or a whole memory transaction for the
 sake of one byte, moves more than this: that is what its share of the bandwidth is meant to show.
 
-A new kernel needs a line in ``TREE``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds those without.
+A new kernel needs a line in ``TREE``, ``GROWING``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds
+those without.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, WALK
 from pyopencl_gbdt.steps.renew_leaves import COUNTS
+from pyopencl_gbdt.traffic_growing import GROWING, factors, few_levels, label_and_margin
 from pyopencl_gbdt.tree_counts import I64, TreeCounts, count_tree, partial_histograms
 from pyopencl_gbdt.workspace import Workspace
 
@@ -40,12 +42,12 @@ def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
 
 
 def _gradients(ws: Workspace, tree: TreeCounts) -> int:
-    return ws.n_trees * ws.n_rows * (2 + ws.weighted) * _FLOAT
+    return label_and_margin(ws) + factors(ws)
 
 
 def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
     roots = ws.n_trees * ws.cells_to_clear * SUM.itemsize
-    return ws.n_trees * ws.n_rows * (2 + ws.weighted) * _FLOAT + ws["quanta"].nbytes + roots
+    return label_and_margin(ws) + factors(ws) + ws["quanta"].nbytes + roots
 
 
 def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
@@ -74,35 +76,37 @@ def _find(ws: Workspace, tree: TreeCounts) -> int:
     return _histograms(ws, searched + subtracted) + candidates
 
 
-def _few(ws: Workspace, tree: TreeCounts) -> npt.NDArray[np.bool_]:
-    """Return the levels whose candidates `decide` compares; on the others `best` does."""
-    return np.array([ws.few_candidates(depth) for depth in range(tree.nodes.size - 1)], np.bool_)
-
-
 def _best(ws: Workspace, tree: TreeCounts) -> int:
-    searched = int(tree.nodes[:-1][~_few(ws, tree)].sum())
+    searched = int(tree.nodes[:-1][~few_levels(ws, tree)].sum())
     return searched * (ws.layout.n_features + 1) * CANDIDATE.itemsize
 
 
 def _decide(ws: Workspace, tree: TreeCounts) -> int:
-    few, searched = _few(ws, tree), tree.nodes[:-1]
+    few, searched = few_levels(ws, tree), tree.nodes[:-1]
     candidates = int(searched[few].sum()) * ws.layout.n_features + int(searched[~few].sum())
     nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # in, out, and their children
     return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
 
 
+def _placed(ws: Workspace) -> slice:
+    """Return the levels whose rows move: of all but the last, or of all that split leaf-wise."""
+    return slice(-1 if ws.params.leaf_wise else -2)
+
+
 def _place(ws: Workspace, tree: TreeCounts) -> int:
-    above = tree.splits[:-2]  # the last level's nodes get no rows of their own
-    return int(tree.nodes[:-2].sum() + 2 * 2 * above.sum()) * NODE.itemsize
+    # the last level's nodes get no rows of their own
+    above, nodes = tree.splits[_placed(ws)], tree.nodes[_placed(ws)]
+    read = above if ws.params.leaf_wise else nodes
+    return int(read.sum() + 2 * 2 * above.sum()) * NODE.itemsize
 
 
 def _move(ws: Workspace, tree: TreeCounts) -> int:
-    moved = tree.split_rows[:-2]
+    moved = tree.split_rows[_placed(ws)]
     codes = ws.codes.dtype.itemsize
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(moved)
     # smaller children that fit one work-group are cleared by it
     chunk = ws.variant("histogram").params["chunk"]
-    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[:-2])
+    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[_placed(ws)])
     return rows + cleared * ws.cells_to_clear * SUM.itemsize
 
 
@@ -115,15 +119,19 @@ def _keep(ws: Workspace, tree: TreeCounts) -> int:
     return 2 * (ws["nodes"].nbytes + ws["levels"].nbytes)
 
 
+def _renew_weights(ws: Workspace) -> int:
+    size: int = ws.reserved.get("renew_weights", (0,))[0]
+    return size * SUM.itemsize
+
+
 def _count_first(ws: Workspace, tree: TreeCounts) -> int:
-    weights = ws.reserved["renew_weights"][0] * SUM.itemsize if ws.reserved else 0
+    weights = _renew_weights(ws)
     codes = int(tree.split_rows.sum()) * ws.codes.dtype.itemsize
     return ws.n_rows * (2 * _FLOAT + 2 * _ROW_ID) + weights + codes  # leaf and key are kept
 
 
 def _count_next(ws: Workspace, tree: TreeCounts) -> int:
-    weights = ws.reserved["renew_weights"][0] * SUM.itemsize if ws.reserved else 0
-    return 3 * (ws.n_rows * 2 * _ROW_ID + weights)
+    return 3 * (ws.n_rows * 2 * _ROW_ID + _renew_weights(ws))
 
 
 def _pick(ws: Workspace, tree: TreeCounts) -> int:
@@ -164,6 +172,7 @@ TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
     "renew_leaves.pick_digit": _pick,
     "renew_leaves.renew": _renew,
     "leaf.add_leaves": _add_leaves,
+    **GROWING,
 }
 
 
@@ -216,6 +225,17 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
     "quantize.encode": _encode,
 }
 
+#: Kernels of losses that look at several rows or margins; they share a row of the variant table.
+_GIVEN = (
+    "softmax",
+    "rank_documents",
+    "sum_precisions",
+    "draw_partners",
+    "lambdas",
+    "scale_lambdas",
+    "sum_losses",
+    "update_bias",
+)
 #: Kernels that read or write the whole of each array that they are given, once.
 WHOLE_ARRAYS = frozenset(
     {
@@ -230,6 +250,7 @@ WHOLE_ARRAYS = frozenset(
         "curve.curve_keys",
         "curve.curve_pairs",
         "curve.total_areas",
+        *(f"gradients.{name}" for name in _GIVEN),
         "mean_loss.largest_loss",
         "mean_loss.sum_losses",
         "mean_loss.total_losses",

@@ -112,6 +112,8 @@ def test_gaps_are_named(everything):
     assert "gfx906" in gap
     assert "copy" in gap
     assert "3 registers or bytes spilled" in gap
+    cpus = replace(built, label=workload.FOR_CPUS)
+    assert matrix.gaps_of(cpus, [_usage(spilled=3)], target) == []
     (gap,) = matrix.gaps_of(built, [_usage(local_bytes=70_000)], target)
     assert "70000 bytes local memory of 65536" in gap
     (gap,) = matrix.gaps_of(built, [], target)

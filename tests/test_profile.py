@@ -16,6 +16,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.profiling import ROUNDS, SET_UP, KernelTime, Profile
+from pyopencl_gbdt.traffic_growing import GROWING
 from tests.cli_samples import LOGISTIC, SMALL, write_rows
 from tests.conftest import TEST_DEVICE
 from tests.test_work import round_launches
@@ -49,6 +50,32 @@ def test_every_kernel_is_listed_with_its_bytes_and_the_model_is_the_same(device,
         kernels = {(k.phase, k.kernel) for k in model.profile}
         assert len(kernels) == len(model.profile)
         assert {(SET_UP, "quantize.encode"), (ROUNDS, "histogram"), (ROUNDS, "predict")} <= kernels
+
+
+QUERIES = {"qid": np.arange(N_ROWS) // 9}
+DRAWN = {"subsample": 0.5, "sampling_method": "gradient_based"}
+GROWN = {
+    "goss": {**PARAMS, "sampling_method": "goss"},
+    "leaf by leaf": {**PARAMS, **DRAWN, "grow_policy": "lossguide", "colsample_bynode": 0.5},
+    "classes": {"objective": "multi:softprob", "num_class": 2, "subsample": 0.5},
+    "cox": {"objective": "survival:cox", "max_leaves": 4},
+    "aft": {"objective": "survival:aft", "interaction_constraints": [[0, 1]]},
+    "ndcg": {
+        "objective": "rank:ndcg", "lambdarank_pair_method": "mean", "lambdarank_unbiased": True
+    },
+    "map": {"objective": "rank:map"},
+    "absolute error": {"objective": "reg:absoluteerror", **DRAWN},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_kernels_of_other_trainings_have_bytes_too(name):
+    params = {**GROWN[name], "device": TEST_DEVICE, "max_depth": 3}
+    data = Dataset(X, Y + (name == "aft"), **(QUERIES if name in ("ndcg", "map") else {}))
+    profile = train(params, data, N_ROUNDS, profile=True).profile
+    assert [k.kernel for k in profile if k.bytes is None] == []
+    idle = {k.kernel for k in profile if k.bytes == 0}
+    assert not idle & set(GROWING), "launched, but not counted"
 
 
 def test_times_and_rates_belong_together():

@@ -51,8 +51,14 @@ class Workspace(dict):
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
     )
 
-    def __init__(self, *, weighted=False, atomics=True, leaf="walk", trees=1):
+    def __init__(
+        self, *, weighted=False, atomics=True, leaf="walk", trees=1, sampled="", leaf_wise=False
+    ):
         self.n_trees = self.n_outputs = trees
+        self.params = SimpleNamespace(
+            samples_rows=bool(sampled), sampling_method=sampled or "uniform", leaf_wise=leaf_wise
+        )
+        self.feature_weights = None
         super().__init__(
             quanta=np.zeros((trees * ROWS, 2), np.int32),
             sums=np.zeros((trees * 5, 2), np.int64),
@@ -150,6 +156,15 @@ ATOMICS = {
     "renew_leaves.renew": 4 * (16 + 8 + 4 + 12),
     # margins in and out; a code for every split on the way: 10 + 6 + 5
     "leaf.add_leaves": 10 * 8 + 21,
+    # all rows are seen
+    **{f"gradients.{name}": 0 for name in ("clear_classes", "count_classes", "draw")},
+    # five nodes, a word of allowed features each
+    "plan.choose_columns": 5 * (NODE.itemsize + 4),
+    # five nodes in and out, their candidates as for `decide`, one kept; id and gain of a leaf;
+    # the gains of 1, 2 and 3 leaves
+    "plan.pick": 5 * (2 * NODE.itemsize + CANDIDATE.itemsize + 8) + 6 * CANDIDATE.itemsize + 24,
+    # A, C, D in and out, two children each
+    "plan.decide_picked": 3 * (4 * NODE.itemsize + CANDIDATE.itemsize),
 }
 
 
@@ -171,6 +186,37 @@ def test_several_outputs():
     ):  # fmt: skip
         found = traffic.TREE[kernel](ws, count_tree(*tree()))
         assert found - once == 3 * (ATOMICS[kernel] - once)
+
+
+def test_rows_are_drawn():
+    counts, classes = count_tree(*tree()), 2048 * 4
+    uniform, goss = Workspace(sampled="uniform"), Workspace(sampled="goss", weighted=True)
+    for ws, kernel, expected in (
+        (uniform, "clear_classes", 0),
+        (uniform, "count_classes", 0),
+        (uniform, "draw", 10 * 4),
+        (goss, "clear_classes", classes),
+        (goss, "count_classes", 10 * 12 + 2 * classes),
+        (goss, "draw", 10 * (12 + 4) + classes),
+    ):
+        assert traffic.TREE[f"gradients.{kernel}"](ws, counts) == expected
+    for kernel in ("gradients", "gradients.quantize_gradients"):  # factors are read
+        assert traffic.TREE[kernel](uniform, counts) == ATOMICS[kernel] + 10 * 4
+
+
+def test_columns_with_weights():
+    ws = Workspace()
+    ws.feature_weights = np.ones(FEATURES, np.float32)
+    found = traffic.TREE["plan.choose_columns"](ws, count_tree(*tree()))
+    assert found == ATOMICS["plan.choose_columns"] + 4 * FEATURES
+
+
+def test_leaf_by_leaf_the_rows_of_every_split_move():
+    ws, counts = Workspace(leaf_wise=True), count_tree(*tree())
+    # A, C, D: codes and ids; the ids of C and D in; the histograms of b and f, as A and C
+    moved = 21 * (1 + 4) + 11 * 4 + HISTOGRAM
+    assert traffic.TREE["partition.move"](ws, counts) == moved
+    assert traffic.TREE["plan.place"](ws, counts) == (3 + 2 * 2 * 3) * NODE.itemsize
 
 
 def test_weights_are_read_twice():

@@ -29,6 +29,7 @@ def test_everything_passes_and_what_is_needed_comes_first(device):
     names = [r["case"] for r in results]
     for row in runnable("histogram", device.caps):
         assert f"training binary:logistic: {row.name}" in names
+    assert f"training multi:softprob: {choose('histogram', device.caps).name}" in names
     for kernel in ("scan", "segmented_scan", "segmented_reduce", "radix_sort", "compact"):
         assert f"{kernel}: {choose(kernel, device.caps).name}" in names
     assert len(set(names)) == len(names)

@@ -22,8 +22,9 @@ import numpy.typing as npt
 from pyopencl_gbdt import primitives
 from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.dataset import Dataset
-from pyopencl_gbdt.device import Device, open_device, runnable
+from pyopencl_gbdt.device import Device, choose, open_device, runnable
 from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.doctor.primitive_cases import RESULTS
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
@@ -43,14 +44,13 @@ from pyopencl_gbdt.steps.curve import Curves
 from pyopencl_gbdt.steps.mean_loss import MeanLoss
 from pyopencl_gbdt.watched import start_of
 from tests.compare import assert_same_bits
+from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, problem
 from tests.primitives.samples import cuts, elements
 from tests.steps.evaluated import evaluated, weights_of
 from tests.steps.evaluated import run as run_metric
 
 #: Elements of a primitive: edges of a work-group of 256 and of a tile of 4096.
 SIZES = {"tiny": (257, 700), "full": (1, 255, 257, 4097, 20_011)}
-#: Rows, features, trees and depth of a training.
-SHAPES = {"tiny": (300, 3, 2, 3), "full": (3000, 6, 3, 6)}
 Check = tuple[str, Any]
 
 
@@ -104,45 +104,33 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
         twins = partition_twin.stable_partition(values, flags, ends)
         yield f"stable_partition {row.name} {n} values", (out.get(), twins[0])
         yield f"stable_partition {row.name} {n} counts", (count.get(), twins[1])
-
-
-def problem(size: str, name: str) -> tuple[dict[str, Any], Any, Any, Any]:
-    """Return parameters, values, label and weight of a small training."""
-    n, features, trees, depth = SHAPES[size]
-    rng = np.random.default_rng(5)
-    values = rng.standard_normal((n, features)).astype(np.float32)
-    values[rng.random(values.shape) < 0.1] = np.nan
-    signal = np.nan_to_num(values[:, 0]) + rng.standard_normal(n) * 0.5
-    params = {"n_estimators": trees, "max_depth": depth, "max_bin": 16 if size == "tiny" else 64}
-    if name == "logistic":
-        weight = rng.integers(0, 4, n).astype(np.float32)
-        params["objective"] = "binary:logistic"
-        return params, values, (signal > 0).astype(np.float32), weight
-    if name == "classes":
-        own = {"objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2}
-        label = np.digitize(signal, [-0.5, 0.5]).astype(np.float32)
-        return {**params, **own}, values, label, None
-    label = signal.astype(np.float32)
-    label[7] = 1e9  # one gradient that needs its high word
-    return {**params, "reg_alpha": 0.5}, values, label, None
+    for kernel, results in RESULTS.items():
+        for n, row in rows(kernel):
+            numbers, ends = elements(rng, n, np.int32), cuts(rng, n, 9)
+            for what, got, wanted in results(device, numbers, ends, row):
+                yield f"{kernel} {row.name} {n} {what}", (got, wanted)
 
 
 def training_checks(device: Device, size: str) -> Iterator[Check]:
-    """Yield a check of the model and of its predictions for every histogram variant."""
-    for name in ("logistic", "heavy", "classes"):
-        params, values, label, weight = problem(size, name)
-        twin = train_reference(Parameters.from_dict(params), values, label, weight)
-        data = Dataset(values, label, weight)
-        for row in runnable("histogram", device.caps):
-            p = Parameters.from_dict({**params, "histogram": row.name})
+    """Yield a check of models, for some of them of every histogram variant, and of predictions."""
+    every, chosen = runnable("histogram", device.caps), [choose("histogram", device.caps)]
+    for name in (*EVERY_HISTOGRAM, *OTHERS):
+        p = problem(size, name)
+        given = p.values, p.label, p.weight
+        twin = train_reference(Parameters.from_dict(p.params), *given, **p.extra)
+        data = Dataset(*given, **p.extra)
+        for row in every if name in EVERY_HISTOGRAM else chosen:
+            params = Parameters.from_dict({**p.params, "histogram": row.name})
             start = start_of(twin.base_margin)
-            fit = Boosting(device, p, get_objective(p.objective, p), data, start)
-            model = replace(twin, trees=fit.run(p.n_estimators))
+            objective = get_objective(params.objective, params)
+            fit = Boosting(device, params, objective, data, start)
+            model = replace(twin, trees=fit.run(params.n_estimators))
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
             yield f"training {name} {row.name}: model", (got, wanted)
             data._quantized = None  # quantise again: its kernels are watched too
-        margins = predict_margins(twin, values, device)
-        yield f"training {name}: predictions", (margins, predict_twin.predict(twin, values))
+        if name in EVERY_HISTOGRAM:
+            margins = predict_margins(twin, p.values, device)
+            yield f"training {name}: predictions", (margins, predict_twin.predict(twin, p.values))
 
 
 def metric_checks(device: Device, size: str) -> Iterator[Check]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt import primitives
 from pyopencl_gbdt.booster import Boosting
@@ -37,6 +39,10 @@ MAX_BINS = (255, 300, 9000)
 #: Templates that no step and no primitive builds: yardsticks and probes.
 TOOLS = frozenset({"copy", "math_probe"})
 
+#: The label of what no GPU gets.
+FOR_CPUS = "for CPUs"
+
+F32 = npt.NDArray[np.float32]
 Prepare = Callable[[NullDevice, Variant], None]
 
 
@@ -151,34 +157,66 @@ PRIMITIVES: dict[str, Prepare] = {
 }
 
 
-def _fits(device: NullDevice) -> None:
-    """Prepare trainings of every loss, histogram variant, code width, with and without weights."""
-    rows = runnable("histogram", device.caps)
+#: Sampling, constraints and orders of growth; columns with weights where nothing bounds splits.
+GROWN: tuple[dict[str, Any], ...] = (
+    {"subsample": 0.5, "colsample_bynode": 0.5},
+    {"monotone_constraints": [1, -1]},
+    {"monotone_constraints": [1, -1], "interaction_constraints": [[0, 1]]},
+    {"max_leaves": 3, "num_parallel_tree": 2},
+    {"grow_policy": "lossguide", "max_leaves": 5},
+    {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
+)
+#: Sampling by gradients is built for a loss: a cheap one, a dear one, one with kernels of its own.
+SAMPLED = ("binary:logistic", "reg:tweedie", "multi:softprob")
+METHODS: tuple[dict[str, Any], ...] = (
+    {"sampling_method": "goss"},
+    {"sampling_method": "gradient_based", "subsample": 0.5},
+)
+
+
+def _data(weight: F32 | None, n_features: int = 2, **extra: Any) -> Dataset:
     label = np.arange(N_ROWS, dtype=np.float32) % 2
-    for max_bin, weight in itertools.product(MAX_BINS, (None, np.ones(N_ROWS, np.float32))):
-        data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
-        for name in OBJECTIVES:
-            own = {"objective": name, **NEEDED.get(name, {})}
-            objective = get_objective(name, own)
-            for row in rows:
+    return Dataset(np.zeros((N_ROWS, n_features), np.float32), label, weight, **extra)
+
+
+def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Boosting:
+    name = params.get("objective", "reg:squarederror")
+    p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
+    return Boosting(device, p, get_objective(name, p), data, 0.0)
+
+
+def _fits(device: NullDevice) -> None:
+    """Prepare trainings with and without weights.
+
+    Of every histogram variant and code width, of every loss, of all that changes a tree.
+    """
+    for weight in (None, np.ones(N_ROWS, np.float32)):
+        for max_bin in MAX_BINS:
+            data = _data(weight)
+            for row in runnable("histogram", device.caps):
                 device.label = row.name
-                params = Parameters.from_dict(
-                    {**own, "max_bin": max_bin, "max_depth": 2, "histogram": row.name}
-                )
-                fit = Boosting(device, params, objective, data, 0.0)
-                fit.watch(data.values)
-    wide = Dataset(np.zeros((N_ROWS, 80), np.float32), label)  # more splits than `plan` compares
-    Boosting(device, Parameters.from_dict({"max_depth": 2}), OBJECTIVES["huber"], wide, 0.0)
+                params = {"max_bin": max_bin, "histogram": row.name}
+                _fit(device, data, params).watch(data.values)
+            device.label = ""
+            _fit(device, data, {"max_bin": max_bin, "objective": "reg:absoluteerror"})
+        of_two = np.array([1, 2], np.float32)
+        plain, weighed = _data(weight), _data(weight, feature_weights=of_two)
+        for name in OBJECTIVES:
+            _fit(device, plain, {"objective": name})
+        for name, method in itertools.product(SAMPLED, METHODS):
+            _fit(device, plain, {"objective": name, **method})
+        for params in GROWN:
+            _fit(device, weighed if "colsample_bynode" in params else plain, params)
+    wide = _data(None, 80)  # more splits than `plan` compares
+    _fit(device, wide, {"objective": "huber"})
 
 
 def _ranking(device: NullDevice) -> None:
     """Prepare ranking with drawn pairs and the bias of positions."""
-    label, sizes = np.arange(N_ROWS, dtype=np.float32) % 2, [N_ROWS - 10, 10]
-    data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, group=sizes)
-    own = {"lambdarank_pair_method": "mean", "lambdarank_unbiased": True, "max_depth": 2}
+    data = _data(None, group=[N_ROWS - 10, 10])
+    own = {"lambdarank_pair_method": "mean", "lambdarank_unbiased": True}
     for name in ("rank:ndcg", "rank:map", "rank:pairwise"):
-        params = Parameters.from_dict({"objective": name, **own})
-        Boosting(device, params, get_objective(name, params), data, 0.0)
+        _fit(device, data, {"objective": name, **own})
 
 
 def _own_losses(device: NullDevice) -> None:
@@ -196,20 +234,23 @@ def _fits_of_cpus(device: NullDevice) -> None:
     known = {b.template for b in device.built.values()}
     cpu = NullDevice(replace(device.caps, kind="cpu"))
     _fits(cpu)
-    device.built.update((key, b) for key, b in cpu.built.items() if b.template not in known)
+    own = {key: b for key, b in cpu.built.items() if b.template not in known}
+    device.built |= {key: replace(b, label=FOR_CPUS) for key, b in own.items()}
 
 
 def _metrics(device: NullDevice) -> None:
-    """Prepare every metric of rows with and without weights, of every link."""
+    """Prepare every metric of rows with and without weights, and some of every link."""
     label = np.arange(N_ROWS, dtype=np.float32) % 2
     metrics = {name: get_metric(name) for name in (*MEANS, "auc", "aucpr")}
     links = {objective.link: objective for objective in OBJECTIVES.values()}
-    for objective, weight in itertools.product(links.values(), (None, np.full_like(label, 2))):
+    for link, weight in itertools.product(links, (None, np.full_like(label, 2))):
+        objective = links[link]
         data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
         params = Parameters.from_dict({"objective": objective.name, "max_depth": 2})
         fit = Boosting(device, params, objective, data, 0.0)
         fit.watch_training_rows()
-        Evaluation(fit.ws, objective, metrics, [(data, "train")], fit.evaluation)
+        some = metrics if link == max(links) else {name: metrics[name] for name in ("rmse", "auc")}
+        Evaluation(fit.ws, objective, some, [(data, "train")], fit.evaluation)
 
 
 def _prediction(device: NullDevice) -> None:

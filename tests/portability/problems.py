@@ -1,0 +1,91 @@
+"""Small trainings in which every kernel of a training comes up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+#: Rows, features, trees and depth of a training.
+SHAPES = {"tiny": (300, 3, 2, 3), "full": (3000, 6, 3, 6)}
+_LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 7}
+_GROUPS = {"interaction_constraints": [[0, 1], [1, 2]]}
+_SIGNS = {"monotone_constraints": [1, -1]}
+_CLASSES = {"objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2}
+#: Trainings that run with every variant of the histogram.
+EVERY_HISTOGRAM: dict[str, dict[str, Any]] = {
+    "logistic": {"objective": "binary:logistic"},
+    "heavy": {"reg_alpha": 0.5},
+}
+#: Those that run with the one that the device gets.
+OTHERS: dict[str, dict[str, Any]] = {
+    "goss, leaf by leaf": {
+        "objective": "binary:logistic", "sampling_method": "goss", "learning_rate": 0.9,
+        **_LEAF_WISE, **_SIGNS,
+    },
+    "drawn by gradient, few leaves": {
+        "sampling_method": "gradient_based", "subsample": 0.4, "max_leaves": 5,
+        "colsample_bynode": 0.6,
+    },
+    "constrained forest of classes": {
+        **_CLASSES, "subsample": 0.7, "colsample_bylevel": 0.7, **_SIGNS, **_GROUPS,
+    },
+    "classes": {"objective": "multi:softmax", "num_class": 3},
+    "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": 0.3, **_LEAF_WISE},
+    "absolute error": {"objective": "reg:absoluteerror"},
+    "ndcg": {
+        "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "mean",
+    },
+    "map": {"objective": "rank:map"},
+    "cox": {"objective": "survival:cox"},
+    "aft": {"objective": "survival:aft", "aft_loss_distribution": "normal"},
+}  # fmt: skip
+_WEIGHTED = ("logistic", "goss, leaf by leaf", "quantiles", "aft")
+
+
+@dataclass
+class Problem:
+    """A training: ``extra`` is what else ``Dataset`` takes."""
+
+    params: dict[str, Any]
+    values: F32
+    label: F32
+    weight: F32 | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def problem(size: str, name: str) -> Problem:
+    """Return a training of ``EVERY_HISTOGRAM`` or ``OTHERS``."""
+    n, features, trees, depth = SHAPES[size]
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal((n, features)).astype(np.float32)
+    values[rng.random(values.shape) < 0.1] = np.nan
+    signal = np.nan_to_num(values[:, 0]) + rng.standard_normal(n) * 0.5
+    params = {"n_estimators": trees, "max_depth": depth, "max_bin": 16 if size == "tiny" else 64}
+    params |= {**EVERY_HISTOGRAM, **OTHERS}[name]
+    label = _label(params.get("objective", ""), signal).astype(np.float32)
+    found = Problem(params, values, label)
+    if name in _WEIGHTED:
+        found.weight = rng.integers(0, 4, n).astype(np.float32)
+    if name == "heavy":
+        label[7] = 1e9  # one gradient that needs its high word
+    if "colsample_bynode" in params:
+        found.extra["feature_weights"] = rng.random(features).astype(np.float32) + 0.01
+    if params.get("objective", "").startswith("rank:"):
+        found.extra["qid"] = np.arange(n) // 23
+    if name == "aft":
+        found.extra |= {"label_lower_bound": label, "label_upper_bound": label * np.float32(1.5)}
+    return found
+
+
+def _label(objective: str, signal: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    if objective in ("binary:logistic", "rank:map"):
+        return (signal > 0).astype(np.float64)
+    if objective.startswith("multi:") or objective == "rank:ndcg":
+        return np.digitize(signal, [-0.5, 0.5]).astype(np.float64)
+    if objective == "survival:cox":
+        return np.rint(signal * 8)
+    return np.abs(signal) + 0.25 if objective == "survival:aft" else signal
