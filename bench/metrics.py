@@ -73,7 +73,7 @@ def _line(device: Device, name: str, n: int, weighted: bool, options: argparse.N
     def on_device() -> float:
         for launch in launches:
             launch()
-        return prepared.value(results.get()[0])
+        return prepared.values(results.get())[0]
 
     def by_numpy() -> float:
         return metric(label, objective.to_probability(margins.get()), weight)

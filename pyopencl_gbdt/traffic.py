@@ -216,10 +216,13 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
     "quantize.encode": _encode,
 }
 
-#: Kernels that read or write the whole of each array that they are given, once.
+#: Kernels that read or write the whole of each array that they are given, once (`curve_keys` of
+#: classes has all of their margins in reach, and reads those of one).
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
+        "curve.class_shares",
+        "gradients.softmax",
         "cox.cox_exponentials",
         "cox.cox_quanta",
         "cox.cox_terms",

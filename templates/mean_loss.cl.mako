@@ -24,11 +24,12 @@ ${limbs.keep(wg_size)}
 #define INFINITE 1000u
 #define UNDEFINED 2000u
 
-FN f32 loss_of(GLOBAL const f32* margins, const u32 n_rows, const u32 row, const f32 y,
-               const f32 unit) {
+FN f32 loss_of(GLOBAL const f32* margins, const u32 n_rows, const u32 n_outputs, const u32 row,
+               const f32 y, const f32 unit) {
     const f32 margin = margins[row];
     f32 p, loss;
-    (void)n_rows; /* of use to losses of several outputs */
+    (void)n_rows; /* of use to losses of classes */
+    (void)n_outputs;
     (void)unit;
     ${link}
     ${row_loss}
@@ -68,7 +69,7 @@ FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* s
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
         for (u32 i = 0; i < n; i++)
-            losses[i] = loss_of(margins, n_rows, at + i, labels[at + i], unit);
+            losses[i] = loss_of(margins, n_rows, n_outputs, at + i, labels[at + i], unit);
         for (u32 i = 0; i < n; i++) {
             const u32 row = at + i, loss = as_u32(losses[i]);
             ${caller.body()}
@@ -76,14 +77,15 @@ FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* s
     }
 % else:
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        const u32 loss = as_u32(loss_of(margins, n_rows, row, labels[row], unit));
+        const u32 loss = as_u32(loss_of(margins, n_rows, n_outputs, row, labels[row], unit));
         ${caller.body()}
     }
 % endif
 </%def>
 
 KERNEL(${wg_size}) largest_loss(
-        const u32 n_rows, const f32 unit, GLOBAL const f32* RESTRICT margins,
+        const u32 n_rows, const u32 n_outputs, const f32 unit,
+        GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
         GLOBAL u32* RESTRICT largest) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -101,7 +103,8 @@ KERNEL(${wg_size}) largest_loss(
 
 /* results[first + 4] is the largest key of all. */
 KERNEL(${wg_size}) sum_losses(
-        const u32 n_rows, const f32 unit, GLOBAL const f32* RESTRICT margins,
+        const u32 n_rows, const u32 n_outputs, const f32 unit,
+        GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
         GLOBAL const u32* RESTRICT largest, const u32 first, GLOBAL i64* RESTRICT sums,
         GLOBAL i64* RESTRICT results) {

@@ -21,7 +21,8 @@ class EvaluatedRows:
     Attributes
     ----------
     device : Device
-    margins, labels : DeviceArray of float32, n_rows elements
+    margins : DeviceArray of float32, n_rows elements, or shape (n_classes, n_rows)
+    labels : DeviceArray of float32, n_rows elements
     weights : DeviceArray of float32, n_rows elements; one that is not read, without weights
     label : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
@@ -29,6 +30,8 @@ class EvaluatedRows:
         Statements that set the prediction ``p`` from ``margin``, see ``Objective.link``.
     wg_size : int
         Work-items of a work-group; 0 leaves it to the variant.
+    n_classes : int
+        Classes, whose probabilities are the softmax of a row's margins; 0 where a row has a margin.
     """
 
     device: Device
@@ -39,6 +42,7 @@ class EvaluatedRows:
     weight: F32 | None
     link: str
     wg_size: int = 0
+    n_classes: int = 0
 
     @property
     def n_rows(self) -> int:

@@ -61,7 +61,8 @@ class MeanLoss:
         largest = rows.device.empty(rows.groups, np.uint32)
         sums = rows.device.empty((rows.groups, N_LIMBS), np.int64)
         of_rows = rows.margins, rows.labels, rows.weights
-        inputs = (np.uint32(rows.n_rows), self.mean.unit, *of_rows, largest)
+        numbers = np.uint32(rows.n_rows), np.uint32(max(1, rows.n_classes)), self.mean.unit
+        inputs = (*numbers, *of_rows, largest)
         at, groups = np.uint32(first), np.uint32(rows.groups)
         return [
             bind("largest_loss", rows.groups, *inputs),
@@ -69,9 +70,9 @@ class MeanLoss:
             bind("total_losses", 1, groups, at, sums, results),
         ]
 
-    def value(self, words: npt.NDArray[np.int64], at: int = 0) -> float:
-        """Return the metric, a float64, from its words of the results; ``at`` is 0."""
-        return self.mean.value(words)
+    def values(self, words: npt.NDArray[np.int64]) -> list[float]:
+        """Return the metric, a float64, from its row of the results, shape (1, N_WORDS)."""
+        return [self.mean.value(words[0])]
 
 
 class Mean:

@@ -22,11 +22,14 @@ LIBRARIES = frozenset(
     }
 )
 
-#: Metrics that are means over rows.
-MEANS = [
-    *(name for name in METRICS if name not in ("auc", "aucpr", "tweedie-nloglik")),
-    *("tweedie-nloglik@1", "tweedie-nloglik@1.5"),
-]
+_ROW_LOSSES = {
+    name: row_loss_of(get_metric(name))
+    for name in (*METRICS, "tweedie-nloglik@1", "tweedie-nloglik@1.5")
+    if name != "tweedie-nloglik"
+}
+#: Metrics that are means over rows with a margin and a label each; and with classes.
+MEANS = [name for name, loss in _ROW_LOSSES.items() if loss and not loss.classes]
+MEANS_OF_CLASSES = [name for name, loss in _ROW_LOSSES.items() if loss and loss.classes]
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
@@ -67,11 +70,11 @@ VALUES: dict[str, list[Any]] = {
         "g = margin; h = label;",
     ],
     "link": sorted({objective.link for objective in OBJECTIVES.values()}),
-    "row_loss": sorted({row_loss_of(get_metric(name)).kernel for name in MEANS}),
+    "row_loss": sorted({loss.kernel for loss in _ROW_LOSSES.values() if loss}),
     "curve": ["auc", "aucpr"],
     "fields": ["", "walk_t:left,number"],
     "metric": ["ndcg", "map", "pairwise"],
-    **{name: [False, True] for name in ("mean", "unbiased", "spread", "normed")},
+    **{name: [False, True] for name in ("classes", "mean", "unbiased", "spread", "normed")},
     "distribution": ["normal", "logistic", "extreme"],
     "inverse": ["1.0f"],
     "inverse_square": ["1.0f"],

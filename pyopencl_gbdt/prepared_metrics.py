@@ -1,0 +1,98 @@
+"""Which metrics have kernels, and what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.metrics import Metric, curve_of, row_loss_of
+from pyopencl_gbdt.metrics.rows import EvaluatedRows
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.steps.curve import Curves
+from pyopencl_gbdt.steps.mean_loss import MeanLoss
+from pyopencl_gbdt.watched import WatchedRows
+from pyopencl_gbdt.workspace import Workspace
+
+ADVICE = "leave out an evaluation set, or the metrics auc and aucpr"
+#: Kernels number rows, times targets, by 31 bits.
+_MOST_ROWS = 2**31 - 1
+
+
+class Prepared(Protocol):
+    """Metrics that are computed together: of one set, from margins that change.
+
+    Attributes
+    ----------
+    n_results : int
+        Rows of the results that they leave.
+    """
+
+    n_results: int
+
+    def plan(self, plan: MemoryPlan, prefix: str) -> None:
+        """Plan the arrays that ``launches`` will allocate."""
+
+    def launches(self, results: DeviceArray, first: int) -> list[Launch]:
+        """Return what computes the results' words from ``first`` on, bound."""
+
+    def values(self, words: npt.NDArray[np.int64]) -> list[float]:
+        """Return the metrics, from their rows of the results."""
+
+
+def has_kernels(metric: Metric, objective: Objective, rows: Dataset) -> bool:
+    """Tell whether kernels compute a metric of a set; curves are those of labels 0 and 1."""
+    classes = isinstance(objective, SoftProb)
+    if rows.label.size > _MOST_ROWS or (objective.n_outputs > 1 and not classes):
+        return False
+    if curve_of(metric):
+        return classes or bool(((rows.label == 0) | (rows.label == 1)).all())
+    loss = row_loss_of(metric)
+    return loss is not None and loss.classes == classes
+
+
+def prepare(
+    rows: EvaluatedRows, metrics: Mapping[str, Metric]
+) -> Iterator[tuple[Prepared, list[str]]]:
+    """Yield metrics that have kernels, those that share some together, and their names."""
+    curves = {name: curve_of(metric) for name, metric in metrics.items() if curve_of(metric)}
+    if curves:
+        yield Curves(rows, list(curves.values())), list(curves)
+    for name, metric in metrics.items():
+        loss = row_loss_of(metric)
+        if loss is not None:
+            yield MeanLoss(rows, loss), [name]
+
+
+def rows_on_device(
+    ws: Workspace, objective: Objective, rows: Dataset, watched: WatchedRows
+) -> EvaluatedRows:
+    """Return a set as kernels see it; copies labels, but the training rows', and weights.
+
+    Of several targets each has rows of its own, one target behind the other.
+    """
+    device, label, weight = ws.device, rows.label, rows.weight
+    if rows.n_targets > 1:
+        label = label.T.ravel()
+        weight = None if weight is None else np.tile(weight, rows.n_targets)
+    plan = MemoryPlan()
+    plan.add("labels", label.size if watched.values is not None else 0, np.float32)
+    plan.add("weights", 1 if weight is None else label.size, np.float32)
+    plan.check(device, ADVICE)
+    return EvaluatedRows(
+        device=device,
+        margins=watched.margins,
+        labels=ws["labels"] if watched.values is None else device.upload(label),
+        weights=device.upload(np.ones(1, np.float32) if weight is None else weight),
+        label=label,
+        weight=weight,
+        link=objective.link,
+        wg_size=ws.params.work_group_size,
+        n_classes=objective.n_outputs if isinstance(objective, SoftProb) else 0,
+    )
