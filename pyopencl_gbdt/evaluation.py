@@ -77,7 +77,7 @@ class Evaluation:
             together = {m: one for m, one in metrics.items() if m not in apart}
             if together:
                 of_set = rows_on_device(ws, objective, rows, at)
-                for prepared, names in prepare(of_set, together):
+                for prepared, names in prepare(rows, of_set, together):
                     self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
         self._launches: list[Launch] = []
         self._results: DeviceArray | None = None

@@ -8,15 +8,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.metrics import Metric, curve_of, row_loss_of
+from pyopencl_gbdt.metrics import Metric, curve_of, ranked_of, row_loss_of
 from pyopencl_gbdt.metrics.rows import EvaluatedRows
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.steps.curve import Curves
 from pyopencl_gbdt.steps.mean_loss import MeanLoss
+from pyopencl_gbdt.steps.ranking_metric import RankingMetrics
 from pyopencl_gbdt.watched import WatchedRows
 from pyopencl_gbdt.workspace import Workspace
 
@@ -51,6 +53,8 @@ def has_kernels(metric: Metric, objective: Objective, rows: Dataset) -> bool:
     classes = isinstance(objective, SoftProb)
     if rows.label.size > _MOST_ROWS or (objective.n_outputs > 1 and not classes):
         return False
+    if ranked_of(metric):
+        return max(objective.n_outputs, rows.n_targets) == 1
     if curve_of(metric):
         return classes or bool(((rows.label == 0) | (rows.label == 1)).all())
     loss = row_loss_of(metric)
@@ -58,12 +62,16 @@ def has_kernels(metric: Metric, objective: Objective, rows: Dataset) -> bool:
 
 
 def prepare(
-    rows: EvaluatedRows, metrics: Mapping[str, Metric]
+    data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[Prepared, list[str]]]:
     """Yield metrics that have kernels, those that share some together, and their names."""
     curves = {name: curve_of(metric) for name, metric in metrics.items() if curve_of(metric)}
     if curves:
         yield Curves(rows, list(curves.values())), list(curves)
+    ranked = {name: one for name, metric in metrics.items() if (one := ranked_of(metric))}
+    if ranked:
+        offsets = whole_offsets(data.group_offsets, data.n_rows)
+        yield RankingMetrics(rows, offsets, list(ranked.values())), list(ranked)
     for name, metric in metrics.items():
         loss = row_loss_of(metric)
         if loss is not None:

@@ -115,14 +115,19 @@ def _keep(ws: Workspace, tree: TreeCounts) -> int:
     return 2 * (ws["nodes"].nbytes + ws["levels"].nbytes)
 
 
+def _renew_weights(ws: Workspace) -> int:
+    n_weights = ws.reserved["renew_weights"][0] if "renew_weights" in ws.reserved else 0
+    return int(n_weights) * SUM.itemsize
+
+
 def _count_first(ws: Workspace, tree: TreeCounts) -> int:
-    weights = ws.reserved["renew_weights"][0] * SUM.itemsize if ws.reserved else 0
+    weights = _renew_weights(ws)
     codes = int(tree.split_rows.sum()) * ws.codes.dtype.itemsize
     return ws.n_rows * (2 * _FLOAT + 2 * _ROW_ID) + weights + codes  # leaf and key are kept
 
 
 def _count_next(ws: Workspace, tree: TreeCounts) -> int:
-    weights = ws.reserved["renew_weights"][0] * SUM.itemsize if ws.reserved else 0
+    weights = _renew_weights(ws)
     return 3 * (ws.n_rows * 2 * _ROW_ID + weights)
 
 
@@ -217,7 +222,8 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
 }
 
 #: Kernels that read or write the whole of each array that they are given, once (`curve_keys` of
-#: classes has all of their margins in reach, and reads those of one).
+#: classes has all of their margins in reach, and reads those of one; a sort of segments of some
+#: length has the others in reach, too).
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
@@ -240,10 +246,19 @@ WHOLE_ARRAYS = frozenset(
         "radix_sort.radix_bases",
         "radix_sort.radix_clear",
         "radix_sort.radix_offsets",
+        *(f"ranking_metric.{name}" for name in ("rank_hits", "rank_keys", "sum_places")),
+        "ranking_metric.total_places",
         "reduce.reduce_tiles",
         "scan.scan_clear",
         "scan.scan_totals",
         "scan.scan_tiles",
+        *(
+            f"segmented_radix_sort.{name}"
+            for name in (
+                *("sort_segments", "sort_tiny", "sort_small", "segment_counts", "segment_offsets"),
+                *("segment_lists", "large_counts", "counter_sums", "counter_scan", "large_scatter"),
+            )
+        ),
     }
 )
 

@@ -31,6 +31,7 @@ from pyopencl_gbdt.metrics.ranking import (
     family_of,
     ndcg,
     precision,
+    ranked_of,
     ranking_metric,
 )
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
@@ -195,6 +196,6 @@ __all__ = [
     "METRICS", "DatasetMetric", "Metric", "aft_nloglik", "auc", "aucpr", "average_precision",
     "cox_nloglik", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
     "interval_regression_accuracy", "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "ndcg",
-    "poisson_nloglik", "precision", "quantile", "rmse", "rmsle", "takes_queries",
+    "poisson_nloglik", "precision", "quantile", "ranked_of", "rmse", "rmsle", "takes_queries",
     "tweedie_nloglik",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
 from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED
+from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED, sum_of
 
 #: Labels whose largest exponent is no further from 0 are squared as they are.
 _SQUARABLE, _FURTHEST = 30, 100
@@ -97,8 +97,7 @@ class Mean:
         largest = int(words[N_LIMBS])
         if largest in (INFINITE, UNDEFINED):
             return math.inf if largest == INFINITE else math.nan
-        whole = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
-        total = whole * Fraction(2) ** (largest - 348) + self._constant
+        total = sum_of(words, largest) + self._constant
         mean = float(total / self._weights) * self.loss.factor
         return math.sqrt(mean) / float(self.unit) if self.loss.root else mean
 

@@ -73,8 +73,11 @@ VALUES: dict[str, list[Any]] = {
     "row_loss": sorted({loss.kernel for loss in _ROW_LOSSES.values() if loss}),
     "curve": ["auc", "aucpr"],
     "fields": ["", "walk_t:left,number"],
-    "metric": ["ndcg", "map", "pairwise"],
-    **{name: [False, True] for name in ("classes", "mean", "unbiased", "spread", "normed")},
+    "metric": ["ndcg", "map", "pairwise", "pre"],
+    **{
+        name: [False, True]
+        for name in ("classes", "exp_gain", "mean", "unbiased", "spread", "normed")
+    },
     "distribution": ["normal", "logistic", "extreme"],
     "inverse": ["1.0f"],
     "inverse_square": ["1.0f"],
@@ -134,6 +137,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
+    if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
+        return False
     if template == "radix_onesweep":
         return params["wg_size"] > 1
     return not params.get("in_registers") or params["unroll"]
