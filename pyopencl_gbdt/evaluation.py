@@ -76,7 +76,9 @@ class Evaluation:
                 self._on_host.append((rows, name, apart, at.margins))
             together = {m: one for m, one in metrics.items() if m not in apart}
             if together:
-                of_set = rows_on_device(ws, objective, rows, at)
+                labels = ws["labels"] if at.values is None else None
+                wg_size = ws.params.work_group_size
+                of_set = rows_on_device(ws.device, objective, rows, at, wg_size, labels)
                 for prepared, names in prepare(rows, of_set, together):
                     self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
         self._launches: list[Launch] = []

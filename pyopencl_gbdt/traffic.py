@@ -233,6 +233,8 @@ WHOLE_ARRAYS = frozenset(
         "cox.cox_quanta",
         "cox.cox_terms",
         "cox.cox_gradients",
+        *(f"cox_metric.cox_{name}" for name in ("hazards", "planes", "losses")),
+        "cox_metric.total_losses",
         "curve.curve_area",
         "curve.curve_keys",
         "curve.curve_pairs",

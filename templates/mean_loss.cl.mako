@@ -1,5 +1,5 @@
 ## mean_loss: results[first ..] = sum over rows of loss(prediction, label) * weight, without rounding
-## uses: portable_math portable_log portable_loss
+## uses: portable_math portable_log portable_loss portable_survival
 ##
 ##   loss   = m 2^(e - 150), weight = n 2^(f - 150): a product of 48 bits, m n, with the key e + f
 ##   largest_loss   the largest key k of each work-group
@@ -23,11 +23,16 @@ ${group.largest("group_largest", "u32", wg_size)}
 ${limbs.keep(wg_size)}
 ${limbs.products()}
 
-FN f32 loss_of(GLOBAL const f32* margins, const u32 n_rows, const u32 n_outputs, const u32 row,
-               const f32 y, const f32 unit) {
+FN f32 clamped(const f32 x, const f32 low, const f32 high) {
+    return x < low ? low : (x > high ? high : x);
+}
+
+FN f32 loss_of(GLOBAL const f32* margins, GLOBAL const f32* labels, const u32 n_rows,
+               const u32 n_outputs, const u32 row, const f32 unit) {
+    const f32 y = labels[row];
     const f32 margin = margins[row];
     f32 p, loss;
-    (void)n_rows; /* of use to losses of classes */
+    (void)n_rows; /* of use to losses of classes and of bounds */
     (void)n_outputs;
     (void)unit;
     ${link}
@@ -41,7 +46,7 @@ FN f32 loss_of(GLOBAL const f32* margins, const u32 n_rows, const u32 n_outputs,
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
         for (u32 i = 0; i < n; i++)
-            losses[i] = loss_of(margins, n_rows, n_outputs, at + i, labels[at + i], unit);
+            losses[i] = loss_of(margins, labels, n_rows, n_outputs, at + i, unit);
         for (u32 i = 0; i < n; i++) {
             const u32 row = at + i, loss = as_u32(losses[i]);
             ${caller.body()}
@@ -49,7 +54,7 @@ FN f32 loss_of(GLOBAL const f32* margins, const u32 n_rows, const u32 n_outputs,
     }
 % else:
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        const u32 loss = as_u32(loss_of(margins, n_rows, n_outputs, row, labels[row], unit));
+        const u32 loss = as_u32(loss_of(margins, labels, n_rows, n_outputs, row, unit));
         ${caller.body()}
     }
 % endif

@@ -20,6 +20,7 @@ SIGNAL = X[:, 0] + RNG.standard_normal(N)
 CLASSES = np.digitize(SIGNAL, [-1, 0.5]).astype(np.float32)
 TARGETS = np.c_[SIGNAL, X[:, 1] ** 2, SIGNAL > 0].astype(np.float32)
 GRADES = np.digitize(SIGNAL, [-0.5, 0.5, 1.5]).astype(np.float32)
+TIMES = (np.exp(SIGNAL) * np.where(RNG.random(N) < 0.3, -1, 1)).astype(np.float32)
 WEIGHT = (RNG.uniform(0, 3, N) * (RNG.random(N) < 0.9)).astype(np.float32)
 
 
@@ -31,6 +32,12 @@ def rows_of(case, rows):
         label = GRADES[rows] > 1 if "relevant" in case else GRADES[rows]
         n = label.size
         return Dataset(X[rows], label, weight[: n // 20], group=[20] * (n // 20))
+    if case.startswith("times"):
+        return Dataset(X[rows], TIMES[rows], weight)
+    if case.startswith("bounds"):
+        low = np.abs(TIMES[rows])
+        high = np.where(TIMES[rows] > 0, low * 1.5, np.inf)
+        return Dataset(X[rows], weight=weight, label_lower_bound=low, label_upper_bound=high)
     return Dataset(X[rows], TARGETS[rows], weight)
 
 
@@ -44,6 +51,11 @@ CASES = {
     "queries": ({"objective": "rank:ndcg"}, ["ndcg", "ndcg@5-", "ndcg@3"]),
     "queries of relevant rows": ({"objective": "rank:map"}, ["map", "map@2", "pre@3", "auc"]),
     "queries of numbers": ({"objective": "reg:squarederror"}, ["ndcg", "rmse"]),
+    "times": ({"objective": "survival:cox"}, ["cox-nloglik"]),
+    "bounds": (
+        {"objective": "survival:aft", "aft_loss_distribution": "logistic"},
+        ["aft-nloglik", "interval-regression-accuracy"],
+    ),
     "counts of targets": ({"objective": "count:poisson"}, ["poisson-nloglik"]),
 }
 

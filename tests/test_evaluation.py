@@ -13,7 +13,14 @@ from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.evaluation import Evaluation
-from pyopencl_gbdt.metrics import METRICS, curve_of, get_metric, row_loss_of
+from pyopencl_gbdt.metrics import (
+    METRICS,
+    cox_nloglik,
+    curve_of,
+    get_metric,
+    ranked_of,
+    row_loss_of,
+)
 from pyopencl_gbdt.metrics.areas import Areas
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
@@ -85,7 +92,8 @@ def test_the_history_is_the_twins(objective, label, metrics, wg):
 def test_every_metric_has_kernels():
     for name, row in METRICS.items():
         metric = get_metric(name + ("@1.5" if row.default is None else ""))
-        assert bool(curve_of(metric)) != (row_loss_of(metric) is not None), name
+        found = (curve_of(metric), ranked_of(metric), row_loss_of(metric), metric is cox_nloglik)
+        assert sum(map(bool, found)) == 1, name
 
 
 def test_other_metrics_are_the_hosts():

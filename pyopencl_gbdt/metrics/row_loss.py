@@ -33,6 +33,9 @@ class RowLoss:
         Of the label: a float64 array, what to add to each row's part.
     classes : bool
         Whether rows have a margin a class, and the number of their own class as label.
+    bounds : bool
+        Whether ``labels`` are bounds, see ``bounds_losses.log_pairs``: the twin gets all of them,
+        and ``y`` is the first of a row.
     """
 
     kernel: str
@@ -41,3 +44,4 @@ class RowLoss:
     factor: float = 1.0
     constant: Callable[[F32], npt.NDArray[np.float64]] | None = None
     classes: bool = False
+    bounds: bool = False

@@ -28,7 +28,7 @@ _ROW_LOSSES = {
     if name != "tweedie-nloglik"
 }
 #: Metrics that are means over rows with a margin and a label each; and with classes.
-MEANS = [name for name, loss in _ROW_LOSSES.items() if loss and not loss.classes]
+MEANS = [name for name, loss in _ROW_LOSSES.items() if loss and not (loss.classes or loss.bounds)]
 MEANS_OF_CLASSES = [name for name, loss in _ROW_LOSSES.items() if loss and loss.classes]
 
 VALUES: dict[str, list[Any]] = {

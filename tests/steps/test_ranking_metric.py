@@ -1,4 +1,4 @@
-"""ranking_metric: words equal the twin's, bit by bit; values are those of the host and XGBoost's."""
+"""ranking_metric: words equal the twin's, bit by bit; values are the host's and XGBoost's."""
 
 from __future__ import annotations
 
