@@ -68,6 +68,11 @@ def has_kernels(metric: Metric, objective: Objective, rows: Dataset) -> bool:
     return loss.classes == classes
 
 
+def n_classes_of(objective: Objective) -> int:
+    """Return the classes of a loss whose probabilities are the softmax of margins, else 0."""
+    return objective.n_outputs if isinstance(objective, SoftProb) else 0
+
+
 def prepare(
     data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[Prepared, list[str]]]:
@@ -124,5 +129,5 @@ def rows_on_device(
         weight=weight,
         link=objective.link,
         wg_size=wg_size,
-        n_classes=objective.n_outputs if isinstance(objective, SoftProb) else 0,
+        n_classes=n_classes_of(objective),
     )

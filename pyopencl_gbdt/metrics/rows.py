@@ -15,6 +15,29 @@ N_WORDS = 8
 
 
 @dataclass(frozen=True)
+class RowShape:
+    """What memory for the metrics of a set depends on.
+
+    Attributes
+    ----------
+    device : Device
+    n_rows, n_classes : int
+        As of ``EvaluatedRows``.
+    weighted : bool
+    """
+
+    device: Device
+    n_rows: int
+    weighted: bool
+    n_classes: int = 0
+
+    @property
+    def groups(self) -> int:
+        """Work-groups that share the rows evenly."""
+        return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+
+
+@dataclass(frozen=True)
 class EvaluatedRows:
     """Margins, labels and weights of a set, on a device, and what the host knows of them.
 
@@ -45,10 +68,15 @@ class EvaluatedRows:
     n_classes: int = 0
 
     @property
+    def shape(self) -> RowShape:
+        weighted = self.weight is not None
+        return RowShape(self.device, self.label.size, weighted, self.n_classes)
+
+    @property
     def n_rows(self) -> int:
         return int(self.label.size)
 
     @property
     def groups(self) -> int:
         """Work-groups that share the rows evenly."""
-        return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+        return self.shape.groups

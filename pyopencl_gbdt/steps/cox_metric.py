@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.metrics.rows import EvaluatedRows
+from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
 from pyopencl_gbdt.objectives.cox import in_time
 from pyopencl_gbdt.primitives import Reduce, Scan
 from pyopencl_gbdt.reference.cox_metric import LARGEST_KEY, plane_bits
@@ -42,12 +42,8 @@ class CoxMetric:
         return rows.device.build("cox_metric", wg_size=wg_size, link=rows.link)
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate; scans' small ones are left out."""
-        n = self.rows.n_rows
-        for name in ("order", "starts", "hazards"):
-            plan.add(f"{prefix}.{name}", n, np.uint32)
-        plan.add(f"{prefix}.planes", (n, 2), np.int64)
-        plan.add(f"{prefix}.sums", (self.rows.groups, N_LIMBS), np.int64)
+        """Plan the arrays that ``launches`` will allocate."""
+        plan_cox(plan, prefix, self.rows.shape)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return what computes the results' words from ``first`` on, bound."""
@@ -76,3 +72,11 @@ class CoxMetric:
         if not self._n_events:
             return [math.nan]
         return [float(sum_of(words[0], LARGEST_KEY) / self._n_events)]
+
+
+def plan_cox(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
+    """Plan the arrays of the metric; scans' small ones are left out."""
+    for name in ("order", "starts", "hazards"):
+        plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
+    plan.add(f"{prefix}.planes", (rows.n_rows, 2), np.int64)
+    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.areas import Areas, ClassAreas
-from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
+from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
 from pyopencl_gbdt.primitives import RadixSort, Scan
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 from pyopencl_gbdt.reference.curve import weight_power
@@ -64,17 +64,9 @@ class Curves:
         return np.dtype(np.int32 if self.rows.weight is None else np.int64)
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate; scans' small ones are left out."""
-        n, whole = self.rows.n_rows, self._whole
-        if self.areas.undefined:
-            return
-        plan.add(f"{prefix}.keys", n, np.float32)
-        plan.add(f"{prefix}.wholes", n, whole)
-        plan.add(f"{prefix}.pairs", (n if self.rows.weight is not None else 0, 2), np.int64)
-        plan.add(f"{prefix}.sums", (self.rows.groups, N_LIMBS), np.int64)
-        scratch = scratch_bytes(self.rows.device, n, 1, has_values=True, value_dtype=whole)
-        plan.add(f"{prefix}.sort", scratch, np.uint8)
-        plan.add(f"{prefix}.shares", (2, n if self.rows.n_classes else 0), np.float32)
+        """Plan the arrays that ``launches`` will allocate."""
+        if not self.areas.undefined:
+            plan_curves(plan, prefix, self.rows.shape)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return what computes the results' words from ``first`` on, a row a curve, bound."""
@@ -124,3 +116,15 @@ class Curves:
         """Return the metric of each curve, a float64, from the rows of the results."""
         of_curves = np.split(words, len(self.curves))
         return [self.areas.value(*pair) for pair in zip(self.curves, of_curves, strict=True)]
+
+
+def plan_curves(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
+    """Plan the arrays of curves; scans' small ones are left out."""
+    n, whole = rows.n_rows, np.dtype(np.int64 if rows.weighted else np.int32)
+    plan.add(f"{prefix}.keys", n, np.float32)
+    plan.add(f"{prefix}.wholes", n, whole)
+    plan.add(f"{prefix}.pairs", (n if rows.weighted else 0, 2), np.int64)
+    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
+    scratch = scratch_bytes(rows.device, n, 1, has_values=True, value_dtype=whole)
+    plan.add(f"{prefix}.sort", scratch, np.uint8)
+    plan.add(f"{prefix}.shares", (2, n if rows.n_classes else 0), np.float32)

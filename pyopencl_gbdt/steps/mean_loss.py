@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.row_loss import RowLoss
-from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
+from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows, RowShape
 from pyopencl_gbdt.objectives.exact_sums import exact_sum
 from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED, sum_of
 
@@ -52,8 +52,7 @@ class MeanLoss:
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
         """Plan the arrays that ``launches`` will allocate."""
-        plan.add(f"{prefix}.largest", self.rows.groups, np.uint32)
-        plan.add(f"{prefix}.sums", (self.rows.groups, N_LIMBS), np.int64)
+        plan_mean(plan, prefix, self.rows.shape)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return what computes words ``first .. first + 4`` of the results, bound."""
@@ -73,6 +72,12 @@ class MeanLoss:
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
         """Return the metric, a float64, from its row of the results, shape (1, N_WORDS)."""
         return [self.mean.value(words[0])]
+
+
+def plan_mean(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
+    """Plan the arrays of a mean."""
+    plan.add(f"{prefix}.largest", rows.groups, np.uint32)
+    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
 
 
 class Mean:

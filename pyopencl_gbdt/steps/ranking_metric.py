@@ -12,7 +12,7 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_va
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.query_means import QueryMean
 from pyopencl_gbdt.metrics.ranking import Ranked
-from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
+from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
 from pyopencl_gbdt.primitives import Scan, SegmentedRadixSort
 from pyopencl_gbdt.reference.mean_loss import N_LIMBS
 from pyopencl_gbdt.reference.ranking_metric import query_of
@@ -62,14 +62,8 @@ class RankingMetrics:
         return next((program for one, program in pairs if one.family == "map"), None)
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate; the sort's counters are left out."""
-        n, n_queries = self.rows.n_rows, self._offsets.size - 1
-        for name in ("keys", "order", "query", "sorted keys", "sorted rows"):
-            plan.add(f"{prefix}.{name}", n, np.uint32)
-        plan.add(f"{prefix}.hits", n if self._hits else 1, np.int32)
-        plan.add(f"{prefix}.offsets", n_queries + 1, np.uint32)
-        plan.add(f"{prefix}.norms", (len(self.metrics), n_queries), np.float32)
-        plan.add(f"{prefix}.sums", (self.rows.groups, N_LIMBS), np.int64)
+        """Plan the arrays that ``launches`` will allocate."""
+        plan_ranking(plan, prefix, self.rows.shape, self._offsets.size - 1, self.metrics)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return what computes the results' words from ``first`` on, a row a metric, bound."""
@@ -105,3 +99,16 @@ class RankingMetrics:
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
         """Return each metric, a float64, from the rows of the results."""
         return [mean.value(own) for mean, own in zip(self.means, words, strict=True)]
+
+
+def plan_ranking(
+    plan: MemoryPlan, prefix: str, rows: RowShape, n_queries: int, metrics: Sequence[Ranked]
+) -> None:
+    """Plan the arrays of metrics of ranked queries; the sort's counters are left out."""
+    for name in ("keys", "order", "query", "sorted keys", "sorted rows"):
+        plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
+    hits = any(one.family == "map" for one in metrics)
+    plan.add(f"{prefix}.hits", rows.n_rows if hits else 1, np.int32)
+    plan.add(f"{prefix}.offsets", n_queries + 1, np.uint32)
+    plan.add(f"{prefix}.norms", (len(metrics), n_queries), np.float32)
+    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
