@@ -11,23 +11,29 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
-from pyopencl_gbdt.metrics import METRICS, curve_of, get_metric, row_loss_of
-from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
+from pyopencl_gbdt.evaluation import on_host
+from pyopencl_gbdt.metrics import METRICS, get_metric, takes_queries
+from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.steps.curve import Curves
-from pyopencl_gbdt.steps.mean_loss import MeanLoss
+from pyopencl_gbdt.prepared_metrics import prepare, rows_on_device
+from pyopencl_gbdt.watched import WatchedRows
 
 F32 = npt.NDArray[np.float32]
 NAMES = [f"{name}@1.5" if row.default is None else name for name, row in METRICS.items()]
 _BINARY = ("logloss", "error", "auc", "aucpr")
+_CLASSES = ("merror", "mlogloss")
+N_CLASSES, ROWS_OF_QUERY = 5, 100
 _COUNTS = ("poisson-nloglik", "gamma-nloglik", "gamma-deviance", "tweedie-nloglik@1.5")
 HEAD = (
-    f"{'metric':<21}{'weights':<9}{'n':>11}{'ms':>10}{'NumPy':>10}{'XGBoost':>10}{'x NumPy':>9}"
+    f"{'metric':<29}{'weights':<9}{'n':>11}{'ms':>10}{'NumPy':>10}{'XGBoost':>10}{'x NumPy':>9}"
     f"{'rel. diff':>11}"
 )
 
@@ -53,57 +59,80 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Rows for a metric, and the loss whose prediction it takes."""
+
+    data: Dataset
+    margin: F32
+    params: dict[str, Any]
+
+
 def _line(device: Device, name: str, n: int, weighted: bool, options: argparse.Namespace) -> str:
-    label, margin, weight = _drawn(name, n, weighted)
-    objective = get_objective(
-        "binary:logistic" if name in _BINARY else
-        "count:poisson" if name in _COUNTS else "reg:squarederror"
-    )  # fmt: skip
-    ones = np.ones(1, np.float32)
-    margins = device.upload(margin)
-    weights = device.upload(ones if weight is None else weight)
-    labels = device.upload(label)
-    rows = EvaluatedRows(device, margins, labels, weights, label, weight, objective.link)
+    sample = _drawn(name, n, weighted)
+    objective = get_objective(sample.params["objective"], sample.params)
+    watched = WatchedRows(device.empty(1, np.float32), 0.0, device.upload(sample.margin))
+    rows = rows_on_device(device, objective, sample.data, watched)
     metric = get_metric(name)
-    loss = row_loss_of(metric)
-    prepared = Curves(rows, [curve_of(metric)]) if loss is None else MeanLoss(rows, loss)
-    results = device.zeros((1, N_WORDS), np.int64)
+    prepared, _ = next(prepare(sample.data, rows, {name: metric}))
+    results = device.zeros((prepared.n_results, N_WORDS), np.int64)
     launches = prepared.launches(results, 0)
 
     def on_device() -> float:
         for launch in launches:
             launch()
-        return prepared.value(results.get()[0])
+        return prepared.values(results.get())[0]
 
     def by_numpy() -> float:
-        return metric(label, objective.to_probability(margins.get()), weight)
+        prediction = objective.to_probability(rows.margins.get())
+        return on_host(metric, name, sample.data, prediction)
 
     found, seconds = _timed(on_device, options.repeats)
     wanted, host_seconds = _timed(by_numpy, min(3, options.repeats))
-    theirs = None
-    if not options.no_xgboost:
-        theirs = _xgboost_seconds(name, label, objective.to_probability(margin), weight, options)
+    theirs = None if options.no_xgboost else _xgboost_seconds(name, sample, options)
     return (
-        f"{name:<21}{'yes' if weighted else 'no':<9}{n:>11}{1e3 * seconds:>10.3f}"
+        f"{name:<29}{'yes' if weighted else 'no':<9}{n:>11}{1e3 * seconds:>10.3f}"
         f"{1e3 * host_seconds:>10.3f}{'-' if theirs is None else f'{1e3 * theirs:.3f}':>10}"
         f"{host_seconds / seconds:>9.1f}{abs(found / wanted - 1):>11.1e}"
     )
 
 
-def _drawn(name: str, n: int, weighted: bool) -> tuple[F32, F32, F32 | None]:
+def _drawn(name: str, n: int, weighted: bool) -> Sample:
     """Return labels and margins that tell something of them, and weights."""
     rng = np.random.default_rng(3)
     margin = rng.standard_normal(n)
+    given: dict[str, Any] = {}
+    objective = "reg:squarederror"
     if name in _BINARY:
-        label = (rng.random(n) < 1 / (1 + np.exp(-margin))).astype(np.float32)
+        label, objective = rng.random(n) < 1 / (1 + np.exp(-margin)), "binary:logistic"
     elif name in _COUNTS:
-        label = rng.poisson(np.exp(margin)) + (0.5 if name.startswith("gamma") else 0.0)
+        label, objective = rng.poisson(np.exp(margin)), "count:poisson"
+        label = label + (0.5 if name.startswith("gamma") else 0.0)
+    elif name in _CLASSES:
+        label, objective = rng.integers(0, N_CLASSES, n), "multi:softprob"
+        margin = rng.standard_normal((N_CLASSES, n)) + (label == np.arange(N_CLASSES)[:, None])
+    elif takes_queries(name):
+        label = rng.integers(0, 2, n) if name != "ndcg" else rng.integers(0, 5, n)
+        margin += label / 2
+        given["group"] = np.diff(np.r_[np.arange(0, n, ROWS_OF_QUERY), n])
+    elif name == "cox-nloglik":
+        label, objective = rng.exponential(np.exp(-margin)), "survival:cox"
+        label = np.sort(label) * np.where(rng.random(n) < 0.3, -1, 1)  # as XGBoost wants them
+    elif METRICS[name].of_dataset:
+        label, objective = np.exp(margin), "survival:aft"
+        margin = margin + rng.standard_normal(n)
+        upper = label * np.exp(rng.exponential(1, n))
+        given = {"label_lower_bound": label, "label_upper_bound": upper}
     else:
-        label = 3 + margin + 0.3 * rng.standard_normal(n)
-        margin += 3
+        label, margin = 3 + margin + 0.3 * rng.standard_normal(n), margin + 3
         label, margin = np.maximum(label, 0.01), np.maximum(margin, 0)
-    weight = rng.uniform(0.5, 2, n).astype(np.float32) if weighted else None
-    return label.astype(np.float32), margin.astype(np.float32), weight
+    size = len(given["group"]) if "group" in given else n
+    weight = rng.uniform(0.5, 2, size).astype(np.float32) if weighted else None
+    data = Dataset(np.zeros((n, 1), np.float32), label.astype(np.float32), weight, **given)
+    params: dict[str, Any] = {"objective": objective}
+    if objective.startswith("multi"):
+        params["num_class"] = N_CLASSES
+    return Sample(data, margin.astype(np.float32), params)
 
 
 def _timed(work: Callable[[], float], repeats: int) -> tuple[float, float]:
@@ -116,16 +145,24 @@ def _timed(work: Callable[[], float], repeats: int) -> tuple[float, float]:
     return value, statistics.median(seconds)
 
 
-def _xgboost_seconds(
-    name: str, label: F32, prediction: F32, weight: F32 | None, options: argparse.Namespace
-) -> float | None:
+def _xgboost_seconds(name: str, sample: Sample, options: argparse.Namespace) -> float | None:
     try:
         import xgboost
     except ImportError:
         return None
-    data = xgboost.DMatrix(
-        np.zeros((label.size, 1), np.float32), label, weight=weight, base_margin=prediction
+    data = sample.data
+    weight = data.weight
+    if weight is not None and data.group_offsets is not None:
+        weight = weight[data.group_offsets[:-1]]
+    group = None if data.group_offsets is None else np.diff(data.group_offsets)
+    matrix = xgboost.DMatrix(
+        data.values, data.label, weight=weight, group=group, base_margin=sample.margin.T
     )
-    settings = {"objective": "reg:squarederror", "eval_metric": name, "quantile_alpha": 0.5}
-    booster = xgboost.Booster(settings, [data])
-    return _timed(lambda: float(booster.eval(data).split(":")[1]), min(3, options.repeats))[1]
+    if data.label_lower_bound is not None:
+        for bound in ("label_lower_bound", "label_upper_bound"):
+            matrix.set_float_info(bound, getattr(data, bound))
+    settings = {**sample.params, "eval_metric": name}
+    if name == "quantile":
+        settings["quantile_alpha"] = 0.5
+    booster = xgboost.Booster(settings, [matrix])
+    return _timed(lambda: float(booster.eval(matrix).split(":")[1]), min(3, options.repeats))[1]

@@ -1,5 +1,5 @@
 /* portable_survival: what distributions of survival times need, with the same bits on every device;
-   needs portable_math.
+   needs portable_math and portable_log.
 
    Built as portable_math is: +, -, * in float32, in a written order. The twin is
    pyopencl_gbdt/reference/portable_survival.py, its test has the errors. */
@@ -84,4 +84,34 @@ FN f32 bernoulli_rest(const f32 x, const f32 q) {
     const f32 less = x - 1.0f;
     const f32 large = q + less;
     return x < 0.5f ? small : large;
+}
+
+/* (1 - e^-x) / x for x in 0 .. 1, within 2e-7 of itself: Taylor's series, its remainder below 3e-8. */
+FN f32 mean_decay(const f32 x) {
+    f32 s = -2.75573192e-7f;
+    f32 m;
+    m = s * x; s = m + 2.75573192e-6f;
+    m = s * x; s = m + -2.48015873e-5f;
+    m = s * x; s = m + 1.98412698e-4f;
+    m = s * x; s = m + -1.38888889e-3f;
+    m = s * x; s = m + 8.33333333e-3f;
+    m = s * x; s = m + -4.16666667e-2f;
+    m = s * x; s = m + 0.166666667f;
+    m = s * x; s = m + -0.5f;
+    m = s * x; s = m + 1.0f;
+    return s;
+}
+
+/* 1 - e^-x for x >= 0, within 3e-7 of itself. */
+FN f32 decay(const f32 x) {
+    const f32 near = x * mean_decay(x < 1.0f ? x : 1.0f);
+    const f32 far = 1.0f - portable_exp(-x);
+    return x < 1.0f ? near : far;
+}
+
+/* -ln(1 - e^-x) for x > 0, within 5e-7 of itself or of 1. */
+FN f32 minus_log_decay(const f32 x) {
+    const f32 near = x * mean_decay(x < 1.0f ? x : 1.0f);
+    const f32 far = -portable_log1p(-portable_exp(x < 1.0f ? -1.0f : -x));
+    return x < 1.0f ? -portable_log(near) : far;
 }

@@ -49,7 +49,7 @@ def parameters() -> str:
         (
             [
                 ", ".join(f"`{name}`" for name in (row.name, *row.aliases)),
-                "from the data" if row.default is None else f"`{row.default}`",
+                "none" if row.default in (None, "") else f"`{row.default}`",
                 row.expected,
                 row.doc,
             ]

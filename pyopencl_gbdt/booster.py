@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, Launch
+from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
@@ -111,6 +112,8 @@ class Boosting:
         Margins before the first tree.
     first_round : int, default 0
         Rounds before the first one, which what is random depends on.
+    beside : MemoryPlan or None
+        What evaluation sets and their metrics will take.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class Boosting:
         data: Dataset,
         base_margin: Start,
         first_round: int = 0,
+        beside: MemoryPlan | None = None,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
 
@@ -132,6 +136,7 @@ class Boosting:
             ws.first_round, limits = first_round, limits_of(params, data)
             ws.monotone, ws.interactions = limits.monotone, limits.interactions
             ws.feature_weights = limits.feature_weights
+            ws.beside = beside or MemoryPlan()
             ws.choose_trees()
             return ws
 

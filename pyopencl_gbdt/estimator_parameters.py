@@ -80,8 +80,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Numbers of the losses that have them; None is their default, see ``parameters``.
     aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
         Of ``survival:aft``; None is their default.
-    quantile_alpha : float or None
-        The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median.
+    quantile_alpha : float, sequence of float, or None
+        The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median. Of
+        several each has an output.
     lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_bias_norm : str, int, float
         Of ranking losses; None is their default, see ``parameters``.
     lambdarank_normalization, lambdarank_score_normalization, lambdarank_unbiased : bool or None
@@ -166,7 +167,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         fair_c: float | None = None,
         aft_loss_distribution: str | None = None,
         aft_loss_distribution_scale: float | None = None,
-        quantile_alpha: float | None = None,
+        quantile_alpha: float | Sequence[float] | None = None,
         lambdarank_pair_method: str | None = None,
         lambdarank_num_pair_per_sample: int | None = None,
         lambdarank_normalization: bool | None = None,

@@ -15,15 +15,19 @@ import numpy as np
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.metrics import DatasetMetric, Metric, curve_of, row_loss_of, takes_queries
-from pyopencl_gbdt.metrics.rows import F32, N_WORDS, EvaluatedRows
+from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
+from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.steps.curve import Curves
-from pyopencl_gbdt.steps.mean_loss import MeanLoss
+from pyopencl_gbdt.prepared_metrics import (
+    ADVICE,
+    Prepared,
+    has_kernels,
+    prepare,
+    rows_on_device,
+)
 from pyopencl_gbdt.watched import WatchedRows
 from pyopencl_gbdt.workspace import Workspace
 
-_ADVICE = "leave out an evaluation set, or the metrics auc and aucpr"
 #: The names of a set and of a metric, as in the history.
 Place = tuple[str, str]
 
@@ -32,7 +36,7 @@ Place = tuple[str, str]
 class _OnDevice:
     """Metrics that are prepared together, and where they go."""
 
-    prepared: MeanLoss | Curves
+    prepared: Prepared
     places: list[Place]
 
 
@@ -67,40 +71,33 @@ class Evaluation:
         self._on_device: list[_OnDevice] = []
         self._on_host: list[tuple[Dataset, str, list[str], DeviceArray]] = []
         for (rows, name), at in zip(evals, watched, strict=True):
-            apart = [m for m, function in metrics.items() if not has_kernels(function, rows, at)]
+            apart = [m for m, one in metrics.items() if not has_kernels(one, objective, rows)]
             if apart:
                 self._on_host.append((rows, name, apart, at.margins))
-            together = [metric for metric in metrics if metric not in apart]
+            together = {m: one for m, one in metrics.items() if m not in apart}
             if together:
-                self._prepare(rows_on_device(ws, objective, rows, at), name, together)
+                labels = ws["labels"] if at.values is None else None
+                wg_size = ws.params.work_group_size
+                of_set = rows_on_device(ws.device, objective, rows, at, wg_size, labels)
+                for prepared, names in prepare(rows, of_set, together):
+                    self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
         self._launches: list[Launch] = []
         self._results: DeviceArray | None = None
         if self._on_device:
             self._bind(ws)
 
-    def _prepare(self, rows: EvaluatedRows, name: str, metrics: list[str]) -> None:
-        curves = {metric: curve_of(self._metrics[metric]) for metric in metrics}
-        areas = [metric for metric in metrics if curves[metric]]
-        if areas:
-            prepared = Curves(rows, [curves[metric] for metric in areas])
-            self._on_device.append(_OnDevice(prepared, [(name, metric) for metric in areas]))
-        for metric in metrics:
-            loss = row_loss_of(self._metrics[metric])
-            if loss is not None:
-                self._on_device.append(_OnDevice(MeanLoss(rows, loss), [(name, metric)]))
-
     def _bind(self, ws: Workspace) -> None:
         plan = MemoryPlan()
         for number, group in enumerate(self._on_device):
             group.prepared.plan(plan, f"metric {number}")
-        n_results = sum(len(group.places) for group in self._on_device)
+        n_results = sum(group.prepared.n_results for group in self._on_device)
         plan.add("results", (n_results, N_WORDS), np.int64)
-        plan.check(ws.device, _ADVICE)
+        plan.check(ws.device, ADVICE)
         self._results = ws.device.zeros((n_results, N_WORDS), np.int64)
         first = 0
         for group in self._on_device:
             self._launches += group.prepared.launches(self._results, first)
-            first += N_WORDS * len(group.places)
+            first += N_WORDS * group.prepared.n_results
 
     def launch(self) -> None:
         """Enqueue what computes the metrics of the margins that the sets have by then."""
@@ -112,9 +109,9 @@ class Evaluation:
         if self._results is not None:
             words, first = self._results.get(), 0
             for group in self._on_device:
-                for at, place in enumerate(group.places):
-                    yield place, group.prepared.value(words[first + at], at)
-                first += len(group.places)
+                end = first + group.prepared.n_results
+                yield from zip(group.places, group.prepared.values(words[first:end]), strict=True)
+                first = end
         for rows, name, metrics, margins in self._on_host:
             found = margins.get()
             prediction = self._objective.to_probability(found)
@@ -135,33 +132,3 @@ def on_host(metric: Metric, name: str, rows: Dataset, prediction: F32) -> float:
         weight = None if weight is None else np.tile(weight, rows.n_targets)
     queries = (rows.group_offsets,) if takes_queries(name) else ()
     return metric(label, prediction, weight, *queries)
-
-
-def has_kernels(metric: Metric, rows: Dataset, watched: WatchedRows) -> bool:
-    """Tell whether kernels compute a metric of a set; curves are those of labels 0 and 1."""
-    n_outputs = watched.margins.size // rows.n_rows
-    if curve_of(metric):
-        return n_outputs == 1 and bool(((rows.label == 0) | (rows.label == 1)).all())
-    loss = row_loss_of(metric)
-    return loss is not None and loss.n_outputs == n_outputs
-
-
-def rows_on_device(
-    ws: Workspace, objective: Objective, rows: Dataset, watched: WatchedRows
-) -> EvaluatedRows:
-    """Return a set as kernels see it; copies labels, but the training rows', and weights."""
-    device, weight = ws.device, rows.weight
-    plan = MemoryPlan()
-    plan.add("labels", rows.n_rows if watched.values is not None else 0, np.float32)
-    plan.add("weights", 1 if weight is None else rows.n_rows, np.float32)
-    plan.check(device, _ADVICE)
-    return EvaluatedRows(
-        device=device,
-        margins=watched.margins,
-        labels=ws["labels"] if watched.values is None else device.upload(rows.label),
-        weights=device.upload(np.ones(1, np.float32) if weight is None else weight),
-        label=rows.label,
-        weight=weight,
-        link=objective.link,
-        wg_size=ws.params.work_group_size,
-    )

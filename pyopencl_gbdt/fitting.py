@@ -14,6 +14,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.evaluation import Evaluation
+from pyopencl_gbdt.evaluation_memory import plan_evaluation
 from pyopencl_gbdt.fitted_model import History, Model
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
@@ -91,7 +92,10 @@ class Fit:
         # before memory is taken for training, as rows of a few trees need some of their own
         margins = start.margins(data, device)
         others = [None if rows is data else start.margins(rows, device) for rows, _ in task.evals]
-        self.boosting = Boosting(device, task.params, task.objective, data, margins, start.n_rounds)
+        beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
+        self.boosting = Boosting(
+            device, task.params, task.objective, data, margins, start.n_rounds, beside=beside
+        )
         for (rows, _), other in zip(task.evals, others, strict=True):
             if other is None:
                 self.boosting.watch_training_rows()

@@ -236,16 +236,21 @@ _GIVEN = (
     "sum_losses",
     "update_bias",
 )
-#: Kernels that read or write the whole of each array that they are given, once.
+#: Kernels that read or write the whole of each array that they are given, once (`curve_keys` of
+#: classes has all of their margins in reach, and reads those of one; a sort of segments of some
+#: length has the others in reach, too).
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
+        "curve.class_shares",
         "custom.custom_gradients",
         "custom.check_gradients",
         "cox.cox_exponentials",
         "cox.cox_quanta",
         "cox.cox_terms",
         "cox.cox_gradients",
+        *(f"cox_metric.cox_{name}" for name in ("hazards", "planes", "losses")),
+        "cox_metric.total_losses",
         "curve.curve_area",
         "curve.curve_keys",
         "curve.curve_pairs",
@@ -260,10 +265,19 @@ WHOLE_ARRAYS = frozenset(
         "radix_sort.radix_bases",
         "radix_sort.radix_clear",
         "radix_sort.radix_offsets",
+        *(f"ranking_metric.{name}" for name in ("rank_hits", "rank_keys", "sum_places")),
+        "ranking_metric.total_places",
         "reduce.reduce_tiles",
         "scan.scan_clear",
         "scan.scan_totals",
         "scan.scan_tiles",
+        *(
+            f"segmented_radix_sort.{name}"
+            for name in (
+                *("sort_segments", "sort_tiny", "sort_small", "segment_counts", "segment_offsets"),
+                *("segment_lists", "large_counts", "counter_sums", "counter_scan", "large_scatter"),
+            )
+        ),
     }
 )
 

@@ -78,6 +78,8 @@ class Workspace:
         For the sampling of features.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
+    beside : MemoryPlan
+        What evaluation sets and their metrics will take: checked with the plan, allocated later.
     arrays : dict of str to DeviceArray
         As planned; see ``plan``.
     """
@@ -102,6 +104,7 @@ class Workspace:
     interactions: Sequence[Sequence[int]] = ()
     feature_weights: npt.NDArray[np.float32] | None = None
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    beside: MemoryPlan = field(default_factory=MemoryPlan)
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
         """Plan one more array, that a loss's own kernels use."""
@@ -192,7 +195,7 @@ class Workspace:
 
     def _trees_fit(self) -> bool:
         plan, caps = self.plan(), self.device.caps
-        there = caps.global_bytes - self.device.allocated_bytes
+        there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
         largest = max(map(plan.bytes_of, plan.arrays))
         rows = self.n_trees * self.n_rows  # numbered by 32 bits
         return rows < 2**32 and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
@@ -430,7 +433,9 @@ class Workspace:
             n_features = self.layout.n_features
             plan.add("codes", (self.n_rows, row_codes(n_features, np.dtype(np.uint8))), np.uint8)
             plan.add("by_feature", (n_features, self.n_rows), np.uint8)
-        plan.check(self.device, _ADVICE)
+        plan.arrays |= self.beside.arrays
+        also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
+        plan.check(self.device, _ADVICE + also)
 
     def allocate(self) -> None:
         """Plan, refuse what cannot fit, allocate and fill what never changes.

@@ -1,5 +1,5 @@
 ## aft: margins and the logarithms of two bounds -> gradients of accelerated failure times
-## uses: portable_math portable_survival
+## uses: portable_math portable_log portable_survival
 ##
 ##      ln lower       ln upper            z_l, z_u: the bounds' distances from the margin, by scale
 ##   ------|==============|--------> ln t  loss: -ln of what the distribution has between them

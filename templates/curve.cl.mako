@@ -1,7 +1,9 @@
 ## curve: areas under the curves of a prediction's order, as sums of integers
 ## uses: portable_math portable_log portable_loss
 ##
-##   curve_keys    prediction, and the row's whole weight: above 0 for label 1, below for label 0
+##   class_shares  of classes: a row's largest margin, and one over the sum of its powers of e
+##   curve_keys    prediction, and the row's whole weight: above 0 for label 1, below for label 0;
+##                 of classes, the probability of class k, and label k against the others
 ##   (radix sort)  keys     .1 .1 .3 .3 .3 .7        weights   -1 +1 +1 -1 +1 +1
 ##   curve_pairs   with weights: those of labels 1 and of labels 0 apart
 ##   (scan)        sums     -1  0 +1  0 +1 +2        n sums up to i are p - q, and p + q = i + 1
@@ -13,25 +15,55 @@
 ##   aucpr   as the threshold falls t of s rows become t + dt of s + ds: dt times the mean precision,
 ##           (t L(u) + dt M(u)) / s with u = ds / s, L = ln(1 + u) / u, M = (u - ln(1 + u)) / u^2
 ##
-## params: wg_size; link, statements that set the prediction p from margin; weighted; curve (auc, aucpr)
-<%page args="wg_size, link, weighted, curve"/>
+## params: wg_size; link, statements that set the prediction p from margin; weighted; curve (auc, aucpr);
+##   classes, whether rows have a margin a class
+<%page args="wg_size, link, weighted, curve, classes"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="limbs" file="limbs.cl.mako"/>
 <% whole = "i64" if weighted else "i32" %>
 ${group.sum("group_sum", "i64", wg_size)}
 ${limbs.keep(wg_size)}
 
+% if classes:
+/* In the order of the softmax of a fit. */
+KERNEL(${wg_size}) class_shares(
+        const u32 n_rows, const u32 n_classes, GLOBAL const f32* RESTRICT margins,
+        GLOBAL f32* RESTRICT most, GLOBAL f32* RESTRICT shares) {
+    for (u64 row = GLOBAL_ID; row < n_rows; row += (u64)N_GROUPS * ${wg_size}) {
+        f32 largest = margins[row];
+        for (u32 k = 1; k < n_classes; k++) {
+            const f32 margin = margins[(u64)k * n_rows + row];
+            largest = margin > largest ? margin : largest;
+        }
+        f32 total = 0.0f;
+        for (u32 k = 0; k < n_classes; k++)
+            total = total + portable_exp(margins[(u64)k * n_rows + row] - largest);
+        most[row] = largest;
+        shares[row] = reciprocal(total);
+    }
+}
+
+% endif
 KERNEL(${wg_size}) curve_keys(
         const u32 n_rows, const i32 power, GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
+% if classes:
+        const u32 k, GLOBAL const f32* RESTRICT most, GLOBAL const f32* RESTRICT shares,
+% endif
         GLOBAL f32* RESTRICT keys, GLOBAL ${whole}* RESTRICT wholes) {
     for (u64 row = GLOBAL_ID; row < n_rows; row += (u64)N_GROUPS * ${wg_size}) {
+% if classes:
+        keys[row] = portable_exp(margins[(u64)k * n_rows + row] - most[row]) * shares[row];
+        const int positive = labels[row] == (f32)k;
+% else:
         const f32 margin = margins[row];
         f32 p;
         ${link}
         keys[row] = p;
+        const int positive = labels[row] > 0.0f;
+% endif
         const ${whole} weight = ${"to_quanta(weights[row], power)" if weighted else "1"};
-        wholes[row] = labels[row] > 0.0f ? weight : -weight;
+        wholes[row] = positive ? weight : -weight;
     }
 }
 % if weighted:

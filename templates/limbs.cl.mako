@@ -20,6 +20,40 @@ FN void keep_limbs(const i64 limb0, const i64 limb1, const i64 limb2, const i64 
 }
 </%def>
 
+<%def name="products()">
+/* Products of a float32 and a weight, as whole numbers of 96 bits below that of the largest key.
+   A key is the sum of both exponents, these for what is not finite. */
+#define INFINITE 1000u
+#define UNDEFINED 2000u
+
+/* 0 for a product that is 0. */
+FN u32 key_of(const u32 loss, const u32 weight) {
+    const u32 e = (loss >> 23) & 0xFF, f = (weight >> 23) & 0xFF;
+    const u32 far = (loss & 0x7FFFFF) ? UNDEFINED : INFINITE;
+    return e == 0 || f == 0 ? 0 : (e == 255 ? far : e + f);
+}
+
+typedef struct { i64 limb0; i64 limb1; i64 limb2; } limbs_t;
+
+FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* sum) {
+    const u32 key = key_of(loss, weight);
+    const u32 shift = key == 0 || most - key > 96 ? 96 : most - key;
+    const u64 mantissa = key == 0 ? 0 : (loss & 0x7FFFFF) | 0x800000;
+    const u64 product = mantissa * ((weight & 0x7FFFFF) | 0x800000);
+    const u32 near = shift < 48 ? shift : 48;
+    const u64 high = product >> near;
+    const u64 rest = product & (((u64)1 << near) - 1);
+    const u64 low = (rest << (48 - near)) >> (shift - near);
+    const i64 part0 = (i64)(low & 0xFFFFFFFFu);
+    const i64 part1 = (i64)((low >> 32) | ((high & 0xFFFF) << 16));
+    const i64 part2 = (i64)(high >> 16);
+    const i64 minus = -(i64)(loss >> 31); /* of two's complement: -x = ~x + 1 */
+    sum->limb0 += (part0 ^ minus) - minus;
+    sum->limb1 += (part1 ^ minus) - minus;
+    sum->limb2 += (part2 ^ minus) - minus;
+}
+</%def>
+
 <%def name="total(name, wg_size)">
 /* One work-group: results[0..3] of a metric are the sums over work-groups. */
 KERNEL(${wg_size}) ${name}(

@@ -1,5 +1,5 @@
 ## mean_loss: results[first ..] = sum over rows of loss(prediction, label) * weight, without rounding
-## uses: portable_math portable_log portable_loss
+## uses: portable_math portable_log portable_loss portable_survival
 ##
 ##   loss   = m 2^(e - 150), weight = n 2^(f - 150): a product of 48 bits, m n, with the key e + f
 ##   largest_loss   the largest key k of each work-group
@@ -21,45 +21,23 @@
 ${group.sum("group_sum", "i64", wg_size)}
 ${group.largest("group_largest", "u32", wg_size)}
 ${limbs.keep(wg_size)}
-#define INFINITE 1000u
-#define UNDEFINED 2000u
+${limbs.products()}
 
-FN f32 loss_of(GLOBAL const f32* margins, const u32 n_rows, const u32 row, const f32 y,
-               const f32 unit) {
+FN f32 clamped(const f32 x, const f32 low, const f32 high) {
+    return x < low ? low : (x > high ? high : x);
+}
+
+FN f32 loss_of(GLOBAL const f32* margins, GLOBAL const f32* labels, const u32 n_rows,
+               const u32 n_outputs, const u32 row, const f32 unit) {
+    const f32 y = labels[row];
     const f32 margin = margins[row];
     f32 p, loss;
-    (void)n_rows; /* of use to losses of several outputs */
+    (void)n_rows; /* of use to losses of classes and of bounds */
+    (void)n_outputs;
     (void)unit;
     ${link}
     ${row_loss}
     return loss;
-}
-
-/* 0 for a product that is 0. */
-FN u32 key_of(const u32 loss, const u32 weight) {
-    const u32 e = (loss >> 23) & 0xFF, f = (weight >> 23) & 0xFF;
-    const u32 far = (loss & 0x7FFFFF) ? UNDEFINED : INFINITE;
-    return e == 0 || f == 0 ? 0 : (e == 255 ? far : e + f);
-}
-
-typedef struct { i64 limb0; i64 limb1; i64 limb2; } limbs_t;
-
-FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* sum) {
-    const u32 key = key_of(loss, weight);
-    const u32 shift = key == 0 || most - key > 96 ? 96 : most - key;
-    const u64 mantissa = key == 0 ? 0 : (loss & 0x7FFFFF) | 0x800000;
-    const u64 product = mantissa * ((weight & 0x7FFFFF) | 0x800000);
-    const u32 near = shift < 48 ? shift : 48;
-    const u64 high = product >> near;
-    const u64 rest = product & (((u64)1 << near) - 1);
-    const u64 low = (rest << (48 - near)) >> (shift - near);
-    const i64 part0 = (i64)(low & 0xFFFFFFFFu);
-    const i64 part1 = (i64)((low >> 32) | ((high & 0xFFFF) << 16));
-    const i64 part2 = (i64)(high >> 16);
-    const i64 minus = -(i64)(loss >> 31); /* of two's complement: -x = ~x + 1 */
-    sum->limb0 += (part0 ^ minus) - minus;
-    sum->limb1 += (part1 ^ minus) - minus;
-    sum->limb2 += (part2 ^ minus) - minus;
 }
 
 <%def name="for_rows()">
@@ -68,7 +46,7 @@ FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* s
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
         for (u32 i = 0; i < n; i++)
-            losses[i] = loss_of(margins, n_rows, at + i, labels[at + i], unit);
+            losses[i] = loss_of(margins, labels, n_rows, n_outputs, at + i, unit);
         for (u32 i = 0; i < n; i++) {
             const u32 row = at + i, loss = as_u32(losses[i]);
             ${caller.body()}
@@ -76,14 +54,15 @@ FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* s
     }
 % else:
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        const u32 loss = as_u32(loss_of(margins, n_rows, row, labels[row], unit));
+        const u32 loss = as_u32(loss_of(margins, labels, n_rows, n_outputs, row, unit));
         ${caller.body()}
     }
 % endif
 </%def>
 
 KERNEL(${wg_size}) largest_loss(
-        const u32 n_rows, const f32 unit, GLOBAL const f32* RESTRICT margins,
+        const u32 n_rows, const u32 n_outputs, const f32 unit,
+        GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
         GLOBAL u32* RESTRICT largest) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -101,7 +80,8 @@ KERNEL(${wg_size}) largest_loss(
 
 /* results[first + 4] is the largest key of all. */
 KERNEL(${wg_size}) sum_losses(
-        const u32 n_rows, const f32 unit, GLOBAL const f32* RESTRICT margins,
+        const u32 n_rows, const u32 n_outputs, const f32 unit,
+        GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
         GLOBAL const u32* RESTRICT largest, const u32 first, GLOBAL i64* RESTRICT sums,
         GLOBAL i64* RESTRICT results) {

@@ -77,6 +77,19 @@ def test_several_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("option", ["--quantile-alpha", "--param"])
+def test_several_quantiles(tmp_path: Path, option: str) -> None:
+    given = "0.1, .9" if option == "--quantile-alpha" else "quantile_alpha=0.1,0.9"
+    model = trained(
+        tmp_path, write_rows(tmp_path / "a.csv"), "--objective", "reg:quantileerror", option, given
+    )
+    X, y = make_rows()
+    params = {**PARAMS, "objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]}
+    wanted = train(params, Dataset(X, y)).ensemble
+    assert to_xgboost_json(model.ensemble) == to_xgboost_json(wanted)
+    assert model.ensemble.n_outputs == 2
+
+
 @pytest.mark.parametrize("kind", ["csv", "named.csv", "npz", "libsvm"])
 def test_ranking(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     X, y = make_rows()

@@ -151,6 +151,13 @@ def test_rows_and_columns_of_classes():
     assert fitted.score(X, labels) > 0.7
 
 
+def test_several_quantiles():
+    fitted = regressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9])
+    found = clone(fitted).fit(X, Y).predict(X)
+    assert found.shape == (300, 2)
+    assert (found[:, 1] >= found[:, 0]).mean() > 0.95
+
+
 BAD = [
     ({"max_leaves": 1}, ParameterError, "max_leaves=1: expected max_depth above 0, or max_leaves"),
     ({"max_leaves": -1}, ParameterError, "max_leaves=-1: expected"),

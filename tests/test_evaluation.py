@@ -12,19 +12,23 @@ from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.evaluation import Evaluation, has_kernels
-from pyopencl_gbdt.metrics import METRICS, curve_of, get_metric, row_loss_of
-from pyopencl_gbdt.metrics.row_loss import RowLoss
+from pyopencl_gbdt.evaluation import Evaluation
+from pyopencl_gbdt.metrics import (
+    METRICS,
+    cox_nloglik,
+    curve_of,
+    get_metric,
+    ranked_of,
+    row_loss_of,
+)
+from pyopencl_gbdt.metrics.areas import Areas
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.profiling import ROUNDS
 from pyopencl_gbdt.reference.curve import area_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.steps.curve import Areas
-from pyopencl_gbdt.steps.mean_loss import Mean, MeanLoss
-from tests.compare import assert_same_bits
+from pyopencl_gbdt.steps.mean_loss import Mean
 from tests.conftest import TEST_DEVICE
-from tests.steps.evaluated import evaluated, run
 
 RNG = np.random.default_rng(21)
 X = RNG.standard_normal((900, 4)).astype(np.float32)
@@ -51,7 +55,7 @@ def twin(metric, rows, prediction):
     loss = row_loss_of(metric)
     if loss is None:
         words = area_words(curve_of(metric), prediction, rows.label, rows.weight)
-        return Areas(rows.label, rows.weight).value(curve_of(metric), words)
+        return Areas(rows.label, rows.weight).value(curve_of(metric), words[None])
     mean = Mean(loss, rows.label, rows.weight)
     with np.errstate(all="ignore"):
         return mean.value(sum_words(loss.twin(prediction, rows.label, mean.unit), rows.weight))
@@ -88,7 +92,8 @@ def test_the_history_is_the_twins(objective, label, metrics, wg):
 def test_every_metric_has_kernels():
     for name, row in METRICS.items():
         metric = get_metric(name + ("@1.5" if row.default is None else ""))
-        assert bool(curve_of(metric)) != (row_loss_of(metric) is not None), name
+        found = (curve_of(metric), ranked_of(metric), row_loss_of(metric), metric is cox_nloglik)
+        assert sum(map(bool, found)) == 1, name
 
 
 def test_other_metrics_are_the_hosts():
@@ -190,25 +195,3 @@ def test_cross_validation_has_them_too():
     found = cv(params_of("binary:logistic"), data, 3, metrics=["auc", "logloss"], as_pandas=False)
     assert len(found["test-auc-mean"]) == 3
     assert found["train-auc-mean"][-1] > found["train-auc-mean"][0]
-
-
-def test_a_loss_of_several_outputs(device):
-    """What ``RowLoss`` promises: all margins of a row are in reach, one array behind the other."""
-    margins = RNG.standard_normal((3, 500)).astype(np.float32)
-    label = RNG.integers(0, 3, 500).astype(np.float32)
-    kernel = (
-        "u32 best = 0; for (u32 k = 1; k < 3; k++) "
-        "if (margins[(u64)k * n_rows + row] > margins[(u64)best * n_rows + row]) best = k; "
-        "loss = (f32)best == y ? 0.0f : 1.0f;"
-    )
-
-    def miss(margins, label, unit):
-        return (margins.argmax(axis=0) != label).astype(np.float32)
-
-    loss = RowLoss(kernel, miss, n_outputs=3)
-    prepared = MeanLoss(evaluated(device, margins, label), loss)
-    words = run(prepared)[0, :5]
-    assert_same_bits(words, sum_words(miss(margins, label, None), None))
-    assert prepared.value(words) == miss(margins, label, None).astype(np.float64).mean()
-    watched = type("Watched", (), {"margins": device.upload(margins)})
-    assert not has_kernels(get_metric("rmse"), Dataset(X[:500], label), watched)

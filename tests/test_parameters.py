@@ -18,6 +18,7 @@ def test_table_and_attributes_agree():
     annotated = {field.name: str(field.type) for field in fields(Parameters)}
     for row in TABLE:
         optional = " | None" if row.default is None else ""
+        optional += " | tuple[float, ...]" if row.several else ""
         assert annotated[row.name] == row.kind.__name__ + optional
 
 

@@ -10,9 +10,11 @@ import pytest
 from pyopencl_gbdt.reference.portable_survival import (
     bernoulli,
     bernoulli_rest,
+    decay,
     mills_ratio,
     mills_rest,
     mills_right,
+    minus_log_decay,
 )
 
 
@@ -67,3 +69,13 @@ def test_bernoulli(function):
     assert relative(bernoulli_rest(x, bernoulli(x)), wanted) < 1e-6
     edge = np.float32([0, 1e30])
     assert bernoulli_rest(edge, bernoulli(edge)).tolist() == [0, np.float32(1e30)]
+
+
+def test_decay():
+    x = np.r_[np.geomspace(1e-20, 80, 30001), 1, np.nextafter(np.float32(1), 0)].astype(np.float32)
+    wide = x.astype(np.float64)
+    assert relative(decay(x), -np.expm1(-wide)) < 3e-7
+    loss = -np.log(-np.expm1(-wide))
+    size = np.where(wide < 1, np.maximum(1, loss), loss)
+    assert (np.abs(minus_log_decay(x) - loss) < 5e-7 * size).all()
+    assert decay(np.float32([0, 1e30])).tolist() == [0, 1]

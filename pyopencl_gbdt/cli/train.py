@@ -96,7 +96,7 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training parameters, by XGBoost's names")
     for row in TABLE:
         if row.name != "device":
-            default = "" if row.default is None else f"; default {row.default}"
+            default = "" if row.default in (None, "") else f"; default {row.default}"
             group.add_argument(
                 *[f"--{name.replace('_', '-')}" for name in (row.name, *row.aliases)],
                 dest=f"param_{row.name}",
@@ -121,7 +121,17 @@ def _number_or_text(text: str) -> int | float | str:
     return text
 
 
-def read_parameters(args: argparse.Namespace) -> dict[str, int | float | str]:
+def _value(name: str, text: str) -> int | float | str | list[int | float | str]:
+    """Return what a parameter is given; several numbers are separated by commas."""
+    row = next((row for row in TABLE if name in (row.name, *row.aliases)), None)
+    if row is not None and row.kind is str:
+        return text
+    if row is not None and row.several and "," in text:
+        return [_number_or_text(part.strip()) for part in text.split(",")]
+    return _number_or_text(text)
+
+
+def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters that were given, by the names that were used for them.
 
     Raises
@@ -129,11 +139,11 @@ def read_parameters(args: argparse.Namespace) -> dict[str, int | float | str]:
     ParameterError
         If one is given twice or is not of the form ``name=value``.
     """
-    given: dict[str, int | float | str] = {}
+    given: dict[str, Any] = {}
     for row in TABLE:
         text = getattr(args, f"param_{row.name}", None)
         if text is not None:
-            given[row.name] = text if row.kind is str else _number_or_text(text)
+            given[row.name] = _value(row.name, text)
     for pair in args.param:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not (name and equals and text):
@@ -142,7 +152,7 @@ def read_parameters(args: argparse.Namespace) -> dict[str, int | float | str]:
             raise ParameterError(f"--param {pair}: {name} is given twice; give it once")
         if name == "device":
             raise ParameterError(f"--param {pair}: choose the device by --device {text}")
-        given[name] = _number_or_text(text)
+        given[name] = _value(name, text)
     return given
 
 

@@ -208,6 +208,8 @@ TABLE: tuple[Variant, ...] = (
     ),
     Variant("quantize", "portable", {"wg_size": 256, "items": 1}, _BASELINE),
     *_both("mean_loss", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+    *_both("ranking_metric", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+    *_both("cox_metric", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     *_both("curve", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     *_both("gradients", cpu={"wg_size": 1, "items": 1024}, gpu={"wg_size": 256, "items": 4}),
     Variant(

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
 from pyopencl_gbdt.metrics.classification import error, logloss, merror, mlogloss
 from pyopencl_gbdt.metrics.curves import auc, aucpr
 from pyopencl_gbdt.metrics.likelihood import (
@@ -31,6 +32,7 @@ from pyopencl_gbdt.metrics.ranking import (
     family_of,
     ndcg,
     precision,
+    ranked_of,
     ranking_metric,
 )
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, quantiles, rmse, rmsle
@@ -163,8 +165,21 @@ def takes_queries(name: str) -> bool:
 
 def row_loss_of(metric: Metric) -> RowLoss | None:
     """Return what one row adds to a metric of ``get_metric``; None if it is no mean over rows."""
+    if isinstance(metric, DatasetMetric):
+        return _of_bounds(metric)
     function, number = _parts(metric)
     return row_loss(function, number)
+
+
+def _of_bounds(metric: DatasetMetric) -> RowLoss | None:
+    function: Any = metric.function
+    given: dict[str, Any] = {}
+    if isinstance(function, partial):
+        function, given = function.func, function.keywords
+    if function is interval_regression_accuracy:
+        return ACCURACY
+    usual = {"distribution": "normal", "scale": 1.0}
+    return nloglik(**{**usual, **given}) if function is aft_nloglik else None
 
 
 def curve_of(metric: Metric) -> str:
@@ -202,6 +217,6 @@ __all__ = [
     "METRICS", "DatasetMetric", "Metric", "aft_nloglik", "auc", "aucpr", "average_precision",
     "cox_nloglik", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
     "interval_regression_accuracy", "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "ndcg",
-    "poisson_nloglik", "precision", "quantile", "rmse", "rmsle", "takes_queries",
+    "poisson_nloglik", "precision", "quantile", "ranked_of", "rmse", "rmsle", "takes_queries",
     "tweedie_nloglik",
 ]  # fmt: skip

@@ -1,10 +1,12 @@
 """Areas under curves: metrics of the order of predictions.
 
-Each takes float32 arrays of shape (n_rows,), labels 0..1, and weights or None.
+Each takes float32 arrays of shape (n_rows,), labels 0..1, and weights or None. With predictions of
+shape (n_classes, n_rows), labels are classes: the mean over all classes, each against the others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,12 @@ F64 = npt.NDArray[np.float64]
 def auc(label: F32, prediction: F32, weight: F32 | None = None) -> float:
     """Area under the ROC curve; ties count one half; NaN where a class is absent.
 
-    Fawcett 2006, "An introduction to ROC analysis", algorithm 3.
+    Fawcett 2006, "An introduction to ROC analysis", algorithm 3. Classes weigh as their rows do, as
+    in XGBoost's ``src/metric/auc.cc``.
     """
+    if prediction.ndim > 1:
+        counts = np.bincount(label.astype(np.intp), weight, len(prediction)).tolist()
+        return _over_classes(auc, label, prediction, weight, counts)
     positive, negative = _by_prediction(label, prediction, weight)
     below = np.cumsum(negative) - negative
     total: Any = positive.sum() * negative.sum()
@@ -33,6 +39,8 @@ def aucpr(label: F32, prediction: F32, weight: F32 | None = None) -> float:
     unweighted data", section 2, as in XGBoost's ``src/metric/auc.cc``. scikit-learn's average
     precision is a sum of steps, and differs.
     """
+    if prediction.ndim > 1:
+        return _over_classes(aucpr, label, prediction, weight, [1.0] * len(prediction))
     positive, negative = (part[::-1] for part in _by_prediction(label, prediction, weight))
     total = positive.sum()
     if not total or not negative.sum():
@@ -47,6 +55,19 @@ def aucpr(label: F32, prediction: F32, weight: F32 | None = None) -> float:
         logs = np.log(a * after + b) - np.log(a * (after - grown) + b)
         bend = np.where(b == 0, 0.0, b / a * logs)
     return float(((grown - bend) / a).sum() / total)
+
+
+def _over_classes(
+    curve: Callable[[F32, F32, F32 | None], float],
+    label: F32,
+    prediction: F32,
+    weight: F32 | None,
+    counts: list[float],
+) -> float:
+    """Mean over classes, each against all others."""
+    own = [(label == k).astype(np.float32) for k in range(len(prediction))]
+    values = [curve(y, p, weight) for y, p in zip(own, prediction, strict=True)]
+    return float(np.average(values, weights=counts)) if sum(counts) else float("nan")
 
 
 def _by_prediction(label: F32, prediction: F32, weight: F32 | None) -> tuple[F64, F64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -133,6 +134,25 @@ RANKING: dict[str, Callable[..., float]] = {
     "map": average_precision,
     "pre": precision,
 }
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A metric of ``RANKING`` with its options, see ``ndcg``; ``family`` is its name."""
+
+    family: str
+    top: int | None = None
+    minus: bool = False
+    exp_gain: bool = True
+
+
+def ranked_of(metric: Callable[..., float]) -> Ranked | None:
+    """Return what a metric of ``ranking_metric`` is; None for another one."""
+    if not isinstance(metric, partial) or metric.args:
+        return None
+    names = {function: name for name, function in RANKING.items()}
+    family = names.get(metric.func)
+    return None if family is None else Ranked(family, **metric.keywords)
 
 
 def ranking_metric(name: str, parameters: Parameters | None) -> Callable[..., float]:

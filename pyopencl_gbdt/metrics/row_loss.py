@@ -19,11 +19,11 @@ class RowLoss:
     ----------
     kernel : str
         Statements in the kernels' vocabulary that set ``loss`` from the prediction ``p``, the label
-        ``y`` and ``unit`` (float32). NaN and infinity make the mean so. With several outputs,
-        output k has the margin ``margins[(u64)k * n_rows + row]``, and ``p`` is of the first.
+        ``y`` and ``unit`` (float32). NaN and infinity make the mean so. Of ``classes``, class k of
+        ``n_outputs`` has the margin ``margins[(u64)k * n_rows + row]``.
     twin : callable
-        Of prediction, label and unit: the same bits. With several outputs, of their margins,
-        shape (n_outputs, n_rows).
+        Of prediction, label and unit: the same bits. Of ``classes``, of their probabilities, shape
+        (n_classes, n_rows).
     root : bool
         Whether the metric is the root of the mean; the parts are then to be multiplied by unit^2,
         so that squares neither overflow nor vanish whatever the labels' own unit is.
@@ -31,8 +31,11 @@ class RowLoss:
         The metric is so many times the mean.
     constant : callable or None
         Of the label: a float64 array, what to add to each row's part.
-    n_outputs : int
-        Margins of a row.
+    classes : bool
+        Whether rows have a margin a class, and the number of their own class as label.
+    bounds : bool
+        Whether ``labels`` are bounds, see ``bounds_losses.log_pairs``: the twin gets all of them,
+        and ``y`` is the first of a row.
     """
 
     kernel: str
@@ -40,4 +43,5 @@ class RowLoss:
     root: bool = False
     factor: float = 1.0
     constant: Callable[[F32], npt.NDArray[np.float64]] | None = None
-    n_outputs: int = 1
+    classes: bool = False
+    bounds: bool = False

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.metrics.classification import error, logloss
+from pyopencl_gbdt.metrics.class_losses import MERROR, MLOGLOSS
+from pyopencl_gbdt.metrics.classification import error, logloss, merror, mlogloss
 from pyopencl_gbdt.metrics.likelihood import (
     gamma_deviance,
     gamma_nloglik,
@@ -217,6 +218,8 @@ _PLAIN: dict[object, RowLoss] = {
     mape: _MAPE,
     rmsle: _RMSLE,
     logloss: _LOGLOSS,
+    mlogloss: MLOGLOSS,
+    merror: MERROR,
     poisson_nloglik: _POISSON,
     gamma_nloglik: _GAMMA_NLOGLIK,
     gamma_deviance: _GAMMA_DEVIANCE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, literal
+from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective, literal
 from pyopencl_gbdt.reference.portable_log import portable_log
 from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid, reciprocal
 from pyopencl_gbdt.reference.portable_survival import (
@@ -55,6 +55,7 @@ class Aft(LogLink):
     metric = "aft-nloglik"
     given = True
     kernel = "g = margin; h = label;"
+    link = Objective.link
     aft_loss_distribution: str = "normal"
     aft_loss_distribution_scale: float = 1.0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,12 +31,14 @@ def key_of(loss: F32, weight: F32) -> npt.NDArray[np.int64]:
     return np.where((m == 0) | (n == 0), 0, key)
 
 
-def sum_words(loss: F32, weight: F32 | None) -> npt.NDArray[np.int64]:
+def sum_words(loss: F32, weight: F32 | None, largest: int | None = None) -> npt.NDArray[np.int64]:
     """Return the sum of loss * weight.
 
     Parameters
     ----------
     loss, weight : float32 array, shape (n_rows,)
+    largest : int or None
+        A key that no product is above; None takes that of the largest product.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def sum_words(loss: F32, weight: F32 | None) -> npt.NDArray[np.int64]:
     """
     weight = np.ones_like(loss) if weight is None else weight
     key = key_of(loss, weight)
-    largest = int(key.max(initial=0))
+    largest = int(key.max(initial=0)) if largest is None else largest
     words = np.zeros(N_LIMBS + 1, np.int64)
     words[N_LIMBS] = largest
     if largest in (0, INFINITE, UNDEFINED):
@@ -64,3 +68,9 @@ def sum_words(loss: F32, weight: F32 | None) -> npt.NDArray[np.int64]:
     for at, limb in enumerate(limbs):
         words[at] = (sign * limb.astype(np.int64)).sum()
     return words
+
+
+def sum_of(words: npt.NDArray[np.int64], largest: int) -> Fraction:
+    """Return the sum that words of ``sum_words`` stand for, without rounding."""
+    whole = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
+    return whole * Fraction(2) ** (largest - 348)

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyopencl_gbdt.reference.portable_log import portable_log, portable_log1p
 from pyopencl_gbdt.reference.portable_math import F, portable_exp, reciprocal
 
 _f = np.float32
 _MILLS = (
     1.07675944e-4, 1.21460413e-3, -2.02610064e-3, -6.39714487e-3, 0.0302276649, -0.0481636673,
     -4.48414416e-4, 0.176971644, -0.467846423, 1.31649578,
+)  # fmt: skip
+_DECAY = (
+    -2.75573192e-7, 2.75573192e-6, -2.48015873e-5, 1.98412698e-4, -1.38888889e-3, 8.33333333e-3,
+    -4.16666667e-2, 0.166666667, -0.5, 1.0,
 )  # fmt: skip
 
 
@@ -59,6 +64,26 @@ def bernoulli_rest(x: F, q: F) -> F:
     small = (series * c + _f(0.5)) * c
     rest: F = np.where(x < _f(0.5), small, q + (x - _f(1.0)))
     return rest
+
+
+def mean_decay(x: F) -> F:
+    """Return (1 - e^-x) / x for x in 0 .. 1, within 2e-7 of itself."""
+    return _horner(x, *_DECAY)
+
+
+def decay(x: F) -> F:
+    """Return 1 - e^-x for x >= 0, within 3e-7 of itself."""
+    near = x * mean_decay(np.minimum(x, _f(1.0)))
+    share: F = np.where(x < _f(1.0), near, _f(1.0) - portable_exp(-x))
+    return share
+
+
+def minus_log_decay(x: F) -> F:
+    """Return -ln(1 - e^-x) for x > 0, within 5e-7 of itself or of 1."""
+    near = x * mean_decay(np.minimum(x, _f(1.0)))
+    far = -portable_log1p(-portable_exp(-np.maximum(x, _f(1.0))))
+    loss: F = np.where(x < _f(1.0), -portable_log(near), far)
+    return loss
 
 
 def _horner(x: F, *coefficients: float) -> F:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.row_loss import RowLoss
-from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
+from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows, RowShape
 from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED
+from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED, sum_of
 
 #: Labels whose largest exponent is no further from 0 are squared as they are.
 _SQUARABLE, _FURTHEST = 30, 100
@@ -52,8 +52,7 @@ class MeanLoss:
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
         """Plan the arrays that ``launches`` will allocate."""
-        plan.add(f"{prefix}.largest", self.rows.groups, np.uint32)
-        plan.add(f"{prefix}.sums", (self.rows.groups, N_LIMBS), np.int64)
+        plan_mean(plan, prefix, self.rows.shape)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return what computes words ``first .. first + 4`` of the results, bound."""
@@ -61,7 +60,8 @@ class MeanLoss:
         largest = rows.device.empty(rows.groups, np.uint32)
         sums = rows.device.empty((rows.groups, N_LIMBS), np.int64)
         of_rows = rows.margins, rows.labels, rows.weights
-        inputs = (np.uint32(rows.n_rows), self.mean.unit, *of_rows, largest)
+        numbers = np.uint32(rows.n_rows), np.uint32(max(1, rows.n_classes)), self.mean.unit
+        inputs = (*numbers, *of_rows, largest)
         at, groups = np.uint32(first), np.uint32(rows.groups)
         return [
             bind("largest_loss", rows.groups, *inputs),
@@ -69,9 +69,15 @@ class MeanLoss:
             bind("total_losses", 1, groups, at, sums, results),
         ]
 
-    def value(self, words: npt.NDArray[np.int64], at: int = 0) -> float:
-        """Return the metric, a float64, from its words of the results; ``at`` is 0."""
-        return self.mean.value(words)
+    def values(self, words: npt.NDArray[np.int64]) -> list[float]:
+        """Return the metric, a float64, from its row of the results, shape (1, N_WORDS)."""
+        return [self.mean.value(words[0])]
+
+
+def plan_mean(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
+    """Plan the arrays of a mean."""
+    plan.add(f"{prefix}.largest", rows.groups, np.uint32)
+    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
 
 
 class Mean:
@@ -96,8 +102,7 @@ class Mean:
         largest = int(words[N_LIMBS])
         if largest in (INFINITE, UNDEFINED):
             return math.inf if largest == INFINITE else math.nan
-        whole = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
-        total = whole * Fraction(2) ** (largest - 348) + self._constant
+        total = sum_of(words, largest) + self._constant
         mean = float(total / self._weights) * self.loss.factor
         return math.sqrt(mean) / float(self.unit) if self.loss.root else mean
 

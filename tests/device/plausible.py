@@ -27,8 +27,9 @@ _ROW_LOSSES = {
     for name in (*METRICS, "tweedie-nloglik@1", "tweedie-nloglik@1.5")
     if name != "tweedie-nloglik"
 }
-#: Metrics that are means over rows with a margin and a label each.
-MEANS = [name for name, loss in _ROW_LOSSES.items() if loss]
+#: Metrics that are means over rows with a margin and a label each; and with classes.
+MEANS = [name for name, loss in _ROW_LOSSES.items() if loss and not (loss.classes or loss.bounds)]
+MEANS_OF_CLASSES = [name for name, loss in _ROW_LOSSES.items() if loss and loss.classes]
 
 VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
@@ -72,8 +73,11 @@ VALUES: dict[str, list[Any]] = {
     "row_loss": sorted({loss.kernel for loss in _ROW_LOSSES.values() if loss}),
     "curve": ["auc", "aucpr"],
     "fields": ["", "walk_t:left,number"],
-    "metric": ["ndcg", "map", "pairwise"],
-    **{name: [False, True] for name in ("mean", "unbiased", "spread", "normed")},
+    "metric": ["ndcg", "map", "pairwise", "pre"],
+    **{
+        name: [False, True]
+        for name in ("classes", "exp_gain", "mean", "unbiased", "spread", "normed")
+    },
     "statements": ["", "g = margin - label; h = 1.0f;"],
     "distribution": ["normal", "logistic", "extreme"],
     "inverse": ["1.0f"],
@@ -139,6 +143,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "grow":
         return not (params["picked"] and params["limited"])
+    if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
+        return False
     if template == "radix_onesweep":
         return params["wg_size"] > 1
     return not params.get("in_registers") or params["unroll"]

@@ -44,6 +44,7 @@ from pyopencl_gbdt.steps.curve import Curves
 from pyopencl_gbdt.steps.mean_loss import MeanLoss
 from pyopencl_gbdt.watched import start_of
 from tests.compare import assert_same_bits
+from tests.portability.other_metrics import other_metric_checks
 from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, problem
 from tests.primitives.samples import cuts, elements
 from tests.steps.evaluated import evaluated, weights_of
@@ -204,7 +205,7 @@ def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str,
     checks = [training_checks(device, size)]
     if part == "all":
         checks.insert(0, primitive_checks(device, size))
-        checks.append(metric_checks(device, size))
+        checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
     if size == "full":
         checks.append(known_checks(device))
     for name, (got, wanted) in itertools.chain(*checks):

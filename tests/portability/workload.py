@@ -29,7 +29,7 @@ from pyopencl_gbdt.primitives.histogram import CODE_DTYPES
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
 from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS
 from pyopencl_gbdt.primitives.segmented_radix_sort import DTYPES as SEGMENT_KEYS
-from tests.device.plausible import LIBRARIES, MEANS, few, templates
+from tests.device.plausible import LIBRARIES, MEANS, MEANS_OF_CLASSES, few, templates
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import NullDevice
 
@@ -256,6 +256,27 @@ def _metrics(device: NullDevice) -> None:
         Evaluation(fit.ws, objective, some, [(data, "train")], fit.evaluation)
 
 
+def _other_metrics(device: NullDevice) -> None:
+    """Prepare the metrics of classes, of queries and of times."""
+    cases = {
+        "multi:softprob": [*MEANS_OF_CLASSES, "auc", "aucpr"],
+        "rank:ndcg": ["ndcg", "ndcg@5-", "map", "map@3", "pre"],
+        "survival:cox": ["cox-nloglik"],
+        "survival:aft": ["aft-nloglik", "interval-regression-accuracy"],
+    }
+    for (name, metrics), weight in itertools.product(cases.items(), (None, 2.0)):
+        own = {"objective": name, "max_depth": 2, **NEEDED.get(name, {})}
+        params, objective = Parameters.from_dict(own), get_objective(name, own)
+        label = np.arange(N_ROWS, dtype=np.float32) % max(2, objective.n_outputs)
+        weights = None if weight is None else np.full_like(label, weight)
+        for sizes in ([N_ROWS], [10, N_ROWS - 10]):
+            data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weights, group=sizes)
+            fit = Boosting(device, params, objective, data, 0.0)
+            fit.watch_training_rows()
+            functions = {metric: get_metric(metric, params) for metric in metrics}
+            Evaluation(fit.ws, objective, functions, [(data, "train")], fit.evaluation)
+
+
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -305,6 +326,7 @@ def everything(caps: Capabilities) -> NullDevice:
     _own_losses(device)
     _fits_of_cpus(device)
     _metrics(device)
+    _other_metrics(device)
     _prediction(device)
     _others(device)
     return device

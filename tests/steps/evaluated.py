@@ -9,7 +9,7 @@ from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
 IDENTITY = "p = margin;"
 
 
-def evaluated(device, margin, label, weight=None, *, link=IDENTITY, wg=0):
+def evaluated(device, margin, label, weight=None, *, link=IDENTITY, wg=0, n_classes=0):
     ones = np.ones(1, np.float32)
     return EvaluatedRows(
         device=device,
@@ -20,6 +20,7 @@ def evaluated(device, margin, label, weight=None, *, link=IDENTITY, wg=0):
         weight=weight,
         link=link,
         wg_size=wg,
+        n_classes=n_classes,
     )
 
 

@@ -36,7 +36,7 @@ def sample(rng, n, ties):
 def check(device, label, prediction, weight, wg=0):
     prepared = Curves(evaluated(device, prediction, label, weight, wg=wg), BOTH)
     words = run(prepared)
-    values = [prepared.value(words[at], at) for at in range(2)]
+    values = prepared.values(words)
     for at, name in enumerate(BOTH):
         if not prepared.areas.undefined:
             assert_same_bits(words[at, :4], area_words(name, prediction, label, weight), name)
@@ -83,7 +83,7 @@ def test_links_decide_over_ties(device):
     label, margin = np.float32([0, 1, 0, 1]), np.float32([60, 70, -60, 80])
     rows = evaluated(device, margin, label, link="p = portable_sigmoid(margin);")
     prepared = Curves(rows, ["auc"])
-    assert prepared.value(run(prepared)[0]) == 0.75
+    assert prepared.values(run(prepared)) == [0.75]
 
 
 def test_few_positives(device, rng):

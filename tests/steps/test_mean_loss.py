@@ -36,7 +36,7 @@ def check(device, loss, prediction, label, weight, wg=0):
     prepared = MeanLoss(evaluated(device, prediction, label, weight, wg=wg), loss)
     words = run(prepared)[0, :5]
     assert_same_bits(words, twin(loss, prediction, label, weight))
-    return prepared.value(words)
+    return prepared.values(words[None])[0]
 
 
 @pytest.mark.parametrize("name", MEANS)
@@ -139,14 +139,12 @@ def test_the_sum_by_hand():
     assert sum_words(np.float32([1, np.nan]), np.float32([1, 0]))[4] == 254
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", [name for name in OBJECTIVES if not name.startswith("multi:")])
 def test_links_are_those_of_the_losses(device, rng, name):
     """The mean of predictions whose label is 0: mae."""
     objective = OBJECTIVES[name]
     margin = np.concatenate([rng.normal(0, 4, 3000), [0, 100, -100]]).astype(np.float32)
     prediction, zero = objective.to_probability(margin), np.zeros(3003, np.float32)
-    if prediction.shape != margin.shape:
-        return
     loss = loss_of("mae")
     prepared = MeanLoss(evaluated(device, margin, zero, link=objective.link), loss)
     assert_same_bits(run(prepared)[0, :5], twin(loss, prediction, zero, None))

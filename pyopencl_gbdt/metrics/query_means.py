@@ -1,0 +1,66 @@
+"""What the host knows of a metric of ranked queries: the best that each can reach, and weights."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.metrics.ranking import Ranked
+from pyopencl_gbdt.objectives.exact_sums import exact_sum
+from pyopencl_gbdt.reference.mean_loss import key_of, sum_of
+from pyopencl_gbdt.reference.ranking_metric import parts, query_of, ranked_words
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+
+
+class QueryMean:
+    """From a sum over places, without rounding, to the mean over queries.
+
+    A query's norm is its weight over the sum of its parts when it is ranked best. The sum of all
+    parts times norms is divided by what it is then, so that the best ranking has exactly 1.
+
+    Parameters
+    ----------
+    ranked : Ranked
+    label, weight : float32 array, shape (n_rows,)
+        The weight may be None, else is the same in all rows of a query.
+    offsets : int64 array, shape (n_queries + 1,)
+
+    Attributes
+    ----------
+    norms : float32 array, shape (n_queries,)
+        Up to a factor of all: the largest one is 1.
+    largest : int
+        The largest key of a product, as ``reference.mean_loss`` has it.
+    """
+
+    def __init__(self, ranked: Ranked, label: F32, weight: F32 | None, offsets: I64) -> None:
+        ones = np.ones_like(label)
+        best = ones if ranked.family == "pre" else label
+        part = parts(ranked.family, best, best, offsets, ranked.top, ranked.exp_gain)
+        ideal = np.bincount(query_of(offsets), part.astype(np.float64))
+        of_query = (ones if weight is None else weight)[offsets[:-1]]
+        none = ideal <= 0
+        norms = np.where(none, 0.0, of_query / np.where(none, 1.0, ideal))
+        self.norms: F32 = (norms / (norms.max() or 1.0)).astype(np.float32)
+        first = parts(ranked.family, best, best, np.arange(label.size + 1), None, ranked.exp_gain)
+        self.largest = int(key_of(first.max()[None], np.ones(1, np.float32))[0])
+        self._best = sum_of(ranked_words(part, offsets, self.norms, self.largest), self.largest)
+        self._weights = exact_sum(of_query, None)
+        self._ranked_weights = exact_sum(np.where(none, np.float32(0), of_query), None)
+        self._constant = Fraction(0)
+        if not ranked.minus:  # XGBoost's 1 of such a query has its weight in map alone
+            counted = none.astype(np.float32)
+            self._constant = exact_sum(counted, None if ranked.family == "ndcg" else of_query)
+
+    def value(self, words: I64) -> float:
+        """Return the metric from ``ranked_words``; NaN if no query has a weight."""
+        if not self._weights:
+            return math.nan
+        share = sum_of(words, self.largest) / self._best if self._best else Fraction(0)
+        mean = (share * self._ranked_weights + self._constant) / self._weights
+        return float(min(mean, Fraction(1)))

@@ -1,0 +1,82 @@
+"""The metric ``cox-nloglik``: scans over the rows in the order of their times."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
+from pyopencl_gbdt.objectives.cox import in_time
+from pyopencl_gbdt.primitives import Reduce, Scan
+from pyopencl_gbdt.reference.cox_metric import LARGEST_KEY, plane_bits
+from pyopencl_gbdt.reference.mean_loss import N_LIMBS, sum_of
+
+
+class CoxMetric:
+    """``cox-nloglik`` of a set, prepared once, for margins that change.
+
+    Sums of hazards and of the events' parts have no rounding: the metric is the same number on
+    every device. Hazards below 2^-80 of the largest one (for a million rows and less) do not count
+    in the sums.
+
+    Parameters
+    ----------
+    rows : EvaluatedRows
+        Labels are times, negative ones of rows that were censored; predictions are above 0.
+    """
+
+    n_results = 1
+
+    def __init__(self, rows: EvaluatedRows) -> None:
+        self.rows = rows
+        self._n_events = int((rows.label > 0).sum())
+        self._program = build_variant(rows.device, "cox_metric", "auto", self._build)[1]
+
+    def _build(self, row: Variant) -> Program:
+        rows = self.rows
+        wg_size = rows.wg_size or row.params["wg_size"]
+        return rows.device.build("cox_metric", wg_size=wg_size, link=rows.link)
+
+    def plan(self, plan: MemoryPlan, prefix: str) -> None:
+        """Plan the arrays that ``launches`` will allocate."""
+        plan_cox(plan, prefix, self.rows.shape)
+
+    def launches(self, results: DeviceArray, first: int) -> list[Launch]:
+        """Return what computes the results' words from ``first`` on, bound."""
+        rows, device, groups, bind = (
+            self.rows,
+            self.rows.device,
+            self.rows.groups,
+            self._program.bind,
+        )
+        n, width = np.uint32(rows.n_rows), np.int32(plane_bits(rows.n_rows))
+        order, starts = map(device.upload, in_time(rows.label))
+        hazards, largest = device.empty(rows.n_rows, np.float32), device.empty(1, np.float32)
+        planes = device.empty((rows.n_rows, 2), np.int64)
+        sums = device.empty((groups, N_LIMBS), np.int64)
+        return [
+            bind("cox_hazards", groups, n, order, rows.margins, hazards),
+            *Reduce(device, rows.n_rows, np.float32, op="max").bind(hazards, largest),
+            bind("cox_planes", groups, n, width, largest, hazards, planes),
+            *Scan(device, rows.n_rows, np.int64, inclusive=True, pairs=True).bind(planes, planes),
+            bind("cox_losses", groups, n, width, starts, largest, hazards, planes, sums),
+            bind("total_losses", 1, np.uint32(groups), np.uint32(first), sums, results),
+        ]
+
+    def values(self, words: npt.NDArray[np.int64]) -> list[float]:
+        """Return the metric, a float64, from its row of the results; NaN without any event."""
+        if not self._n_events:
+            return [math.nan]
+        return [float(sum_of(words[0], LARGEST_KEY) / self._n_events)]
+
+
+def plan_cox(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
+    """Plan the arrays of the metric; scans' small ones are left out."""
+    for name in ("order", "starts", "hazards"):
+        plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
+    plan.add(f"{prefix}.planes", (rows.n_rows, 2), np.int64)
+    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)

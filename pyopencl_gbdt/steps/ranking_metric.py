@@ -1,0 +1,114 @@
+"""Metrics of ranked queries: rows sorted within queries, sums over their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.metrics.query_means import QueryMean
+from pyopencl_gbdt.metrics.ranking import Ranked
+from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
+from pyopencl_gbdt.primitives import Scan, SegmentedRadixSort
+from pyopencl_gbdt.reference.mean_loss import N_LIMBS
+from pyopencl_gbdt.reference.ranking_metric import query_of
+
+_ALL = 2**32 - 1
+
+
+class RankingMetrics:
+    """``ndcg``, ``map`` and ``pre`` of a set, prepared once, for margins that change.
+
+    Rows are sorted once. A place adds a float32 with the same bits on every device, and sums have
+    no rounding: each metric is the same number on every device.
+
+    Parameters
+    ----------
+    rows : EvaluatedRows
+    offsets : int64 array, shape (n_queries + 1,)
+    metrics : sequence of Ranked
+    """
+
+    def __init__(
+        self, rows: EvaluatedRows, offsets: npt.NDArray[np.int64], metrics: Sequence[Ranked]
+    ) -> None:
+        self.rows, self.metrics = rows, list(metrics)
+        self._offsets = offsets
+        self.means = [QueryMean(one, rows.label, rows.weight, offsets) for one in metrics]
+        self.n_results = len(self.metrics)
+        self._programs = [self._build(one) for one in metrics]
+
+    def _build(self, ranked: Ranked) -> Program:
+        make = partial(self._build_row, ranked)
+        return build_variant(self.rows.device, "ranking_metric", "auto", make)[1]
+
+    def _build_row(self, ranked: Ranked, row: Variant) -> Program:
+        return self.rows.device.build(
+            "ranking_metric",
+            wg_size=self.rows.wg_size or row.params["wg_size"],
+            link=self.rows.link,
+            metric=ranked.family,
+            exp_gain=ranked.family == "ndcg" and ranked.exp_gain,
+        )
+
+    @property
+    def _hits(self) -> Program | None:
+        """A program of ``map``."""
+        pairs = zip(self.metrics, self._programs, strict=True)
+        return next((program for one, program in pairs if one.family == "map"), None)
+
+    def plan(self, plan: MemoryPlan, prefix: str) -> None:
+        """Plan the arrays that ``launches`` will allocate."""
+        plan_ranking(plan, prefix, self.rows.shape, self._offsets.size - 1, self.metrics)
+
+    def launches(self, results: DeviceArray, first: int) -> list[Launch]:
+        """Return what computes the results' words from ``first`` on, a row a metric, bound."""
+        rows, device, groups = self.rows, self.rows.device, self.rows.groups
+        n = np.uint32(rows.n_rows)
+        keys, order = device.empty(rows.n_rows, np.float32), device.empty(rows.n_rows, np.uint32)
+        offsets = device.upload(self._offsets, np.uint32)
+        query = device.upload(query_of(self._offsets), np.uint32)
+        sort = SegmentedRadixSort(
+            *(device, rows.n_rows, self._offsets.size - 1, np.float32, np.uint32),
+            descending=True,
+            longest=int(np.diff(self._offsets).max()),
+            offset_dtype=np.uint32,
+        )
+        launches = [self._programs[0].bind("rank_keys", groups, n, rows.margins, keys, order)]
+        launches += sort.bind(keys, offsets, order)
+        hits = device.empty(rows.n_rows if self._hits else 1, np.int32)
+        if self._hits:
+            launches.append(self._hits.bind("rank_hits", groups, n, order, rows.labels, hits))
+            launches += Scan(device, rows.n_rows, np.int32, inclusive=True).bind(hits, hits)
+        sums = device.empty((groups, N_LIMBS), np.int64)
+        for at, (one, mean) in enumerate(zip(self.metrics, self.means, strict=True)):
+            bind, norms = self._programs[at].bind, device.upload(mean.norms)
+            top, target = np.uint32(min(one.top or _ALL, _ALL)), np.uint32(first + N_WORDS * at)
+            numbers = n, top, np.uint32(mean.largest)
+            inputs = (offsets, query, order, rows.labels, hits, norms)
+            launches += [
+                bind("sum_places", groups, *numbers, *inputs, sums),
+                bind("total_places", 1, np.uint32(groups), target, sums, results),
+            ]
+        return launches
+
+    def values(self, words: npt.NDArray[np.int64]) -> list[float]:
+        """Return each metric, a float64, from the rows of the results."""
+        return [mean.value(own) for mean, own in zip(self.means, words, strict=True)]
+
+
+def plan_ranking(
+    plan: MemoryPlan, prefix: str, rows: RowShape, n_queries: int, metrics: Sequence[Ranked]
+) -> None:
+    """Plan the arrays of metrics of ranked queries; the sort's counters are left out."""
+    for name in ("keys", "order", "query", "sorted keys", "sorted rows"):
+        plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
+    hits = any(one.family == "map" for one in metrics)
+    plan.add(f"{prefix}.hits", rows.n_rows if hits else 1, np.int32)
+    plan.add(f"{prefix}.offsets", n_queries + 1, np.uint32)
+    plan.add(f"{prefix}.norms", (len(metrics), n_queries), np.float32)
+    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)

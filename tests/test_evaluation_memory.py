@@ -1,0 +1,74 @@
+"""What evaluation sets and metrics take is planned before a fit allocates anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import train
+from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.evaluation import Evaluation
+from pyopencl_gbdt.evaluation_memory import plan_evaluation
+from pyopencl_gbdt.metrics import get_metric
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters import Parameters
+from tests.conftest import TEST_DEVICE
+from tests.test_evaluated_metrics import CASES, problem
+
+
+def parts_of(case):
+    params, names, evals = problem(case)
+    p = Parameters.from_dict(params)
+    return p, get_objective(p.objective, p), {m: get_metric(m, p) for m in names}, evals
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_plan_is_what_is_taken(case):
+    device = open_device(TEST_DEVICE)
+    p, objective, metrics, evals = parts_of(case)
+    (data, _), (test, _) = evals
+    plan = plan_evaluation(device, objective, metrics, evals, data)
+    fit = Boosting(device, p, objective, data, 0.0, beside=plan)
+    before = device.allocated_bytes
+    fit.watch_training_rows()
+    fit.watch(test.values)
+    evaluation = Evaluation(fit.ws, objective, metrics, evals, fit.evaluation)
+    evaluation.launch()
+    taken = device.allocated_bytes - before
+    assert 0.9 * taken - 4096 <= plan.total_bytes <= 1.25 * taken + 4096
+
+
+def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
+    device = open_device(TEST_DEVICE)
+    p, objective, metrics, evals = parts_of("times")
+    data = evals[0][0]
+    plan = plan_evaluation(device, objective, metrics, evals, data)
+    alone = Boosting(device, p, objective, data, 0.0).ws.plan().total_bytes
+    device = open_device(TEST_DEVICE)
+    room = device.allocated_bytes + alone + data.quantized(device, p.max_bin).pages[0].codes.nbytes
+    device.caps = replace(device.caps, global_bytes=room + plan.total_bytes // 2 + 200_000)
+    taken = device.allocated_bytes
+    plan.add("a large set", (1 << 20,), np.uint8)
+    with pytest.raises(MemoryPlanError, match="or leave out an evaluation set, or metrics"):
+        Boosting(device, p, objective, data, 0.0, beside=plan)
+    assert device.allocated_bytes == taken
+
+
+def test_training_plans_its_sets(monkeypatch):
+    params, names, evals = problem("queries")
+    seen = []
+    plan = MemoryPlanError("planned")
+
+    def remember(self, *arguments, beside):
+        seen.append(beside)
+        raise plan
+
+    monkeypatch.setattr("pyopencl_gbdt.fitting.Boosting.__init__", remember)
+    with pytest.raises(MemoryPlanError, match="planned"):
+        train(params, evals[0][0], 1, evals=evals, eval_metric=names)
+    assert "evals 'test': values" in seen[0].arrays
+    assert "evals 'train': queries.keys" in seen[0].arrays
