@@ -80,7 +80,6 @@ _LOCAL_32 = {"CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE": "32KB"}
 SETTINGS: tuple[Setting, ...] = (
     Setting("pocl", "kernels of GPUs", _POCL),
     Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend="", part="training"),
-    Setting("intel-cpu", "sub-groups by default", _INTEL),
     *(
         Setting(
             "intel-cpu", f"sub-groups of {n}", _INTEL, sub_group=n,

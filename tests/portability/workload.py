@@ -53,9 +53,10 @@ def _segmented_scan(device: NullDevice, row: Variant) -> None:
 
 
 def _segmented_reduce(device: NullDevice, row: Variant) -> None:
-    for dtype, op, offset in itertools.product(SCAN_DTYPES, OPS, OFFSET_DTYPES):
-        ends = device.empty(5, offset)
-        primitives.segmented_reduce(device.empty(N_ROWS, dtype), ends, op=op, variant=row)
+    for dtype, op in itertools.product(SCAN_DTYPES, OPS):
+        values = device.empty(N_ROWS, dtype)
+        for offset in OFFSET_DTYPES if op == "sum" else OFFSET_DTYPES[:1]:
+            primitives.segmented_reduce(values, device.empty(5, offset), op=op, variant=row)
 
 
 def _radix_sort(device: NullDevice, row: Variant) -> None:
