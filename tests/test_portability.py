@@ -19,7 +19,7 @@ from tests.device.plausible import LIBRARIES, templates
 from tests.device.vocabulary import strip_comments
 from tests.portability import __main__ as program
 from tests.portability import matrix, offline, runtimes, tables, targets, usage, workload
-from tests.portability.null_device import NullDevice, kernels_of, mismatch
+from tests.portability.null_device import FOR_CPUS, NullDevice, kernels_of, mismatch
 
 CHIPS = [*targets.AMD, *targets.INTEL, *targets.NVIDIA]
 LEAST = baseline(targets.AMD[0].caps)
@@ -112,7 +112,7 @@ def test_gaps_are_named(everything):
     assert "gfx906" in gap
     assert "copy" in gap
     assert "3 registers or bytes spilled" in gap
-    cpus = replace(built, label=workload.FOR_CPUS)
+    cpus = replace(built, label=FOR_CPUS)
     assert matrix.gaps_of(cpus, [_usage(spilled=3)], target) == []
     (gap,) = matrix.gaps_of(built, [_usage(local_bytes=70_000)], target)
     assert "70000 bytes local memory of 65536" in gap

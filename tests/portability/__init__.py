@@ -2,6 +2,8 @@
 
 null_device   records what the library asks a device to build and to launch
 workload      all of it, for a device with given capabilities
+prepared_fits  what of it trainings ask for
+problems      the trainings that exercise runs
 targets       GPUs that are not here: their capabilities and their compilers' names
 offline       the compilers of AMD, Intel and NVIDIA: registers, spills, local memory
 exercise      every primitive and a training on a device that is here, against the twins

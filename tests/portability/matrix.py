@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyopencl_gbdt.device.variants import TABLE
-from tests.portability.null_device import Built
+from tests.portability.null_device import FOR_CPUS, Built
 from tests.portability.offline import COMPILERS
 from tests.portability.targets import Target
 from tests.portability.usage import CompileError, Usage
-from tests.portability.workload import FOR_CPUS, everything
+from tests.portability.workload import everything
 
 
 @dataclass

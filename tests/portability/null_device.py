@@ -19,6 +19,11 @@ _SCALARS = {
 }  # fmt: skip
 _SIZES = {name: np.dtype(dtype).itemsize for name, dtype in _SCALARS.items()}
 
+#: Rows of what is prepared.
+N_ROWS = 9000
+#: The label of what no GPU gets.
+FOR_CPUS = "for CPUs"
+
 Key = tuple[str, int, tuple[tuple[str, Param], ...]]
 
 

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pyopencl_gbdt import primitives
-from pyopencl_gbdt.booster import Boosting
-from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
-from pyopencl_gbdt.evaluation import Evaluation
-from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
-from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
-from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
@@ -29,20 +19,14 @@ from pyopencl_gbdt.primitives.histogram import CODE_DTYPES
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
 from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS
 from pyopencl_gbdt.primitives.segmented_radix_sort import DTYPES as SEGMENT_KEYS
-from tests.device.plausible import LIBRARIES, MEANS, MEANS_OF_CLASSES, few, templates
-from tests.objectives.samples import NEEDED
-from tests.portability.null_device import NullDevice
+from tests.device.plausible import LIBRARIES, few, templates
+from tests.portability import prepared_fits
+from tests.portability.null_device import N_ROWS, NullDevice
+from tests.portability.prepared_fits import MAX_BINS
 
-N_ROWS = 9000
-#: A byte a code, two bytes a code, and more codes than any local memory holds.
-MAX_BINS = (255, 300, 9000)
 #: Templates that no step and no primitive builds: yardsticks and probes.
 TOOLS = frozenset({"copy", "math_probe"})
 
-#: The label of what no GPU gets.
-FOR_CPUS = "for CPUs"
-
-F32 = npt.NDArray[np.float32]
 Prepare = Callable[[NullDevice, Variant], None]
 
 
@@ -101,11 +85,12 @@ def _stable_partition(device: NullDevice, row: Variant) -> None:
 def _segmented_radix_sort(device: NullDevice, row: Variant) -> None:
     ends = [device.empty(5, offset) for offset in OFFSET_DTYPES]
     four, eight = device.empty(N_ROWS, np.uint32), device.empty(N_ROWS, np.int64)
-    for dtype in SEGMENT_KEYS:
+    for dtype in SEGMENT_KEYS:  # with the values that take most, and some with the others
         keys = device.empty(N_ROWS, dtype)
-        primitives.segmented_radix_sort(keys, ends[0], variant=row)
-        primitives.segmented_radix_sort(keys, ends[1], four, descending=True, variant=row)
         primitives.segmented_radix_sort(keys, ends[1], eight, variant=row)
+        if dtype in (np.float32, np.float64):
+            primitives.segmented_radix_sort(keys, ends[0], variant=row)
+            primitives.segmented_radix_sort(keys, ends[1], four, descending=True, variant=row)
 
 
 def _run_length(device: NullDevice, row: Variant) -> None:
@@ -157,123 +142,6 @@ PRIMITIVES: dict[str, Prepare] = {
 }
 
 
-#: Sampling, constraints and orders of growth; columns with weights where nothing bounds splits.
-GROWN: tuple[dict[str, Any], ...] = (
-    {"subsample": 0.5, "colsample_bynode": 0.5},
-    {"monotone_constraints": [1, -1]},
-    {"monotone_constraints": [1, -1], "interaction_constraints": [[0, 1]]},
-    {"max_leaves": 3, "num_parallel_tree": 2},
-    {"grow_policy": "lossguide", "max_leaves": 5},
-    {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
-)
-#: Sampling by gradients is built for a loss: a cheap one, a dear one, one with kernels of its own.
-SAMPLED = ("binary:logistic", "reg:tweedie", "multi:softprob")
-METHODS: tuple[dict[str, Any], ...] = (
-    {"sampling_method": "goss"},
-    {"sampling_method": "gradient_based", "subsample": 0.5},
-)
-
-
-def _data(weight: F32 | None, n_features: int = 2, **extra: Any) -> Dataset:
-    label = np.arange(N_ROWS, dtype=np.float32) % 2
-    return Dataset(np.zeros((N_ROWS, n_features), np.float32), label, weight, **extra)
-
-
-def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Boosting:
-    name = params.get("objective", "reg:squarederror")
-    p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
-    return Boosting(device, p, get_objective(name, p), data, 0.0)
-
-
-def _fits(device: NullDevice) -> None:
-    """Prepare trainings with and without weights.
-
-    Of every histogram variant and code width, of every loss, of all that changes a tree.
-    """
-    for weight in (None, np.ones(N_ROWS, np.float32)):
-        for max_bin in MAX_BINS:
-            data = _data(weight)
-            for row in runnable("histogram", device.caps):
-                device.label = row.name
-                params = {"max_bin": max_bin, "histogram": row.name}
-                _fit(device, data, params).watch(data.values)
-            device.label = ""
-            _fit(device, data, {"max_bin": max_bin, "objective": "reg:absoluteerror"})
-        of_two = np.array([1, 2], np.float32)
-        plain, weighed = _data(weight), _data(weight, feature_weights=of_two)
-        for name in OBJECTIVES:
-            _fit(device, plain, {"objective": name})
-        for name, method in itertools.product(SAMPLED, METHODS):
-            _fit(device, plain, {"objective": name, **method})
-        for params in GROWN:
-            _fit(device, weighed if "colsample_bynode" in params else plain, params)
-    wide = _data(None, 80)  # more splits than `plan` compares
-    _fit(device, wide, {"objective": "huber"})
-
-
-def _ranking(device: NullDevice) -> None:
-    """Prepare ranking with drawn pairs and the bias of positions."""
-    data = _data(None, group=[N_ROWS - 10, 10])
-    own = {"lambdarank_pair_method": "mean", "lambdarank_unbiased": True}
-    for name in ("rank:ndcg", "rank:map", "rank:pairwise"):
-        _fit(device, data, {"objective": name, **own})
-
-
-def _own_losses(device: NullDevice) -> None:
-    """Prepare trainings with losses of a user's own, and a round's gradients."""
-    data = Dataset(np.zeros((N_ROWS, 2), np.float32), np.zeros(N_ROWS))
-    params = Parameters.from_dict({"objective": "custom", "max_depth": 2})
-    for own in (KernelObjective("g = margin - label; h = 1.0f;"), DeviceObjective(lambda *_: None)):
-        source = Boosting(device, params, own, data, 0.5).steps.source
-        assert source is not None
-        source.before_round(0)
-
-
-def _fits_of_cpus(device: NullDevice) -> None:
-    """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
-    known = {b.template for b in device.built.values()}
-    cpu = NullDevice(replace(device.caps, kind="cpu"))
-    _fits(cpu)
-    own = {key: b for key, b in cpu.built.items() if b.template not in known}
-    device.built |= {key: replace(b, label=FOR_CPUS) for key, b in own.items()}
-
-
-def _metrics(device: NullDevice) -> None:
-    """Prepare every metric of rows with and without weights, and some of every link."""
-    label = np.arange(N_ROWS, dtype=np.float32) % 2
-    metrics = {name: get_metric(name) for name in (*MEANS, "auc", "aucpr")}
-    links = {objective.link: objective for objective in OBJECTIVES.values()}
-    for link, weight in itertools.product(links, (None, np.full_like(label, 2))):
-        objective = links[link]
-        data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
-        params = Parameters.from_dict({"objective": objective.name, "max_depth": 2})
-        fit = Boosting(device, params, objective, data, 0.0)
-        fit.watch_training_rows()
-        some = metrics if link == max(links) else {name: metrics[name] for name in ("rmse", "auc")}
-        Evaluation(fit.ws, objective, some, [(data, "train")], fit.evaluation)
-
-
-def _other_metrics(device: NullDevice) -> None:
-    """Prepare the metrics of classes, of queries and of times."""
-    cases = {
-        "multi:softprob": [*MEANS_OF_CLASSES, "auc", "aucpr"],
-        "rank:ndcg": ["ndcg", "ndcg@5-", "map", "map@3", "pre"],
-        "survival:cox": ["cox-nloglik"],
-        "survival:aft": ["aft-nloglik", "interval-regression-accuracy"],
-    }
-    for (name, metrics), weight in itertools.product(cases.items(), (None, 2.0)):
-        own = {"objective": name, "max_depth": 2, **NEEDED.get(name, {})}
-        params, objective = Parameters.from_dict(own), get_objective(name, own)
-        label = np.arange(N_ROWS, dtype=np.float32) % max(2, objective.n_outputs)
-        weights = None if weight is None else np.full_like(label, weight)
-        for sizes in ([N_ROWS], [10, N_ROWS - 10]):
-            data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weights, group=sizes)
-            fit = Boosting(device, params, objective, data, 0.0)
-            fit.watch_training_rows()
-            functions = {metric: get_metric(metric, params) for metric in metrics}
-            Evaluation(fit.ws, objective, functions, [(data, "train")], fit.evaluation)
-
-
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -317,13 +185,13 @@ def everything(caps: Capabilities) -> NullDevice:
         for row in runnable(kernel, caps):
             device.label = row.name
             prepare(device, row)
-    _fits(device)
+    prepared_fits.fits(device)
     device.label = ""
-    _ranking(device)
-    _own_losses(device)
-    _fits_of_cpus(device)
-    _metrics(device)
-    _other_metrics(device)
+    prepared_fits.ranking(device)
+    prepared_fits.own_losses(device)
+    prepared_fits.fits_of_cpus(device)
+    prepared_fits.metrics_of_rows(device)
+    prepared_fits.other_metrics(device)
     _prediction(device)
     _others(device)
     return device

@@ -1,0 +1,143 @@
+"""All that trainings, and the metrics of their evaluation sets, can ask a device to build."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.evaluation import Evaluation
+from pyopencl_gbdt.metrics import get_metric
+from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
+from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
+from pyopencl_gbdt.parameters import Parameters
+from tests.device.plausible import MEANS, MEANS_OF_CLASSES
+from tests.objectives.samples import NEEDED
+from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice
+
+F32 = npt.NDArray[np.float32]
+#: A byte a code, two bytes a code, and more codes than any local memory holds.
+MAX_BINS = (255, 300, 9000)
+#: Sampling, constraints and orders of growth; columns with weights where nothing bounds splits.
+GROWN: tuple[dict[str, Any], ...] = (
+    {"subsample": 0.5, "colsample_bynode": 0.5},
+    {"monotone_constraints": [1, -1]},
+    {"monotone_constraints": [1, -1], "interaction_constraints": [[0, 1]]},
+    {"max_leaves": 3, "num_parallel_tree": 2},
+    {"grow_policy": "lossguide", "max_leaves": 5},
+    {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
+)
+#: Losses with and without weights, and with sampling by gradients, which is built for a loss: a
+#: cheap one, a dear one, one with kernels of its own.
+SAMPLED = ("binary:logistic", "reg:tweedie", "multi:softprob")
+METHODS: tuple[dict[str, Any], ...] = (
+    {"sampling_method": "goss"},
+    {"sampling_method": "gradient_based", "subsample": 0.5},
+)
+
+
+def _data(weight: F32 | None, n_features: int = 2, **extra: Any) -> Dataset:
+    label = np.arange(N_ROWS, dtype=np.float32) % 2
+    return Dataset(np.zeros((N_ROWS, n_features), np.float32), label, weight, **extra)
+
+
+def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Boosting:
+    name = params.get("objective", "reg:squarederror")
+    p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
+    return Boosting(device, p, get_objective(name, p), data, 0.0)
+
+
+def fits(device: NullDevice) -> None:
+    """Prepare trainings of every histogram variant and code width, with and without weights.
+
+    And of every loss, of some with weights, and of all that changes a tree.
+    """
+    for weight in (None, np.ones(N_ROWS, np.float32)):
+        for max_bin in MAX_BINS:
+            data = _data(weight)
+            for row in runnable("histogram", device.caps):
+                device.label = row.name
+                params = {"max_bin": max_bin, "histogram": row.name}
+                _fit(device, data, params).watch(data.values)
+            device.label = ""
+            _fit(device, data, {"max_bin": max_bin, "objective": "reg:absoluteerror"})
+        of_two = np.array([1, 2], np.float32)
+        plain, weighed = _data(weight), _data(weight, feature_weights=of_two)
+        for name in OBJECTIVES if weight is None else SAMPLED:
+            _fit(device, plain, {"objective": name})
+        for name, method in itertools.product(SAMPLED, METHODS):
+            _fit(device, plain, {"objective": name, **method})
+        for params in GROWN:
+            _fit(device, weighed if "colsample_bynode" in params else plain, params)
+    wide = _data(None, 80)  # more splits than `plan` compares
+    _fit(device, wide, {"objective": "huber"})
+
+
+def ranking(device: NullDevice) -> None:
+    """Prepare ranking with drawn pairs and the bias of positions."""
+    data = _data(None, group=[N_ROWS - 10, 10])
+    own = {"lambdarank_pair_method": "mean", "lambdarank_unbiased": True}
+    for name in ("rank:ndcg", "rank:map", "rank:pairwise"):
+        _fit(device, data, {"objective": name, **own})
+
+
+def own_losses(device: NullDevice) -> None:
+    """Prepare trainings with losses of a user's own, and a round's gradients."""
+    data = Dataset(np.zeros((N_ROWS, 2), np.float32), np.zeros(N_ROWS))
+    params = Parameters.from_dict({"objective": "custom", "max_depth": 2})
+    for own in (KernelObjective("g = margin - label; h = 1.0f;"), DeviceObjective(lambda *_: None)):
+        source = Boosting(device, params, own, data, 0.5).steps.source
+        assert source is not None
+        source.before_round(0)
+
+
+def fits_of_cpus(device: NullDevice) -> None:
+    """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
+    known = {b.template for b in device.built.values()}
+    cpu = NullDevice(replace(device.caps, kind="cpu"))
+    fits(cpu)
+    own = {key: b for key, b in cpu.built.items() if b.template not in known}
+    device.built |= {key: replace(b, label=FOR_CPUS) for key, b in own.items()}
+
+
+def metrics_of_rows(device: NullDevice) -> None:
+    """Prepare every metric of rows with and without weights, and some of every link."""
+    label = np.arange(N_ROWS, dtype=np.float32) % 2
+    metrics = {name: get_metric(name) for name in (*MEANS, "auc", "aucpr")}
+    links = {objective.link: objective for objective in OBJECTIVES.values()}
+    for link, weight in itertools.product(links, (None, np.full_like(label, 2))):
+        objective = links[link]
+        data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
+        params = Parameters.from_dict({"objective": objective.name, "max_depth": 2})
+        fit = Boosting(device, params, objective, data, 0.0)
+        fit.watch_training_rows()
+        every = link == max(links) and weight is not None  # what takes most
+        some = metrics if every else {name: metrics[name] for name in ("rmse", "auc")}
+        Evaluation(fit.ws, objective, some, [(data, "train")], fit.evaluation)
+
+
+def other_metrics(device: NullDevice) -> None:
+    """Prepare the metrics of classes, of queries and of times."""
+    cases = {
+        "multi:softprob": [*MEANS_OF_CLASSES, "auc", "aucpr"],
+        "rank:ndcg": ["ndcg", "ndcg@5-", "map", "map@3", "pre"],
+        "survival:cox": ["cox-nloglik"],
+        "survival:aft": ["aft-nloglik", "interval-regression-accuracy"],
+    }
+    for (name, metrics), weight in itertools.product(cases.items(), (None, 2.0)):
+        own = {"objective": name, "max_depth": 2, **NEEDED.get(name, {})}
+        params, objective = Parameters.from_dict(own), get_objective(name, own)
+        label = np.arange(N_ROWS, dtype=np.float32) % max(2, objective.n_outputs)
+        weights = None if weight is None else np.full_like(label, weight)
+        for sizes in ([N_ROWS], [10, N_ROWS - 10]):
+            data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weights, group=sizes)
+            fit = Boosting(device, params, objective, data, 0.0)
+            fit.watch_training_rows()
+            functions = {metric: get_metric(metric, params) for metric in metrics}
+            Evaluation(fit.ws, objective, functions, [(data, "train")], fit.evaluation)
