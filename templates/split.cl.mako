@@ -135,7 +135,7 @@ KERNEL(${wg_size}) find(
                 left_h += full_h;
             }
         }
-        df best = df_make(-1.0f, 0.0f);
+        df best = df_make(NO_SCORE, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
         /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */

@@ -83,7 +83,7 @@ KERNEL(${wg_size}) find(
             missing_g = cells[2 * n_bins];
             missing_h = cells[2 * n_bins + 1];
         }
-        df best = df_make(-1.0f, 0.0f);
+        df best = df_make(NO_SCORE, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
         f32 waiting = -1.0f;
