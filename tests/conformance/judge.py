@@ -51,16 +51,16 @@ class Verdict:
 def judge_cases(results: list[Result]) -> list[Verdict]:
     """Compare each case's mean with the spread over its seeds, in either direction.
 
-    A few seeds say little about the spread, so it is at least that of all cases with the same
-    sampling together.
+    A few seeds say little about the spread, so it is at least that of all cases together whose
+    trees have to be the same; for those that are left to chance, of all of these.
     """
     pools = defaultdict(list)
     for result in results:
-        pools[result.case["sampling"].name].append(result.worse - result.worse.mean())
-    spreads = {name: _spread(parts) for name, parts in pools.items()}
+        pools[bool(result.case.differs)].append(result.worse - result.worse.mean())
+    spreads = {chance: _spread(parts) for chance, parts in pools.items()}
     verdicts = []
     for result in results:
-        pooled, free = spreads[result.case["sampling"].name]
+        pooled, free = spreads[bool(result.case.differs)]
         sigmas = stats.t.isf(FALSE_ALARM / 2 / len(results), free)
         spread = max(result.worse.std(ddof=1), pooled)
         tolerance = sigmas * spread / np.sqrt(result.worse.size)
