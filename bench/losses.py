@@ -1,16 +1,17 @@
 """``python -m bench losses``: a round of every loss, sampler and way of growing.
 
 Every line is trained on the same values, depth 6 where it does not say else. Its ms a round is the
-median of three groups of rounds, with the device idle at both ends of a group, after rounds that
+median of five groups of rounds, with the device idle at both ends of a group, after rounds that
 warm up (and, for GOSS, see all rows). The ratio is to ``reg:squarederror``, of which a group is
-timed beside every group of the line: what else the machine does meanwhile slows both. XGBoost's
+timed beside every group of the line: what else the machine does meanwhile slows both. On a CPU a
+second ratio is that of the process's processor time, which other processes change less. XGBoost's
 time is that of ``Booster.update`` in as many rounds, on ``cuda`` beside an NVIDIA card.
 
 The JSON file holds ``format`` (1), ``command``, ``date`` (UTC), ``host``, ``versions``, ``device``
 (capabilities, ``label``, ``copy_bytes_per_second``), ``rows``, ``features``, ``rounds``, ``seed``
 and ``lines``: ``name``, ``kind`` (loss or way), ``params``, ``problem`` (or empty), and unless it
-failed ``round_seconds``, ``round_samples``, ``base_samples``, ``ratio`` and ``peer_seconds`` (null
-where XGBoost lacks it or was not asked for).
+failed ``round_seconds``, ``round_samples``, ``base_samples``, ``ratio``, ``processor_ratio`` and
+``peer_seconds`` (null where XGBoost lacks it or was not asked for).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from pyopencl_gbdt.preparing import prepare
 
 FORMAT = 1
 #: Groups of rounds that are timed, and rounds before them.
-_GROUPS, _WARM_UP = 3, 2
+_GROUPS, _WARM_UP = 5, 2
 _SHARED = {"max_depth": 6, "max_bin": 256, "learning_rate": LEARNING_RATE}
 
 Record = dict[str, Any]
@@ -75,14 +76,14 @@ class Ours:
         goss = task.params.sampling_method == "goss"
         self.rounds(max(_WARM_UP, task.params.rounds_of_all_rows if goss else 0))
 
-    def rounds(self, n: int) -> float:
-        """Train so many rounds; return the seconds of one."""
-        start = time.perf_counter()
+    def rounds(self, n: int) -> tuple[float, float]:
+        """Train so many rounds; return the seconds of one, on the wall and of the processor."""
+        start, busy = time.perf_counter(), time.process_time()
         for _ in range(n):
             self.fit.step()
         self.fit.boosting.finished_trees()
         self.fit.device.finish()
-        return (time.perf_counter() - start) / n
+        return (time.perf_counter() - start) / n, (time.process_time() - busy) / n
 
 
 def main(arguments: list[str]) -> int:
@@ -118,11 +119,12 @@ def main(arguments: list[str]) -> int:
         "lines": [],
     }
     print(f"{device['label']}: {options.rows} x {options.features}, {options.rounds} rounds")
-    print(f"{'':<26}{'ms a round':>11}{'x ' + BASE:>20}{'XGBoost':>10}{'x as fast':>11}")
+    second = f"{'processor':>11}" if device["kind"] == "cpu" else ""
+    print(f"{'':<26}{'ms a round':>11}{'x ' + BASE:>20}{second}{'XGBoost':>10}{'x as fast':>11}")
     data = Dataset(values, score)  # of the base; its codes stay on the device
     for line in chosen:
         report["lines"].append(_measure(work, data, line))
-        print(_text(report["lines"][-1]), flush=True)
+        print(_text(report["lines"][-1], processor=bool(second)), flush=True)
         if options.json:  # after every line: a run that is cut short keeps what it has
             Path(options.json).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     return int(any(line["problem"] for line in report["lines"]))
@@ -152,12 +154,13 @@ def _measure(work: Work, base_data: Dataset, line: Line) -> Record:
         ours = Ours(work, line, Dataset(work.values, **work.data(line)))
         base = Ours(work, Line(BASE, "loss"), base_data)
         times = [(base.rounds(n), ours.rounds(n)) for n in work.groups()]
-        base_seconds, seconds = map(statistics.median, zip(*times, strict=True))
+        wall, busy = np.median(times, axis=0).T  # of the base and the line
         record |= {
-            "round_seconds": seconds,
-            "round_samples": [own for _, own in times],
-            "base_samples": [other for other, _ in times],
-            "ratio": seconds / base_seconds,
+            "round_seconds": float(wall[1]),
+            "round_samples": [own[0] for _, own in times],
+            "base_samples": [other[0] for other, _ in times],
+            "ratio": float(wall[1] / wall[0]),
+            "processor_ratio": float(busy[1] / busy[0]),
             "peer_seconds": None,
         }
         del ours, base
@@ -189,11 +192,13 @@ def _peer_seconds(work: Work, line: Line) -> float:
     return statistics.median(seconds[1:])
 
 
-def _text(record: Record) -> str:
+def _text(record: Record, *, processor: bool) -> str:
     name = f"{record['name']:<26}"
     if "ratio" not in record:
         return f"{name}failed: {record['problem']}"
     text = f"{name}{1e3 * record['round_seconds']:>11.3f}{record['ratio']:>20.2f}"
+    if processor:
+        text += f"{record['processor_ratio']:>11.2f}"
     if record["problem"]:
         return f"{text}  XGBoost failed: {record['problem']}"
     peer = record["peer_seconds"]
