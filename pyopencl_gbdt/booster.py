@@ -25,6 +25,7 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import CheckedSource
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
+from pyopencl_gbdt.reservations import Reservations
 from pyopencl_gbdt.steps.columns import Columns
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.gradients import Gradients
@@ -127,17 +128,14 @@ class Boosting:
         beside: MemoryPlan | None = None,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
+        reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
             ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
-            ws.given, ws.n_outputs = objective.given, max(objective.n_outputs, data.n_targets)
-            ws.n_parallel, ws.n_targets = params.num_parallel_tree, data.n_targets
-            ws.first_round, limits = first_round, limits_of(params, data)
-            ws.monotone, ws.interactions = limits.monotone, limits.interactions
-            ws.feature_weights = limits.feature_weights
-            ws.beside = beside or MemoryPlan()
-            ws.choose_trees()
+            ws.describe(objective, data.n_targets, limits)
+            ws.first_round, ws.beside = first_round, beside or MemoryPlan()
+            ws.choose_trees(reservations.reserve)
             return ws
 
         # at least this much, asked before the data are quantised; then exactly

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,10 @@ from pyopencl_gbdt.dtypes import (
 )
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout, QuantizedPage
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.limits import Limits
+    from pyopencl_gbdt.objectives import Objective
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
@@ -105,6 +109,14 @@ class Workspace:
     feature_weights: npt.NDArray[np.float32] | None = None
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     beside: MemoryPlan = field(default_factory=MemoryPlan)
+
+    def describe(self, objective: Objective, n_targets: int, limits: Limits) -> None:
+        """Take what the loss, the labels and constraints say of a round's trees."""
+        self.given, self.n_targets = objective.given, n_targets
+        self.n_outputs = max(objective.n_outputs, n_targets)
+        self.n_parallel = self.params.num_parallel_tree
+        self.monotone, self.interactions = limits.monotone, limits.interactions
+        self.feature_weights = limits.feature_weights
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
         """Plan one more array, that a loss's own kernels use."""
@@ -184,17 +196,25 @@ class Workspace:
             firsts += [Batch(i, min(step, end - i)) for i in range(begin, end, step)]
         return firsts
 
-    def choose_trees(self) -> None:
-        """Grow all trees of a round at a time, or as many as memory allows."""
+    def choose_trees(self, reserve: Callable[[Workspace], None]) -> None:
+        """Grow all trees of a round at a time, or as many as memory allows.
+
+        Parameters
+        ----------
+        reserve : callable
+            Plans what the fit's own steps take, for ``n_trees``.
+        """
         self.n_trees = self.round_trees
+        reserve(self)
         while self.n_trees > 1 and not self._trees_fit():
             outputs = self.n_trees // self.n_parallel
             self.n_trees = (
                 (outputs + 1) // 2 * self.n_parallel if outputs > 1 else (self.n_trees + 1) // 2
             )
+            reserve(self)
 
     def _trees_fit(self) -> bool:
-        plan, caps = self.plan(), self.device.caps
+        plan, caps = self._plan_with_codes(), self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
         largest = max(map(plan.bytes_of, plan.arrays))
         rows = self.n_trees * self.n_rows  # numbered by 32 bits
@@ -428,14 +448,19 @@ class Workspace:
         ------
         MemoryPlanError
         """
-        plan = self.plan()
-        if self.page is None:
-            n_features = self.layout.n_features
-            plan.add("codes", (self.n_rows, row_codes(n_features, np.dtype(np.uint8))), np.uint8)
-            plan.add("by_feature", (n_features, self.n_rows), np.uint8)
+        plan = self._plan_with_codes()
         plan.arrays |= self.beside.arrays
         also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
         plan.check(self.device, _ADVICE + also)
+
+    def _plan_with_codes(self) -> MemoryPlan:
+        """Return the plan, with codes that are not there yet."""
+        plan, n_features = self.plan(), self.layout.n_features
+        if self.page is None:
+            dtype = code_dtype(self.layout.most_codes)
+            plan.add("codes", (self.n_rows, row_codes(n_features, dtype)), dtype)
+            plan.add("by_feature", (n_features, self.n_rows), dtype)
+        return plan
 
     def allocate(self) -> None:
         """Plan, refuse what cannot fit, allocate and fill what never changes.

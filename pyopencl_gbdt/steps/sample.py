@@ -13,6 +13,13 @@ from pyopencl_gbdt.workspace import Batch, Workspace
 CLASSES = 2048
 
 
+def reserve(ws: Workspace) -> None:
+    """Plan what sampling rows takes."""
+    uniform = ws.params.sampling_method == "uniform"
+    ws.reserve("factors", (ws.n_trees, ws.n_rows), VALUE)
+    ws.reserve("classes", (ws.n_trees, 1 if uniform else CLASSES), np.uint32)
+
+
 class Sample:
     """Fills ``factors``, shape (n_trees, n_rows); for fits that sample rows."""
 
@@ -29,8 +36,7 @@ class Sample:
                 weighted=ws.weighted,
             ),
         )
-        ws.reserve("factors", (ws.n_trees, ws.n_rows), VALUE)
-        ws.reserve("classes", (ws.n_trees, 1 if self.method == "uniform" else CLASSES), np.uint32)
+        reserve(ws)
 
     def launches(self, batch: Batch) -> list[Launch]:
         """Return the launches that draw the rows of some trees."""
