@@ -66,7 +66,7 @@ def test_most_trees_are_equal_and_something_is_learnt(outcome):
 
 
 def test_what_trains_otherwise_is_noticed(monkeypatch):
-    """Another penalty shows in trees, unless leaves are medians; fewer rounds in the quality."""
+    """A penalty shows in the trees, unless leaves are medians; fewer rounds show in the quality."""
     medians = ("reg:absoluteerror", "reg:quantileerror")
     cases = [c for c in choose(10**6) if not c.differs and not c.name.startswith(medians)][:12]
     honest, _ = runner.run_all(cases, TEST_DEVICE, SEEDS)
