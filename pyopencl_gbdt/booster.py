@@ -19,6 +19,7 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
@@ -41,7 +42,7 @@ from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees
 from pyopencl_gbdt.watched import Start, WatchedRows
 from pyopencl_gbdt.weights import normalise
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.reference.columns import column_counts
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 #: Work-groups that take the nodes of a level in turn, each with keys for all features.
 _GROUPS = 256

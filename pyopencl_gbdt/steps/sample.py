@@ -6,8 +6,9 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 #: Classes that rows are counted in by their importance.
 CLASSES = 2048

@@ -7,13 +7,13 @@ import pytest
 
 from pyopencl_gbdt import workspace as workspace_module
 from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE, NO_SCORE, NODE
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.grow import Grower, Node
 from pyopencl_gbdt.reference.split import Candidate
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.grow import Grow
-from pyopencl_gbdt.workspace import Batch
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     level_nodes,
