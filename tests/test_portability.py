@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.variants import kernels
 from tests.device.plausible import LIBRARIES, templates
 from tests.device.vocabulary import strip_comments
 from tests.portability import __main__ as program
-from tests.portability import matrix, offline, runtimes, tables, targets, usage, workload
+from tests.portability import matrix, mutations, offline, runtimes, tables, targets, usage, workload
 from tests.portability.null_device import FOR_CPUS, NullDevice, kernels_of, mismatch
 
 CHIPS = [*targets.AMD, *targets.INTEL, *targets.NVIDIA]
@@ -70,6 +70,12 @@ def test_the_baseline_is_asked_for_nothing_more():
         body = body.split("\n", 1)[1]
         for word in ("atomic_add_global_i64", "double", "sub_group", "cl_khr"):
             assert word not in body, f"{built.name} uses {word}"
+
+
+@pytest.mark.parametrize("mutation", mutations.MUTATIONS, ids=lambda mutation: mutation.name)
+def test_what_a_mutation_breaks_is_there(mutation):
+    assert (runtimes.ROOT / mutation.file).read_text(encoding="utf-8").count(mutation.old) >= 1
+    assert mutation.old != mutation.new
 
 
 def test_kernels_are_read_with_their_arguments():

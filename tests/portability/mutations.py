@@ -75,7 +75,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "multiply and add are fused",
         "cl_kernels/portable_math.h",
-        "    const f32 p = x * r;\n        const f32 e = 1.0f - p;",
+        "    const f32 p = x * r;\n    const f32 e = 1.0f - p;",
         "    const f32 e = fma(-x, r, 1.0f);",
         ("vocabulary", "baseline: PoCL"),
     ),
