@@ -74,7 +74,7 @@ KERNEL(${wg_size}) find(
         const int exact_only = 1;
 % else:
         const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
+        const int exact_only = rule.alpha != 0.0f;
 % endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL const i64* sibling = node->sibling_slot < 0
