@@ -8,6 +8,7 @@ import sys
 #: What can be measured, and the module that does it; it is imported only when it is asked for.
 COMMANDS = {
     "large": "bench.large",
+    "losses": "bench.losses",
     "metrics": "bench.metrics",
     "page": "bench.page",
     "primitives": "bench.primitives",

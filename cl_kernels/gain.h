@@ -101,12 +101,20 @@ FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
     return key_a < key_b;
 }
 
+/* The rough score of sums in units where weights are clipped: as they shrink alike, nothing cancels. */
+FN f32 rough_clipped(const f32 t, const f32 d, const f32 max_delta) {
+    f32 w = t / d;
+    if (w > max_delta) w = max_delta;
+    if (w < -max_delta) w = -max_delta;
+    return w * (2.0f * t - d * w);
+}
+
 /* The score in one float, relative error below 2^-18 on every device, though not the same bits: it
-   says which exact scores are worth computing, nothing else. Only without alpha, max_delta_step. */
+   says which exact scores are worth computing, nothing else. Only without alpha and bounds. */
 FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
     const f32 t = (f32)g * 5.9604644775390625e-8f;
     const f32 d = (f32)h * 5.9604644775390625e-8f + rule.lambda;
-    return t * t / d;
+    return rule.max_delta > 0.0f ? rough_clipped(t, d, rule.max_delta) : t * t / d;
 }
 
 /* Targets near the end of float32 overflow a gain in real units: the model stays finite. */

@@ -35,11 +35,14 @@ typedef struct {
     u32 hist_tasks;  /* chunks of rows of its nodes whose histogram is built from rows */
 } level_t;
 
+/* Bounded weights may have scores below 0, though none as low as this. */
+#define NO_SCORE (-3.40282347e38f)
+
 /* The best split of one feature in one node. */
 typedef struct {
     i64 left_g;
     i64 left_h;
-    f32 score_hi;    /* score(left) + score(right), in two floats; score_hi < 0: no split */
+    f32 score_hi;    /* score(left) + score(right), in two floats; NO_SCORE: no split */
     f32 score_lo;
     u32 feature;
     u32 bin_direction; /* 2 * bin + (missing goes left) */

@@ -19,12 +19,14 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import CheckedSource
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
+from pyopencl_gbdt.reservations import Reservations
 from pyopencl_gbdt.steps.columns import Columns
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.gradients import Gradients
@@ -40,7 +42,7 @@ from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees
 from pyopencl_gbdt.watched import Start, WatchedRows
 from pyopencl_gbdt.weights import normalise
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
@@ -127,17 +129,14 @@ class Boosting:
         beside: MemoryPlan | None = None,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
+        reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
             ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
-            ws.given, ws.n_outputs = objective.given, max(objective.n_outputs, data.n_targets)
-            ws.n_parallel, ws.n_targets = params.num_parallel_tree, data.n_targets
-            ws.first_round, limits = first_round, limits_of(params, data)
-            ws.monotone, ws.interactions = limits.monotone, limits.interactions
-            ws.feature_weights = limits.feature_weights
-            ws.beside = beside or MemoryPlan()
-            ws.choose_trees()
+            ws.describe(objective, data.n_targets, limits)
+            ws.first_round, ws.beside = first_round, beside or MemoryPlan()
+            ws.choose_trees(reservations.reserve)
             return ws
 
         # at least this much, asked before the data are quantised; then exactly

@@ -59,6 +59,8 @@ LEVEL = np.dtype(
     ],
     align=True,
 )
+#: ``score_hi`` where there is no split; scores of bounded weights may be below 0.
+NO_SCORE = -np.finfo(np.float32).max
 #: ``candidate_t``
 CANDIDATE = np.dtype(
     [

@@ -5,19 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.places import show
-from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters import Parameters
 
 #: In kernels: a feature along which the model rises, one along which it falls.
 RISING, FALLING = 1, 2
 _CODES = {0: 0, 1: RISING, -1: FALLING}
+
+
+class Columns(Protocol):
+    """What is to be known of columns; a ``Dataset`` does."""
+
+    feature_names: list[str] | None
+    feature_weights: npt.NDArray[np.float32] | None
+
+    @property
+    def n_features(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Limits:
     feature_weights: npt.NDArray[np.float32] | None = None
 
 
-def limits_of(params: Parameters, data: Dataset) -> Limits:
+def limits_of(params: Parameters, data: Columns) -> Limits:
     """Return the limits of a training.
 
     Raises
@@ -69,7 +78,7 @@ def _parsed(name: str, text: str, expected: str) -> Any:
         ) from error
 
 
-def _monotone(text: str, data: Dataset) -> npt.NDArray[np.uint32] | None:
+def _monotone(text: str, data: Columns) -> npt.NDArray[np.uint32] | None:
     name, expected = "monotone_constraints", "1, 0 or -1 for every column, or a dict of some"
     if not text:
         return None
@@ -93,7 +102,7 @@ def _monotone(text: str, data: Dataset) -> npt.NDArray[np.uint32] | None:
     return codes if codes.any() else None
 
 
-def _interactions(text: str, data: Dataset) -> tuple[tuple[int, ...], ...]:
+def _interactions(text: str, data: Columns) -> tuple[tuple[int, ...], ...]:
     name, expected = "interaction_constraints", "lists of columns, such as [[0, 1], [2, 3]]"
     if not text:
         return ()
@@ -103,11 +112,11 @@ def _interactions(text: str, data: Dataset) -> tuple[tuple[int, ...], ...]:
     return tuple(_columns(name, group, data) for group in groups if group)
 
 
-def _columns(name: str, group: Iterable[Any], data: Dataset) -> tuple[int, ...]:
+def _columns(name: str, group: Iterable[Any], data: Columns) -> tuple[int, ...]:
     return tuple(sorted({_column(name, column, data) for column in group}))
 
 
-def _column(name: str, column: Any, data: Dataset) -> int:
+def _column(name: str, column: Any, data: Columns) -> int:
     """Return the number of a column, given by name or number."""
     names = data.feature_names or [f"f{i}" for i in range(data.n_features)]
     if column in names:

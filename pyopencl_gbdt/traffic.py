@@ -5,7 +5,7 @@ finished trees, which say how many rows each node had. Bytes of small tables (ta
 a feature) are left out. A kernel that reads a value twice, or a whole memory transaction for the
 sake of one byte, moves more than this: that is what its share of the bandwidth is meant to show.
 
-A new kernel needs a line in ``TREE``, ``GROWING``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds
+A new kernel needs a line in ``tree_traffic.TREE``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds
 those without.
 """
 
@@ -17,163 +17,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, WALK
-from pyopencl_gbdt.steps.renew_leaves import COUNTS
-from pyopencl_gbdt.traffic_growing import GROWING, factors, few_levels, label_and_margin
-from pyopencl_gbdt.tree_counts import I64, TreeCounts, count_tree, partial_histograms
+from pyopencl_gbdt.tree_counts import count_tree
+from pyopencl_gbdt.tree_traffic import TREE, outputs_of
 from pyopencl_gbdt.workspace import Workspace
 
-_ROW_ID = _FLOAT = 4
-
-
-def _histograms(ws: Workspace, n_nodes: int) -> int:
-    return n_nodes * ws.layout.n_codes * 2 * SUM.itemsize
-
-
-def _row_ids(level_rows: I64) -> int:
-    """Bytes of the row lists of all levels: the root's rows are in order and not listed."""
-    return int(level_rows[1:].sum()) * _ROW_ID
-
-
-def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
-    """Return ``partial_histograms`` of every level."""
-    chunk, groups = ws.variant("histogram").params["chunk"], ws.histogram_groups
-    return [partial_histograms(sizes, chunk, groups) for sizes in tree.built_sizes]
-
-
-def _gradients(ws: Workspace, tree: TreeCounts) -> int:
-    return label_and_margin(ws) + factors(ws)
-
-
-def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
-    roots = ws.n_trees * ws.cells_to_clear * SUM.itemsize
-    return label_and_margin(ws) + factors(ws) + ws["quanta"].nbytes + roots
-
-
-def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
-    return ws["sums"].nbytes
-
-
-def _histogram(ws: Workspace, tree: TreeCounts) -> int:
-    codes = ws.codes.nbytes // ws.n_rows
-    quanta = 2 * QUANTA.itemsize
-    rows = int(tree.built_rows.sum()) * (codes + quanta) + _row_ids(tree.built_rows)
-    atomics = ws.variant("histogram").int64_atomics
-    written = tree.built if atomics else [parts.sum() for parts in _partials(ws, tree)]
-    return rows + _histograms(ws, int(sum(written)))
-
-
-def _reduce(ws: Workspace, tree: TreeCounts) -> int:
-    # what a single work-group built is in its place already
-    straddling = [parts[parts > 1] for parts in _partials(ws, tree)]
-    return _histograms(ws, sum(int((parts + 1).sum()) for parts in straddling))
-
-
-def _find(ws: Workspace, tree: TreeCounts) -> int:
-    searched = int(tree.nodes[:-1].sum())
-    subtracted = searched - int(tree.built.sum())
-    candidates = searched * ws.layout.n_features * CANDIDATE.itemsize
-    return _histograms(ws, searched + subtracted) + candidates
-
-
-def _best(ws: Workspace, tree: TreeCounts) -> int:
-    searched = int(tree.nodes[:-1][~few_levels(ws, tree)].sum())
-    return searched * (ws.layout.n_features + 1) * CANDIDATE.itemsize
-
-
-def _decide(ws: Workspace, tree: TreeCounts) -> int:
-    few, searched = few_levels(ws, tree), tree.nodes[:-1]
-    candidates = int(searched[few].sum()) * ws.layout.n_features + int(searched[~few].sum())
-    nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # in, out, and their children
-    return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
-
-
-def _placed(ws: Workspace) -> slice:
-    """Return the levels whose rows move: of all but the last, or of all that split leaf-wise."""
-    return slice(-1 if ws.params.leaf_wise else -2)
-
-
-def _place(ws: Workspace, tree: TreeCounts) -> int:
-    # the last level's nodes get no rows of their own
-    above, nodes = tree.splits[_placed(ws)], tree.nodes[_placed(ws)]
-    read = above if ws.params.leaf_wise else nodes
-    return int(read.sum() + 2 * 2 * above.sum()) * NODE.itemsize
-
-
-def _move(ws: Workspace, tree: TreeCounts) -> int:
-    moved = tree.split_rows[_placed(ws)]
-    codes = ws.codes.dtype.itemsize
-    rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(moved)
-    # smaller children that fit one work-group are cleared by it
-    chunk = ws.variant("histogram").params["chunk"]
-    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[_placed(ws)])
-    return rows + cleared * ws.cells_to_clear * SUM.itemsize
-
-
-def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
-    walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
-    return walked + int(tree.nodes[-1]) * NODE.itemsize  # the last level's leaves get their values
-
-
-def _keep(ws: Workspace, tree: TreeCounts) -> int:
-    return 2 * (ws["nodes"].nbytes + ws["levels"].nbytes)
-
-
-def _renew_weights(ws: Workspace) -> int:
-    size: int = ws.reserved.get("renew_weights", (0,))[0]
-    return size * SUM.itemsize
-
-
-def _count_first(ws: Workspace, tree: TreeCounts) -> int:
-    weights = _renew_weights(ws)
-    codes = int(tree.split_rows.sum()) * ws.codes.dtype.itemsize
-    return ws.n_rows * (2 * _FLOAT + 2 * _ROW_ID) + weights + codes  # leaf and key are kept
-
-
-def _count_next(ws: Workspace, tree: TreeCounts) -> int:
-    return 3 * (ws.n_rows * 2 * _ROW_ID + _renew_weights(ws))
-
-
-def _pick(ws: Workspace, tree: TreeCounts) -> int:
-    return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, and 0 again
-
-
-def _renew(ws: Workspace, tree: TreeCounts) -> int:
-    leaves = int(tree.nodes.sum() - tree.splits.sum())
-    return leaves * (2 * SUM.itemsize + 2 * _ROW_ID + 4 * _FLOAT)
-
-
-def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
-    margins = ws.n_outputs * ws.n_rows * 2 * _FLOAT
-    codes = ws.codes.dtype.itemsize
-    if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
-        return margins + int(tree.split_rows.sum()) * codes
-    in_order = not tree.splits[0] or ws.n_levels == 1  # the root's rows are not listed
-    listed = 0 if in_order else ws.n_rows * _ROW_ID
-    return margins + listed + int(tree.split_rows[-2]) * codes
-
-
-#: Bytes of all launches of a kernel for one tree.
-TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
-    "gradients": _gradients,
-    "gradients.quantize_gradients": _quantize_gradients,
-    "plan.begin_tree": _begin_tree,
-    "histogram": _histogram,
-    "histogram.reduce": _reduce,
-    "split.find": _find,
-    "plan.best": _best,
-    "plan.decide": _decide,
-    "plan.place": _place,
-    "partition.move": _move,
-    "plan.finish_tree": _finish_tree,
-    "plan.keep": _keep,
-    "renew_leaves.count_first": _count_first,
-    "renew_leaves.count_next": _count_next,
-    "renew_leaves.pick_digit": _pick,
-    "renew_leaves.renew": _renew,
-    "leaf.add_leaves": _add_leaves,
-    **GROWING,
-}
+_FLOAT = 4
 
 
 def _columns(ws: Workspace, weighted: bool) -> int:
@@ -225,20 +73,10 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
     "quantize.encode": _encode,
 }
 
-#: Kernels of losses that look at several rows or margins; they share a row of the variant table.
-_GIVEN = (
-    "softmax",
-    "rank_documents",
-    "sum_precisions",
-    "draw_partners",
-    "lambdas",
-    "scale_lambdas",
-    "sum_losses",
-    "update_bias",
-)
-#: Kernels that read or write the whole of each array that they are given, once (`curve_keys` of
-#: classes has all of their margins in reach, and reads those of one; a sort of segments of some
-#: length has the others in reach, too).
+#: Kernels that read or write the whole of each array that they are given, once; where they change
+#: two of them in place, this counts them once, too. (`curve_keys` of classes has all of their
+#: margins in reach, and reads those of one; a sort of segments of some length has the others in
+#: reach, too.)
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
@@ -255,7 +93,14 @@ WHOLE_ARRAYS = frozenset(
         "curve.curve_keys",
         "curve.curve_pairs",
         "curve.total_areas",
-        *(f"gradients.{name}" for name in _GIVEN),
+        "gradients.draw_partners",
+        "gradients.lambdas",
+        "gradients.rank_documents",
+        "gradients.scale_lambdas",
+        "gradients.softmax",
+        "gradients.sum_losses",
+        "gradients.sum_precisions",
+        "gradients.update_bias",
         "mean_loss.largest_loss",
         "mean_loss.sum_losses",
         "mean_loss.total_losses",
@@ -301,9 +146,9 @@ class Tally:
         tree = count_tree(nodes, levels)
         for kernel, n_bytes in TREE.items():
             self._trees[kernel] += n_bytes(self.ws, tree)
-        # a margin in and out, and a value at every step of a way as long as the training rows'
-        steps = float(tree.split_rows.sum()) / self.ws.n_rows
-        self._trees["predict"] += round(self.evaluation_rows * (2 + steps) * _FLOAT)
+        # margins in and out, and a value at every step of a way as long as the training rows'
+        values = 2 * outputs_of(self.ws, tree) + float(tree.split_rows.sum()) / self.ws.n_rows
+        self._trees["predict"] += round(self.evaluation_rows * values * _FLOAT)
 
     def forget_trees(self) -> None:
         """Begin anew: the trees so far are void."""

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.steps import predict
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 #: Margins before the first tree, of a shape that goes with (n_rows,) or (n_outputs, n_rows).

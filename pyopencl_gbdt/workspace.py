@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Program, Variant, build_variant
+from pyopencl_gbdt.device import DeviceArray, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
 from pyopencl_gbdt.dtypes import (
@@ -29,8 +29,8 @@ from pyopencl_gbdt.dtypes import (
     code_dtype,
     row_codes,
 )
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.quantized import Layout, QuantizedPage
+from pyopencl_gbdt.fit_shape import Batch, FitShape
+from pyopencl_gbdt.quantized import QuantizedPage
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
@@ -47,62 +47,24 @@ FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "leaf")
 _ADVICE = "lower max_depth or max_bin, or use fewer rows or features"
 
 
-class Batch(NamedTuple):
-    """Trees of a round that are grown at a time: the number of the first, and how many."""
-
-    first: int
-    size: int
-
-
 @dataclass
-class Workspace:
+class Workspace(FitShape):
     """Sizes, variants and device arrays of one fit; every step takes it.
 
     Attributes
     ----------
     has_high : bool
         Whether there is room for quanta of more than 32 bits.
-    n_outputs, n_parallel : int
-        Margins of a row, and trees that are added to each of them in a round.
-    n_targets : int
-        Labels of a row: 1, or one an output.
-    n_trees : int
-        Trees that are grown at a time; see ``choose_trees``.
-    first_round : int
-        Rounds before the first one.
-    monotone : uint32 array, shape (n_features,), or None
-        Constraints: 1 rising, 2 falling, 0 none.
-    interactions : sequence of sequence of int
-        Features that may follow each other; none is no constraint.
-    feature_weights : float32 array, shape (n_features,), or None
-        For the sampling of features.
-    given : bool
-        Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
+    reserved : dict of str to (shape, dtype)
+        Arrays of a loss's own kernels, see ``reserve``.
     beside : MemoryPlan
         What evaluation sets and their metrics will take: checked with the plan, allocated later.
     arrays : dict of str to DeviceArray
         As planned; see ``plan``.
     """
 
-    device: Device
-    params: Parameters
-    layout: Layout
-    page: QuantizedPage | None
-    n_rows: int
-    weighted: bool
-    weight_bits: int
-    weight_shift: int
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
     has_high: bool = False
-    given: bool = False
-    n_outputs: int = 1
-    n_parallel: int = 1
-    n_targets: int = 1
-    n_trees: int = 1
-    first_round: int = 0
-    monotone: npt.NDArray[np.uint32] | None = None
-    interactions: Sequence[Sequence[int]] = ()
-    feature_weights: npt.NDArray[np.float32] | None = None
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     beside: MemoryPlan = field(default_factory=MemoryPlan)
 
@@ -164,100 +126,34 @@ class Workspace:
         """Return the work-group size to build a variant for."""
         return self.params.work_group_size or row.params["wg_size"]
 
-    @property
-    def round_trees(self) -> int:
-        """Trees of a round."""
-        return self.n_outputs * self.n_parallel
+    def choose_trees(self, reserve: Callable[[Workspace], None]) -> None:
+        """Grow all trees of a round at a time, or as many as memory allows.
 
-    @property
-    def batches(self) -> list[Batch]:
-        """A round's trees as they are grown: those of some outputs, or some of one output."""
-        if self.n_trees >= self.n_parallel:
-            step, ends = self.n_trees // self.n_parallel * self.n_parallel, [self.round_trees]
-        else:
-            step, ends = (
-                self.n_trees,
-                [*range(self.n_parallel, self.round_trees + 1, self.n_parallel)],
-            )
-        firsts: list[Batch] = []
-        for begin, end in zip([0, *ends], ends, strict=False):
-            firsts += [Batch(i, min(step, end - i)) for i in range(begin, end, step)]
-        return firsts
-
-    def choose_trees(self) -> None:
-        """Grow all trees of a round at a time, or as many as memory allows."""
+        Parameters
+        ----------
+        reserve : callable
+            Plans what the fit's own steps take, for ``n_trees``.
+        """
         self.n_trees = self.round_trees
+        reserve(self)
         while self.n_trees > 1 and not self._trees_fit():
             outputs = self.n_trees // self.n_parallel
             self.n_trees = (
                 (outputs + 1) // 2 * self.n_parallel if outputs > 1 else (self.n_trees + 1) // 2
             )
+            reserve(self)
 
     def _trees_fit(self) -> bool:
-        plan, caps = self.plan(), self.device.caps
+        plan, caps = self._plan_with_codes(), self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
         largest = max(map(plan.bytes_of, plan.arrays))
         rows = self.n_trees * self.n_rows  # numbered by 32 bits
         return rows < 2**32 and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
 
-    def margin_shape(self, n_rows: int) -> tuple[int, ...]:
-        """Return the shape of the margins of so many rows."""
-        return (n_rows,) if self.n_outputs == 1 else (self.n_outputs, n_rows)
-
-    def level_capacity(self, depth: int) -> int:
-        """Return the most nodes that a level can have; leaf-wise, the nodes of a step."""
-        if self.params.leaf_wise:
-            return self.n_trees * min(depth + 1, 2)
-        return self.n_trees * min(1 << depth, self.most_leaves)
-
-    @property
-    def most_leaves(self) -> int:
-        """Leaves that a tree can have."""
-        limits = [self.n_rows, self.params.max_leaves, 1 << self.params.max_depth]
-        given = (True, self.params.max_leaves > 0, self.params.max_depth > 0)
-        return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
-
     def few_candidates(self, depth: int) -> bool:
         """Tell whether one work-group compares all splits of a level sooner than a launch does."""
         wg_size = min(self.wg_size(self.variant("plan")), self.device.caps.max_work_group)
         return self.layout.n_features * -(-self.level_capacity(depth) // wg_size) <= FEW_CANDIDATES
-
-    @property
-    def n_levels(self) -> int:
-        """Levels, or steps of leaf-wise growth, whose nodes can split."""
-        if self.params.leaf_wise:
-            return max(1, self.most_leaves - 1)
-        depth = self.params.max_depth or 64
-        return min(depth, max(1, self.most_leaves - 1))
-
-    @property
-    def longest(self) -> int:
-        """Most nodes on the way to a leaf."""
-        return min(self.params.max_depth or self.most_leaves, self.n_rows) + 1
-
-    @property
-    def search_capacity(self) -> int:
-        """Most nodes of a level whose splits are searched."""
-        return max(self.level_capacity(depth) for depth in range(self.n_levels))
-
-    @property
-    def slots(self) -> int:
-        """Histograms that are kept."""
-        leaves = self.n_trees * self.most_leaves
-        return leaves if self.params.leaf_wise else self.search_capacity
-
-    @property
-    def max_nodes(self) -> int:
-        """Return the most nodes of the trees that are grown at a time."""
-        if self.params.leaf_wise:
-            return self.n_trees * (2 * self.most_leaves - 1)
-        levels = sum(self.level_capacity(depth) for depth in range(self.n_levels + 1))
-        return min(levels, self.n_trees * (2 * self.n_rows - 1))
-
-    @property
-    def row_groups(self) -> int:
-        """Work-groups that share all rows evenly, for passes over every row."""
-        return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
 
     def gradient_inputs(
         self, batch: Batch
@@ -274,22 +170,6 @@ class Workspace:
         stride = self.n_rows if self.given or self.n_targets > 1 else 0
         numbers = (np.uint32(self.n_rows), np.uint32(batch.first), np.uint32(self.n_parallel))
         return margins, labels, (*numbers, np.uint64(stride))
-
-    @property
-    def masks_columns(self) -> bool:
-        """Whether nodes may split on some of the features alone."""
-        return self.params.samples_columns or bool(self.interactions)
-
-    def leaf_rate(self, learning_rate: float | None) -> np.float32:
-        """Return the factor on leaf values; None is the parameters' learning rate."""
-        rate = self.params.learning_rate if learning_rate is None else learning_rate
-        factor: np.float32 = np.float32(rate) / np.float32(self.n_parallel)
-        return factor
-
-    @property
-    def keeps_margins(self) -> bool:
-        """Whether a round's margins change while gradients are still to be taken of them."""
-        return len(self.batches) > 1 and not self.given
 
     @property
     def histogram_groups(self) -> int:
@@ -428,14 +308,19 @@ class Workspace:
         ------
         MemoryPlanError
         """
-        plan = self.plan()
-        if self.page is None:
-            n_features = self.layout.n_features
-            plan.add("codes", (self.n_rows, row_codes(n_features, np.dtype(np.uint8))), np.uint8)
-            plan.add("by_feature", (n_features, self.n_rows), np.uint8)
+        plan = self._plan_with_codes()
         plan.arrays |= self.beside.arrays
         also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
         plan.check(self.device, _ADVICE + also)
+
+    def _plan_with_codes(self) -> MemoryPlan:
+        """Return the plan, with codes that are not there yet."""
+        plan, n_features = self.plan(), self.layout.n_features
+        if self.page is None:
+            dtype = code_dtype(self.layout.most_codes)
+            plan.add("codes", (self.n_rows, row_codes(n_features, dtype)), dtype)
+            plan.add("by_feature", (n_features, self.n_rows), dtype)
+        return plan
 
     def allocate(self) -> None:
         """Plan, refuse what cannot fit, allocate and fill what never changes.

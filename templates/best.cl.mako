@@ -24,11 +24,11 @@ KERNEL(${wg_size}) best(
     const u32 index = GROUP_ID;
     if (index >= levels[depth].count) return;
     GLOBAL const candidate_t* mine = candidates + (u64)index * n_features;
-    df top = df_make(-1.0f, 0.0f);
+    df top = df_make(NO_SCORE, 0.0f);
     u32 top_feature = NO_KEY;
     for (u32 feature = LOCAL_ID; feature < n_features; feature += ${wg_size}) {
         const df s = df_make(mine[feature].score_hi, mine[feature].score_lo);
-        if (s.hi >= 0.0f && ahead(s, feature, top, top_feature)) {
+        if (s.hi > NO_SCORE && ahead(s, feature, top, top_feature)) {
             top = s;
             top_feature = feature;
         }
@@ -38,6 +38,6 @@ KERNEL(${wg_size}) best(
 % endif
     if (LOCAL_ID == 0) {
         if (top_feature != NO_KEY) chosen[index] = mine[top_feature];
-        else chosen[index].score_hi = -1.0f;
+        else chosen[index].score_hi = NO_SCORE;
     }
 }

@@ -75,7 +75,7 @@ KERNEL(${wg_size}) decide(
         const rule_t rule = within(unbounded, node->lower, node->upper);
         GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
         c += best_of(c, n_each);
-        const f32 gain = c->score_hi >= 0.0f ? gain_of(c, node, rule) : -1.0f;
+        const f32 gain = c->score_hi > NO_SCORE ? gain_of(c, node, rule) : -1.0f;
         wanted[index] = gain > 1e-6f && gain >= gamma ? gain : -1.0f;
     }
     BARRIER();
@@ -107,7 +107,7 @@ KERNEL(${wg_size}) decide(
             gain = wanted[index];
             split = gain >= 0.0f;
 % else:
-            if (c->score_hi >= 0.0f) {
+            if (c->score_hi > NO_SCORE) {
                 gain = gain_of(c, node, rule);
                 split = gain > 1e-6f && gain >= gamma;
             }

@@ -41,7 +41,7 @@ KERNEL(${wg_size}) pick(
             GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
             c += best_of(c, n_each);
             f32 gain = -1.0f;
-            if (c->score_hi >= 0.0f && node->depth < max_depth) {
+            if (c->score_hi > NO_SCORE && node->depth < max_depth) {
                 gain = gain_of(c, node, rule);
                 if (!(gain > 1e-6f && gain >= gamma)) gain = -1.0f;
             }

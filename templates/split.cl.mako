@@ -74,7 +74,7 @@ KERNEL(${wg_size}) find(
         const int exact_only = 1;
 % else:
         const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
+        const int exact_only = rule.alpha != 0.0f;
 % endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL const i64* sibling = node->sibling_slot < 0
@@ -135,7 +135,7 @@ KERNEL(${wg_size}) find(
                 left_h += full_h;
             }
         }
-        df best = df_make(-1.0f, 0.0f);
+        df best = df_make(NO_SCORE, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
         /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */

@@ -6,8 +6,9 @@
 ##
 ##   The best by its rough score waits for its exact one until nothing is clearly ahead of it.
 ##
-## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked as in `split`
-<%page args="wg_size, run, monotone, masked"/>
+## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked as in `split`;
+##         clipped, weights are, by max_delta_step
+<%page args="wg_size, run, monotone, masked, clipped"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 ${candidates.consider(monotone)}
 #define RUN ${run}
@@ -19,8 +20,12 @@ FN f32 rough_units(const i64 x) {
     return (f32)(i32)(size >> 31) * 128.0f + (f32)(i32)(size & 0x7fffffffu) * 5.9604644775390625e-8f;
 }
 FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
-    const f32 t = rough_units(g);
-    return t * t / (rough_units(h) + rule.lambda);
+    const f32 t = rough_units(g), d = rough_units(h) + rule.lambda;
+% if clipped:
+    return rough_clipped(t, d, rule.max_delta);
+% else:
+    return t * t / d;
+% endif
 }
 
 KERNEL(${wg_size}) find(
@@ -60,7 +65,7 @@ KERNEL(${wg_size}) find(
         const int exact_only = 1;
 % else:
         const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const int exact_only = rule.alpha != 0.0f || rule.max_delta != 0.0f;
+        const int exact_only = rule.alpha != 0.0f;
 % endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         if (node->sibling_slot >= 0) {
@@ -83,7 +88,7 @@ KERNEL(${wg_size}) find(
             missing_g = cells[2 * n_bins];
             missing_h = cells[2 * n_bins + 1];
         }
-        df best = df_make(-1.0f, 0.0f);
+        df best = df_make(NO_SCORE, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
         f32 waiting = -1.0f;

@@ -273,3 +273,16 @@ def test_constraints_by_name_and_by_xgboosts_text():
     one = train({**params, "interaction_constraints": groups}, data)
     other = train({**params, "interaction_constraints": "[[0, 1], [2, 3]]"}, data)
     assert one.ensemble.trees == other.ensemble.trees
+
+
+@pytest.mark.parametrize("growth", [{}, {"max_leaves": 9}, {**LOSSGUIDE, "max_leaves": 9}])
+def test_a_node_with_a_score_below_zero_splits(growth):
+    """Left of the root weights are at most -14.4, also those of rows with 30."""
+    X = [[0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 1, 0]]
+    y, times = np.array([-30, -20, 30, -1, -1]), [100, 5, 3, 250, 250]
+    rows = np.repeat(np.array(X, np.float32), times, axis=0)
+    params = {"base_score": 0, "n_estimators": 1, "reg_lambda": 0, "learning_rate": 1, **growth}
+    params = {"monotone_constraints": [1, 0, 0], "max_depth": 3, **params}
+    found = model_of(params, rows, np.repeat(y, times)).predict(np.array(X, np.float32))
+    most = ((-30 * 100 - 20 * 5 + 30 * 3) / 108 - 1) / 2
+    np.testing.assert_allclose(found, [-30, -20, most, -1, -1], rtol=1e-6)

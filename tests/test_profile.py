@@ -16,7 +16,6 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.profiling import ROUNDS, SET_UP, KernelTime, Profile
-from pyopencl_gbdt.traffic_growing import GROWING
 from tests.cli_samples import LOGISTIC, SMALL, write_rows
 from tests.conftest import TEST_DEVICE
 from tests.test_work import round_launches
@@ -26,6 +25,8 @@ N_ROWS, N_ROUNDS = 700, 3
 X = RNG.standard_normal((N_ROWS, 5)).astype(np.float32)
 X[RNG.random(X.shape) < 0.1] = np.nan
 Y = (np.nan_to_num(X[:, 0]) > 0).astype(np.float32)
+#: More than all that a fit of these data has on a device.
+MOST_BYTES = 4_000_000
 PARAMS = {"objective": "binary:logistic", "device": TEST_DEVICE, "max_depth": 4}
 
 
@@ -52,30 +53,46 @@ def test_every_kernel_is_listed_with_its_bytes_and_the_model_is_the_same(device,
         assert {(SET_UP, "quantize.encode"), (ROUNDS, "histogram"), (ROUNDS, "predict")} <= kernels
 
 
-QUERIES = {"qid": np.arange(N_ROWS) // 9}
-DRAWN = {"subsample": 0.5, "sampling_method": "gradient_based"}
-GROWN = {
-    "goss": {**PARAMS, "sampling_method": "goss"},
-    "leaf by leaf": {**PARAMS, **DRAWN, "grow_policy": "lossguide", "colsample_bynode": 0.5},
-    "classes": {"objective": "multi:softprob", "num_class": 2, "subsample": 0.5},
-    "cox": {"objective": "survival:cox", "max_leaves": 4},
-    "aft": {"objective": "survival:aft", "interaction_constraints": [[0, 1]]},
-    "ndcg": {
-        "objective": "rank:ndcg", "lambdarank_pair_method": "mean", "lambdarank_unbiased": True
-    },
-    "map": {"objective": "rank:map"},
-    "absolute error": {"objective": "reg:absoluteerror", **DRAWN},
+SIGNAL = np.nan_to_num(X[:, 0])
+GRADES = np.clip(np.floor(SIGNAL + 1.5), 0, 2)
+QUERIES = [20] * (N_ROWS // 20)
+TIMES = np.exp(SIGNAL) * np.where(Y > 0, 1, -1)
+LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 9, "max_depth": 0}
+CLASSES = {"objective": "multi:softprob", "num_class": 3}
+QUANTILES = {"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.8]}
+FOREST = {"num_parallel_tree": 5, "subsample": 0.7, "colsample_bynode": 0.5}
+GOSS = {"sampling_method": "goss", "learning_rate": 0.5}
+CLICKS = {
+    "objective": "rank:map", "lambdarank_pair_method": "mean", "lambdarank_unbiased": True
 }  # fmt: skip
+TARGETS = np.stack([SIGNAL, Y], 1)
+#: (parameters, data, a kernel that is among those listed)
+WAYS = {
+    "classes": (CLASSES, {"label": GRADES}, "gradients.softmax"),
+    "targets": ({"objective": "reg:squarederror"}, {"label": TARGETS}, "gradients"),
+    "quantiles": (QUANTILES, {}, "renew_leaves.renew"),
+    "forest": (FOREST, {}, "plan.choose_columns"),
+    "goss": (GOSS, {}, "gradients.count_classes"),
+    "leaf-wise": (LEAF_WISE, {}, "plan.decide_picked"),
+    "max_leaves": ({"max_leaves": 7}, {}, "plan.decide"),
+    "top": ({"objective": "rank:ndcg"}, {"label": GRADES, "group": QUERIES}, "gradients.lambdas"),
+    "clicks": (CLICKS, {"group": QUERIES}, "gradients.update_bias"),
+    "cox": ({"objective": "survival:cox"}, {"label": TIMES}, "cox.cox_gradients"),
+    "aft": ({"objective": "survival:aft"}, {"label": np.abs(TIMES)}, "aft.aft_gradients"),
+}
 
 
-@pytest.mark.parametrize("name", GROWN)
-def test_kernels_of_other_trainings_have_bytes_too(name):
-    params = {**GROWN[name], "device": TEST_DEVICE, "max_depth": 3}
-    data = Dataset(X, Y + (name == "aft"), **(QUERIES if name in ("ndcg", "map") else {}))
-    profile = train(params, data, N_ROUNDS, profile=True).profile
-    assert [k.kernel for k in profile if k.bytes is None] == []
-    idle = {k.kernel for k in profile if k.bytes == 0}
-    assert not idle & set(GROWING), "launched, but not counted"
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_of_training_has_sensible_bytes(way):
+    own, data, kernel = WAYS[way]
+    rows = Dataset(X, **{"label": Y, **data})
+    evals = [(Dataset(X[:100], **{"label": Y[:100]}), "e")] if way == "forest" else []
+    profile = train({**PARAMS, **own}, rows, N_ROUNDS, evals=evals, profile=True).profile
+    assert kernel in {k.kernel for k in profile}
+    for k in profile:
+        assert k.bytes is not None, f"write the bytes of {k.kernel} down in tree_traffic.py"
+        # of these data in memory, each launch moves everything once at most
+        assert 0 <= k.bytes <= k.launches * MOST_BYTES, k.kernel
 
 
 def test_times_and_rates_belong_together():

@@ -61,6 +61,44 @@ OWN = {
     "fair": {"fair_c": 1.5},
     "reg:quantileerror": {"quantile_alpha": 0.3},
 }
+SIGNS = [1, -1, 0, 1] * 7
+GROUPS = [[0, 1, 2, 3], [3, 4, 5, 6, 7, 8], [7, *range(9, 28)]]
+#: Parameters of how rows and columns are drawn and trees grow; of several trees a round.
+SETTINGS = {
+    "uniform": {"subsample": 0.5},
+    "gradient_based": {"subsample": 0.3, "sampling_method": "gradient_based"},
+    "goss": {"sampling_method": "goss", "learning_rate": 0.6},
+    "columns": {"colsample_bytree": 0.7, "colsample_bylevel": 0.6, "colsample_bynode": 0.5},
+    "weighted columns": {"colsample_bytree": 0.6, "colsample_bynode": 0.5},
+    "monotone": {"monotone_constraints": SIGNS},
+    "interactions": {"interaction_constraints": GROUPS},
+    "lossguide": {"grow_policy": "lossguide", "max_leaves": 21, "max_depth": 0},
+    "max_leaves": {"max_leaves": 21},
+    "forest": {"num_parallel_tree": 3, "subsample": 0.7, "colsample_bynode": 0.5},
+    "targets": {"objective": "reg:squarederror"},
+    "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]},
+    "together": {
+        "objective": "multi:softprob", "num_class": 4, "num_parallel_tree": 2, "subsample": 0.8,
+        "grow_policy": "lossguide", "max_leaves": 12, "monotone_constraints": SIGNS,
+        "interaction_constraints": GROUPS, "colsample_bylevel": 0.8,
+    },
+}  # fmt: skip
+#: Of every one of ``SETTINGS``; the same on PoCL and Intel's CPU runtime so far.
+GROWN = {
+    "uniform": "1893c2fed93938b6163ed62fd0ccba326542d7f1668e84a883098551a6b00799",
+    "gradient_based": "7dd106c7ce96a5119a31c9a16e4c99b3d86d8d6847a4d56681d375b9c344aba8",
+    "goss": "1bbf664b82df80ca05c92a8110bf774883f9fd98bb48328ba04b222b919e4615",
+    "columns": "cd887d3a5e7202349ddaf7ed73eb9f5af4bc44fdd86f562cd63beaaaa5edc5d2",
+    "weighted columns": "7446c6a0ce88f10f2a70ec0a8cacda55dee107d3b6bcf7a276707f92acba9210",
+    "monotone": "93c9bda1d3f9b4322a27475f5a26b5b1a72e02f91def7ae51c804a83533a1406",
+    "interactions": "53ebd5e75be9599e496ebbb55e77f5946718254d34799a45b9580662c52601ae",
+    "lossguide": "11794a95ed052d47eee0169e12d069ccf34b12eac496b39a354a627bf36ccc80",
+    "max_leaves": "b01122d8ea9b2b5bba9cf0dc92b66d2087e2fe7ff508e63438bb4963ec567dbf",
+    "forest": "ddfd9f277c6964060a8c5b936286066ed3e9d7995eca5d94a76ff1cad920a7a8",
+    "targets": "77f643d4982e4d3c47af42c16f84aa0efec04068cf34dc871201adad9856ffd5",
+    "quantiles": "2eae97d93832f76c81008ec65d02d0cec6f09d1a1e970f87c7bbc39d0a8fdcd8",
+    "together": "d480fb5ae944a9c5c37c11e86c67da53588fff128bd1e994b067ab2688cdd5e4",
+}
 
 
 def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -99,6 +137,15 @@ def problem(name: str):
         qid = np.arange(3000) // 17 if name.startswith("rank:") else None
         weight = weight if qid is None else weight[::17]
         return {**params, **own}, Dataset(X, loss_labels(name, X, y[:3000]), weight, qid=qid)
+    if name in SETTINGS:
+        own = {"objective": "binary:logistic", "max_bin": 64, **SETTINGS[name]}
+        label = loss_labels("multi:softprob" if name == "together" else "", X, y[:3000])
+        if name == "targets":
+            label = np.column_stack([label, np.nan_to_num(X[:, 1]), y[:3000]])
+        elif own["objective"] == "binary:logistic":
+            label = y[:3000]
+        chance = rng.integers(1, 9, X.shape[1]) if name == "weighted columns" else None
+        return {**params, **own}, Dataset(X, label, weight, feature_weights=chance)
     if name == "logistic":
         return {**params, "objective": "binary:logistic"}, Dataset(X, y[:3000], weight)
     target = np.nan_to_num(X[:, 0]) * 3 + y[:3000]
@@ -127,6 +174,16 @@ def test_known_bytes(name):
 def test_known_bytes_of_every_loss(name):
     assert digest(name, device=TEST_DEVICE) == LOSSES[name]
     assert digest(name, device=TEST_DEVICE, work_group_size=64) == LOSSES[name]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_known_bytes_of_every_setting(name):
+    assert digest(name, device=TEST_DEVICE) == GROWN[name]
+    assert digest(name, device=TEST_DEVICE, work_group_size=64) == GROWN[name]
+
+
+def test_settings_differ():
+    assert len(set(GROWN.values())) == len(SETTINGS)
 
 
 def test_every_loss_has_a_digest():
@@ -168,6 +225,16 @@ def test_intel_runtime_of_every_loss(name):
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
         pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
     assert digest(name, device="intel(r) opencl") == LOSSES[name]
+
+
+@pytest.mark.intel
+@pytest.mark.parametrize("name", SETTINGS)
+def test_intel_runtime_of_every_setting(name):
+    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
+        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+    for size in (0, 64):
+        more = {"device": "intel(r) opencl", "work_group_size": size}
+        assert digest(name, **more) == GROWN[name]
 
 
 def test_training_margins_are_predictions():

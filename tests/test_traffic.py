@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,23 +46,18 @@ def tree():
 class Workspace(dict):
     """What the formulas ask of a workspace."""
 
-    n_rows, n_levels, histogram_groups = ROWS, DEPTH, 2
+    n_rows, n_levels, n_parallel, histogram_groups = ROWS, DEPTH, 1, 2
+    feature_weights = None
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
     )
 
-    def __init__(
-        self, *, weighted=False, atomics=True, leaf="walk", trees=1, sampled="", leaf_wise=False
-    ):
-        self.n_trees = self.n_outputs = trees
-        self.params = SimpleNamespace(
-            samples_rows=bool(sampled), sampling_method=sampled or "uniform", leaf_wise=leaf_wise
-        )
-        self.feature_weights = None
+    def __init__(self, *, weighted=False, atomics=True, leaf="walk", **params):
+        given = {"leaf_wise": False, "samples_rows": False, "sampling_method": "uniform", **params}
+        self.params = SimpleNamespace(**given)
         super().__init__(
-            quanta=np.zeros((trees * ROWS, 2), np.int32),
-            sums=np.zeros((trees * 5, 2), np.int64),
+            sums=np.zeros((5, 2), np.int64),
             nodes=np.zeros(15, NODE),
             levels=np.zeros(DEPTH + 1, LEVEL),
         )
@@ -130,6 +126,11 @@ ATOMICS = {
     "gradients": 10 * 8,
     # the same, quanta, and the root's histogram is cleared
     "gradients.quantize_gradients": 10 * (8 + 8) + HISTOGRAM,
+    # a factor a row, by chance alone
+    "gradients.draw": 10 * 4,
+    # margin, label; counts in and out, which are 0 before
+    "gradients.count_classes": 10 * 8 + 2 * 2048 * 4,
+    "gradients.clear_classes": 2048 * 4,
     "plan.begin_tree": 80,
     # rows of A, b, e with codes and quanta; row ids but A's; three histograms
     "histogram": 15 * (16 + 8) + 5 * 4 + 3 * HISTOGRAM,
@@ -139,6 +140,13 @@ ATOMICS = {
     "plan.best": 4 * (2 + 1) * CANDIDATE.itemsize,
     # five nodes in and out, six children; two candidates of A, one of each of the others
     "plan.decide": (10 + 6) * NODE.itemsize + 6 * CANDIDATE.itemsize,
+    # A, b, C, D, e: a word of bits each
+    "plan.choose_columns": 5 * (NODE.itemsize + 4),
+    # the same in and out; both candidates of A and the best ones of the others; what is kept of
+    # each; gains of 1, 2 and 3 leaves
+    "plan.pick": 10 * NODE.itemsize + (2 + 4 + 5) * CANDIDATE.itemsize + 6 * 4,
+    # A, C and D in and out, their children; a candidate each
+    "plan.decide_picked": 3 * (4 * NODE.itemsize + CANDIDATE.itemsize),
     # A, b, C; the two children of A and of C in and out
     "plan.place": (3 + 8) * NODE.itemsize,
     # rows of A and C: a code in, an id out; C's ids in; b may have more than a chunk of rows, so
@@ -156,15 +164,6 @@ ATOMICS = {
     "renew_leaves.renew": 4 * (16 + 8 + 4 + 12),
     # margins in and out; a code for every split on the way: 10 + 6 + 5
     "leaf.add_leaves": 10 * 8 + 21,
-    # all rows are seen
-    **{f"gradients.{name}": 0 for name in ("clear_classes", "count_classes", "draw")},
-    # five nodes, a word of allowed features each
-    "plan.choose_columns": 5 * (NODE.itemsize + 4),
-    # five nodes in and out, their candidates as for `decide`, one kept; id and gain of a leaf;
-    # the gains of 1, 2 and 3 leaves
-    "plan.pick": 5 * (2 * NODE.itemsize + CANDIDATE.itemsize + 8) + 6 * CANDIDATE.itemsize + 24,
-    # A, C, D in and out, two children each
-    "plan.decide_picked": 3 * (4 * NODE.itemsize + CANDIDATE.itemsize),
 }
 
 
@@ -177,46 +176,59 @@ def test_every_formula_is_counted_by_hand():
     assert traffic.TREE.keys() - ATOMICS.keys() == {"histogram.reduce"}
 
 
+def three_trees():
+    """Counts as if three trees had been grown at a time, of which one split."""
+    counts = count_tree(*tree())
+    return replace(counts, nodes=np.array([3, 2, 2, 2]))
+
+
 def test_several_outputs():
     """Rows are read once for every output, but codes and nodes are counted in the trees."""
-    ws = Workspace(trees=3)
     for kernel, once in (
-        ("gradients", 0), ("gradients.quantize_gradients", 0), ("plan.begin_tree", 0),
-        ("leaf.add_leaves", 21), ("histogram", ATOMICS["histogram"]),
+        ("gradients", 0), ("gradients.quantize_gradients", 0), ("gradients.draw", 0),
+        ("renew_leaves.count_first", 21), ("leaf.add_leaves", 21),
     ):  # fmt: skip
-        found = traffic.TREE[kernel](ws, count_tree(*tree()))
+        found = traffic.TREE[kernel](Workspace(), three_trees())
         assert found - once == 3 * (ATOMICS[kernel] - once)
 
 
-def test_rows_are_drawn():
-    counts, classes = count_tree(*tree()), 2048 * 4
-    uniform, goss = Workspace(sampled="uniform"), Workspace(sampled="goss", weighted=True)
-    for ws, kernel, expected in (
-        (uniform, "clear_classes", 0),
-        (uniform, "count_classes", 0),
-        (uniform, "draw", 10 * 4),
-        (goss, "clear_classes", classes),
-        (goss, "count_classes", 10 * 12 + 2 * classes),
-        (goss, "draw", 10 * (12 + 4) + classes),
-    ):
-        assert traffic.TREE[f"gradients.{kernel}"](ws, counts) == expected
-    for kernel in ("gradients", "gradients.quantize_gradients"):  # factors are read
-        assert traffic.TREE[kernel](uniform, counts) == ATOMICS[kernel] + 10 * 4
-
-
-def test_columns_with_weights():
+def test_trees_of_one_output_share_its_margins():
     ws = Workspace()
+    ws.n_parallel = 3
+    assert traffic.TREE["leaf.add_leaves"](ws, three_trees()) == ATOMICS["leaf.add_leaves"]
+
+
+def test_factors_of_sampled_rows_are_read_twice():
+    counts, ws = count_tree(*tree()), Workspace(samples_rows=True)
+    for kernel in ("gradients", "gradients.quantize_gradients"):
+        assert traffic.TREE[kernel](ws, counts) == ATOMICS[kernel] + 10 * 4
+    goss = Workspace(samples_rows=True, sampling_method="goss")
+    assert traffic.TREE["gradients.draw"](goss, counts) == 10 * (8 + 4) + 2048 * 4
+
+
+def test_features_weights_are_read_by_every_node():
+    counts, ws = count_tree(*tree()), Workspace()
     ws.feature_weights = np.ones(FEATURES, np.float32)
-    found = traffic.TREE["plan.choose_columns"](ws, count_tree(*tree()))
-    assert found == ATOMICS["plan.choose_columns"] + 4 * FEATURES
+    plain = ATOMICS["plan.choose_columns"]
+    assert traffic.TREE["plan.choose_columns"](ws, counts) == plain + 5 * FEATURES * 4
 
 
-def test_leaf_by_leaf_the_rows_of_every_split_move():
-    ws, counts = Workspace(leaf_wise=True), count_tree(*tree())
-    # A, C, D: codes and ids; the ids of C and D in; the histograms of b and f, as A and C
-    moved = 21 * (1 + 4) + 11 * 4 + HISTOGRAM
-    assert traffic.TREE["partition.move"](ws, counts) == moved
-    assert traffic.TREE["plan.place"](ws, counts) == (3 + 2 * 2 * 3) * NODE.itemsize
+def test_leaf_by_leaf_all_rows_move():
+    """D's rows too; D is the one node that is placed with its children besides A and C."""
+    counts, ws = count_tree(*tree()), Workspace(leaf_wise=True)
+    moved = traffic.TREE["partition.move"](ws, counts)
+    assert moved == ATOMICS["partition.move"] + 5 * (1 + 4) + 5 * 4
+    assert traffic.TREE["plan.place"](ws, counts) == 3 * (1 + 4) * NODE.itemsize
+    by_rows = Workspace(leaf_wise=True, leaf="by_rows")  # every leaf has its rows
+    assert traffic.TREE["leaf.add_leaves"](by_rows, counts) == 10 * 8 + 10 * 4
+
+
+def test_arrays_of_other_steps_are_no_weights():
+    ws = Workspace()
+    ws.reserved = {"factors": ((1, ROWS), np.float32)}
+    counts = count_tree(*tree())
+    assert traffic.TREE["renew_leaves.count_first"](ws, counts) == 10 * (8 + 8) + 21
+    assert traffic.TREE["renew_leaves.count_next"](ws, counts) == 3 * 10 * 8
 
 
 def test_weights_are_read_twice():

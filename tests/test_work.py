@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,13 +22,23 @@ MOST_LAUNCHES = 60
 MISS = 0.1
 
 
-def boosting(device, n_rows=3000, n_features=5, *, weighted=False, evaluation_rows=0, **params):
+def boosting(
+    device, n_rows=3000, n_features=5, *, weighted=False, n_targets=1, n_queries=1,
+    evaluation_rows=0, **params,
+):  # fmt: skip
     rng = np.random.default_rng(6)
     X = rng.standard_normal((n_rows, n_features)).astype(np.float32)
     y = (X[:, 0] + rng.standard_normal(n_rows) > 0).astype(np.float32)
     weight = rng.integers(1, 4, n_rows) if weighted else None
+    if params.get("objective") == "survival:cox":
+        y = 2 * y - 1
+    label = y if n_targets == 1 else np.stack([y] * n_targets, 1)
+    sizes = [len(rows) for rows in np.array_split(y, n_queries)] if n_queries > 1 else None
+    if sizes is not None and weighted:
+        weight = np.repeat(rng.integers(1, 4, n_queries), sizes)
     p = Parameters.from_dict({"objective": "binary:logistic", "max_depth": 6, **params})
-    fit = Boosting(device, p, get_objective(p.objective), Dataset(X, y, weight), 0.0)
+    data = Dataset(X, label, weight, group=sizes)
+    fit = Boosting(device, p, get_objective(p.objective, p), data, 0.0)
     if evaluation_rows:
         fit.watch(rng.standard_normal((evaluation_rows, n_features)).astype(np.float32))
     return fit, p
@@ -93,6 +104,15 @@ def test_reading_trees_waits_once_a_block(monkeypatch):
     assert opened.n_waits - before == 1 + 3 * 5
 
 
+SOFTPROB = {"objective": "multi:softprob", "num_class": 7}
+CLICKS = {
+    "lambdarank_pair_method": "mean", "lambdarank_num_pair_per_sample": 5,
+    "lambdarank_unbiased": True,
+}  # fmt: skip
+#: What is known of the data beside their shape.
+KNOWN = ("weighted", "evaluation_rows", "n_targets", "n_queries")
+
+
 @pytest.mark.parametrize(
     ("shape", "options"),
     [
@@ -105,13 +125,33 @@ def test_reading_trees_waits_once_a_block(monkeypatch):
         ((20_000, 10), {"objective": "mape", "max_depth": 9}),
         ((300, 5), {"max_depth": 3}),
         ((5000, 12), {"evaluation_rows": 5000}),
+        ((10_000, 6), SOFTPROB),
+        ((5000, 12), {**SOFTPROB, "evaluation_rows": 5000, "weighted": True}),
+        ((10_000, 6), {"objective": "reg:squarederror", "n_targets": 3}),
+        ((10_000, 6), {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]}),
+        ((10_000, 6), {"objective": "mape", "weighted": True, "n_targets": 2}),
+        ((10_000, 6), {"num_parallel_tree": 5, "subsample": 0.5}),
+        ((10_000, 6), {**SOFTPROB, "num_parallel_tree": 3}),
+        ((3000, 3), {"sampling_method": "gradient_based", "subsample": 0.2}),
+        ((10_000, 6), {"sampling_method": "goss", "num_parallel_tree": 4}),
+        ((300, 700), {"colsample_bynode": 0.5, "max_depth": 9}),
+        ((300, 40), {"interaction_constraints": "[[0, 1], [1, 2]]", "max_bin": 16}),
+        ((3000, 5), {"monotone_constraints": "(1, -1)"}),
+        ((10_000, 6), {"grow_policy": "lossguide", "max_leaves": 200, "max_depth": 0}),
+        ((10_000, 6), {**SOFTPROB, "grow_policy": "lossguide", "max_leaves": 31}),
+        ((10_000, 6), {"max_leaves": 40, "max_depth": 10}),
+        ((10_000, 3), {"objective": "rank:ndcg", "n_queries": 500}),
+        ((10_000, 3), {"objective": "rank:pairwise", "n_queries": 100, "weighted": True}),
+        ((10_000, 3), {"objective": "rank:map", "n_queries": 40, **CLICKS}),
+        ((10_000, 3), {"objective": "survival:cox", "weighted": True}),
+        ((10_000, 3), {"objective": "survival:aft"}),
     ],
     ids=str,
 )
 def test_the_estimate_before_a_fit_is_what_it_takes(shape, options):
     opened = open_device(TEST_DEVICE)
     fit, p = boosting(opened, *shape, **options)
-    known = {k: v for k, v in options.items() if k in ("weighted", "evaluation_rows")}
+    known = {k: v for k, v in options.items() if k in KNOWN}
     taken = opened.allocated_bytes
     peak = opened.peak_bytes
     fit.run(2)
@@ -130,3 +170,31 @@ def test_the_plan_before_allocating_is_what_is_taken():
     codes = page.codes.nbytes + (page.by_feature.nbytes if page.by_feature is not None else 0)
     planned = fit.ws.plan().total_bytes + codes
     assert planned <= opened.allocated_bytes < planned + 1024  # tables of code ranges
+
+
+@pytest.mark.parametrize(
+    "options", [SOFTPROB, {"num_parallel_tree": 8, "subsample": 0.5}, {**SOFTPROB, "max_bin": 999}]
+)
+def test_where_memory_is_scarce_fewer_trees_are_grown_at_a_time(options):
+    shape = (20_000, 6)
+    opened = open_device(TEST_DEVICE)
+    usual, _ = boosting(opened, *shape, **options)
+    n_bytes, n_trees = opened.allocated_bytes, usual.ws.n_trees
+    del usual
+    scarce = {"global_bytes": int(0.7 * n_bytes), "max_alloc_bytes": n_bytes}
+    opened, fresh = open_device(TEST_DEVICE), open_device(TEST_DEVICE)
+    for each in (opened, fresh):
+        each.caps = replace(each.caps, **scarce)
+    fit, p = boosting(opened, *shape, **options)
+    assert 1 <= fit.ws.n_trees < n_trees
+    assert opened.peak_bytes <= opened.caps.global_bytes
+    estimate = estimate_memory(fresh, p, *shape)
+    assert estimate.training_bytes == pytest.approx(opened.allocated_bytes, rel=MISS)
+
+
+def test_constraints_may_name_columns():
+    opened = open_device(TEST_DEVICE)
+    p = Parameters.from_dict({"interaction_constraints": '[["a", "b"]]'})
+    named = estimate_memory(opened, p, 5000, 3, feature_names=["a", "b", "c"])
+    plain = estimate_memory(opened, Parameters.from_dict({}), 5000, 3)
+    assert named.training_bytes > plain.training_bytes

@@ -75,6 +75,7 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     objective = _read_objective(learner, attributes)
     base_score, base_margin = _read_base(learner, objective, attributes, n_outputs)
     parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
+    _check_outputs(learner, objective, parameters, n_outputs)
     trees, n_parallel = _read_trees(learner, n_features, n_outputs)
     if PLACEHOLDER_KEY in attributes and all(_is_empty_tree(t) for t in trees[:n_outputs]):
         del trees[: n_outputs * n_parallel]
@@ -115,6 +116,19 @@ def _read_sizes(learner: Cursor) -> tuple[int, int]:
     if booster.text() != "gbtree":
         booster.fail("'gbtree', the only booster supported", "train with booster='gbtree'")
     return parameters.member("num_feature").parameter(1, XGBOOST_NONE), n_outputs
+
+
+def _check_outputs(
+    learner: Cursor, objective: str, parameters: dict[str, float | str], n_outputs: int
+) -> None:
+    """Refuse parameters of a loss for another number of outputs than the model has."""
+    for name in ("num_class", *LINKS[objective].several):
+        given = parameters.get(name)
+        wanted = given.count(",") + 1 if isinstance(given, str) else given
+        if isinstance(given, str) or name == "num_class":
+            place = learner.member("objective").member(LINKS[objective].group or "name")
+            if wanted is not None and wanted != n_outputs:
+                place.member(name).fail(f"a value for {n_outputs} outputs")
 
 
 def _read_attributes(learner: Cursor) -> dict[str, str]:

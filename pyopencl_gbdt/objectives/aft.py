@@ -107,6 +107,11 @@ class Aft(LogLink):
 
         return AftGradients(ws, self, *log_bounds(*data.bounds))
 
+    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
+        from pyopencl_gbdt.steps.aft import reserve
+
+        reserve(ws)
+
     def to_probability(self, margin: F32) -> F32:
         """Return the margin: metrics take the logarithm of the time, as in XGBoost."""
         return margin

@@ -172,6 +172,17 @@ class Objective(ABC):
         """Return the kernels of a loss whose gradients are ``given``."""
         raise NotImplementedError(f"{self.name} has its gradients from its kernel")
 
+    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
+        """Plan the arrays of ``source`` from sizes alone.
+
+        Parameters
+        ----------
+        ws : Workspace
+        n_queries, longest : int
+            Queries, and the most rows of one.
+        """
+        return
+
     def leaf_alpha(self, output: int) -> float:
         """Return the quantile, 0 to 1, that renewed leaves of an output take."""
         return 0.5

@@ -84,6 +84,11 @@ class Cox(LogLink):
 
         return CoxGradients(ws, data.label)
 
+    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
+        from pyopencl_gbdt.steps.cox import reserve
+
+        reserve(ws)
+
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the hazard after a step from 1, as XGBoost does; without ties that is 1 again."""
         return Objective.starting_score(self, label, weight)

@@ -124,6 +124,11 @@ class LambdaRank(Objective):
 
         return LambdaGradients(ws, self, data)
 
+    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
+        from pyopencl_gbdt.steps.lambda_gradients import reserve
+
+        reserve(ws, self, n_queries, longest)
+
     def check_data(self, data: Dataset) -> None:
         super().check_data(data)
         if data.group_offsets is None:

@@ -93,7 +93,7 @@ def best_split(
     left_g, left_h, feature, bins, direction = borders.T
     both = df_add(score(left_g, left_h, rule), score(sum_g - left_g, sum_h - left_h, rule))
     order = np.lexsort((direction, bins, feature, -both[1], -both[0]))
-    if order.size == 0 or both[0][order[0]] < 0:
+    if order.size == 0:
         return None
     best = order[:1]
     facts = [int(number) for number in borders[best[0]]]

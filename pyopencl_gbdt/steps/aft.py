@@ -12,6 +12,12 @@ from pyopencl_gbdt.workspace import Workspace
 F32 = npt.NDArray[np.float32]
 
 
+def reserve(ws: Workspace) -> None:
+    """Plan what the bounds take."""
+    for name in ("aft_lower", "aft_upper"):
+        ws.reserve(name, ws.n_rows, np.float32)
+
+
 class AftGradients:
     """Fills ``given_g`` and ``given_h``.
 
@@ -28,8 +34,7 @@ class AftGradients:
         self._program = ws.device.build(
             "aft", wg_size=ws.wg_size(ws.variant("gradients")), **objective.template_parameters
         )
-        for name in self._bounds:
-            ws.reserve(name, ws.n_rows, np.float32)
+        reserve(ws)
 
     def begin(self) -> None:
         """Upload the bounds."""

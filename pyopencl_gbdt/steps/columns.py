@@ -5,11 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.reference.columns import column_counts
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 #: Work-groups that take the nodes of a level in turn, each with keys for all features.
 _GROUPS = 256
+
+
+def _words(ws: Workspace) -> int:
+    """Return the words that hold a bit for every feature."""
+    return -(-ws.layout.n_features // 32)
+
+
+def _groups(ws: Workspace) -> int:
+    return min(_GROUPS, ws.search_capacity)
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan what masks of features take, beside the masks."""
+    n = ws.layout.n_features
+    ws.reserve("column_keys", (_groups(ws), n), np.uint32)
+    ws.reserve("feature_weights", n if ws.feature_weights is not None else 1, np.float32)
+    ws.reserve("column_groups", (max(1, len(ws.interactions)), _words(ws)), np.uint32)
 
 
 class Columns:
@@ -23,12 +41,8 @@ class Columns:
                 "columns", wg_size=ws.wg_size(row), weighted=ws.feature_weights is not None
             ),
         )
-        n = ws.layout.n_features
-        self.n_words = -(-n // 32)
-        self.groups = min(_GROUPS, ws.search_capacity)
-        ws.reserve("column_keys", (self.groups, n), np.uint32)
-        ws.reserve("feature_weights", n if ws.feature_weights is not None else 1, np.float32)
-        ws.reserve("column_groups", (max(1, len(ws.interactions)), self.n_words), np.uint32)
+        self.n_words, self.groups = _words(ws), _groups(ws)
+        reserve(ws)
 
     def begin(self) -> None:
         """Set what never changes."""

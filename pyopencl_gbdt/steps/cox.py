@@ -15,6 +15,15 @@ F32 = npt.NDArray[np.float32]
 _PLANES = [f"cox_{name}{j}" for name, (planes, _) in PLANES.items() for j in range(planes)]
 
 
+def reserve(ws: Workspace) -> None:
+    """Plan the order of the rows, and sums over it."""
+    for name in ("cox_order", "cox_starts"):
+        ws.reserve(name, ws.n_rows, np.uint32)
+    for name in ("cox_quanta", "cox_sums", *_PLANES):
+        ws.reserve(name, ws.n_rows, np.int64)
+    ws.reserve("cox_largest", 1, np.float32)
+
+
 class CoxGradients:
     """Fills ``given_g`` and ``given_h``; 64 bytes a row.
 
@@ -31,11 +40,7 @@ class CoxGradients:
         self._program = device.build("cox", wg_size=ws.wg_size(ws.variant("gradients")))
         self._largest = Reduce(device, n, np.float32, op="max")
         self._scan = Scan(device, n, np.int64, inclusive=True)
-        for name in ("cox_order", "cox_starts"):
-            ws.reserve(name, n, np.uint32)
-        for name in ("cox_quanta", "cox_sums", *_PLANES):
-            ws.reserve(name, n, np.int64)
-        ws.reserve("cox_largest", 1, np.float32)
+        reserve(ws)
 
     def begin(self) -> None:
         """Put the rows in order."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 
 class Gradients:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.workspace import Workspace
 
 
 class Grow:

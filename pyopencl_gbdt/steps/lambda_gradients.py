@@ -14,6 +14,31 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
     from pyopencl_gbdt.objectives.ranking import LambdaRank
 
+#: Tables of rows by their labels, to draw partners from.
+_BY_LABEL = ("by_label", "bucket_begin", "bucket_end")
+
+
+def reserve(ws: Workspace, loss: LambdaRank, n_queries: int, longest: int) -> None:
+    """Plan tables of queries, ranks and sums of pairs; ``longest`` is the most rows of a query."""
+    n, of_map = ws.n_rows, loss.name == "rank:map"
+    positions = (2, loss.n_positions(longest))
+    ws.reserve("query_offsets", n_queries + 1, np.uint32)
+    ws.reserve("query", n, np.uint32)
+    ws.reserve("query_gain", n, np.float32)
+    ws.reserve("query_discount", longest, np.float32)
+    for name in _BY_LABEL if loss.is_mean else ():
+        ws.reserve(name, n, np.uint32)
+    for name in ("ranks", "rank_order"):
+        ws.reserve(name, n, np.uint32)
+    for name in ("relevant", "precision"):
+        ws.reserve(name, n if of_map else 1, np.float32)
+    ws.reserve("partners", (loss.n_pairs, n) if loss.is_mean else 1, np.uint32)
+    ws.reserve("lambda_sizes", n, np.float32)
+    ws.reserve("position_losses", (2, n if loss.lambdarank_unbiased else 1), np.float32)
+    ws.reserve("position_sums", positions, np.int64)
+    ws.reserve("position_inverse", positions, np.float32)
+    ws.reserve("rank_round", 1, np.uint32)
+
 
 class LambdaGradients:
     """Computes ``given_g`` and ``given_h`` of a ranking loss; a row's sums are a work-item's.
@@ -28,7 +53,7 @@ class LambdaGradients:
 
     def __init__(self, ws: Workspace, loss: LambdaRank, data: Dataset) -> None:
         self.ws, self.loss, self.tables = ws, loss, query_tables(loss, data)
-        tables, n = self.tables, ws.n_rows
+        tables = self.tables
         self.n_queries = tables.offsets.size - 1
         self.n_positions = loss.n_positions(tables.longest)
         self.metric = loss.name.removeprefix("rank:")
@@ -44,10 +69,9 @@ class LambdaGradients:
                 normed=loss.lambdarank_normalization and not loss.is_mean,
             ),
         )
-        of_map, unbiased = self.metric == "map", loss.lambdarank_unbiased
         if loss.is_mean:
             self.drawing = self._build("draw_partners")
-        if unbiased:
+        if loss.lambdarank_unbiased:
             self.bias = self._build("position_bias")
         self._fixed = {
             "query_offsets": tables.offsets,
@@ -56,21 +80,8 @@ class LambdaGradients:
             "query_discount": tables.discount,
         }
         if loss.is_mean:
-            self._fixed["by_label"] = tables.by_label
-            self._fixed["bucket_begin"] = tables.bucket_begin
-            self._fixed["bucket_end"] = tables.bucket_end
-        for name, values in self._fixed.items():
-            ws.reserve(name, values.size, values.dtype)
-        for name in ("ranks", "rank_order"):
-            ws.reserve(name, n, np.uint32)
-        for name in ("relevant", "precision"):
-            ws.reserve(name, n if of_map else 1, np.float32)
-        ws.reserve("partners", (loss.n_pairs, n) if loss.is_mean else 1, np.uint32)
-        ws.reserve("lambda_sizes", n, np.float32)
-        ws.reserve("position_losses", (2, n if unbiased else 1), np.float32)
-        ws.reserve("position_sums", (2, self.n_positions), np.int64)
-        ws.reserve("position_inverse", (2, self.n_positions), np.float32)
-        ws.reserve("rank_round", 1, np.uint32)
+            self._fixed |= {name: getattr(tables, name) for name in _BY_LABEL}
+        reserve(ws, loss, self.n_queries, tables.longest)
 
     def _build(self, template: str) -> Program:
         ws = self.ws

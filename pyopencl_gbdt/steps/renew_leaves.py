@@ -6,9 +6,10 @@ import numpy as np
 
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.weights import fraction_of
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 #: Words that hold a node's counts.
 COUNTS = 512

@@ -6,11 +6,19 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.workspace import Batch, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 #: Classes that rows are counted in by their importance.
 CLASSES = 2048
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan what sampling rows takes."""
+    uniform = ws.params.sampling_method == "uniform"
+    ws.reserve("factors", (ws.n_trees, ws.n_rows), VALUE)
+    ws.reserve("classes", (ws.n_trees, 1 if uniform else CLASSES), np.uint32)
 
 
 class Sample:
@@ -29,8 +37,7 @@ class Sample:
                 weighted=ws.weighted,
             ),
         )
-        ws.reserve("factors", (ws.n_trees, ws.n_rows), VALUE)
-        ws.reserve("classes", (ws.n_trees, 1 if self.method == "uniform" else CLASSES), np.uint32)
+        reserve(ws)
 
     def launches(self, batch: Batch) -> list[Launch]:
         """Return the launches that draw the rows of some trees."""

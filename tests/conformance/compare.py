@@ -19,12 +19,23 @@ def compare_trees(
     """Return whether they are the same, and ``equal``, or what is the first difference.
 
     Of splits with equal gains either may be taken: rounding decides. Trees after one where that
-    happened have other gradients, so nothing more is compared.
+    happened have other gradients, so nothing more is compared. Nor is it after a tree with a split
+    that is not tried here, see ``_missing_alone_left``.
+
+    Parameters
+    ----------
+    ours, theirs : sequence of Tree
+    X : float32 array, shape (n_rows, n_features)
+        The rows with a weight above 0.
+    params : dict
+        Of the training.
     """
     if len(ours) != len(theirs):
         return False, f"{len(ours)} trees, expected {len(theirs)}"
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         same, found = _compare(a, b, X, params)
+        if not same and _missing_alone_left(b, X, params):
+            return True, f"missing values alone to the left (tree {number})"
         if found != EQUAL:
             return same, f"{found} (tree {number})"
     return True, EQUAL
@@ -58,6 +69,25 @@ def _left(tree: Tree, node: int, X: np.ndarray) -> np.ndarray:
     """Mask the rows that go left; equal masks are equal thresholds, up to values nobody has."""
     x = X[:, tree.feature[node]]
     return np.where(np.isnan(x), tree.default_left[node], x < tree.threshold[node])
+
+
+def _missing_alone_left(tree: Tree, X: np.ndarray, params: dict) -> bool:
+    """Tell whether a split of a constrained feature has nothing but missing values on the left.
+
+    Without a constraint that is the split with them on the right, which is the one tried here. With
+    one these are two, as values on the left have to be below those on the right, or above.
+    """
+    signs = params.get("monotone_constraints", np.zeros(X.shape[1]))
+    waiting = [(0, np.arange(X.shape[0]))]
+    while waiting:
+        node, rows = waiting.pop()
+        if tree.is_leaf[node]:
+            continue
+        left = _left(tree, node, X[rows])
+        if signs[tree.feature[node]] and np.isnan(X[rows[left], tree.feature[node]]).all():
+            return True
+        waiting += [(int(tree.left[node]), rows[left]), (int(tree.right[node]), rows[~left])]
+    return False
 
 
 def _rounding(tree: Tree, node: int, params: dict) -> float:

@@ -51,18 +51,20 @@ class Verdict:
 def judge_cases(results: list[Result]) -> list[Verdict]:
     """Compare each case's mean with the spread over its seeds, in either direction.
 
-    A few seeds say little about the spread, so it is at least that of all cases with the same
-    sampling together.
+    A few seeds say little about the spread, so it is at least that of all cases together whose
+    trees have to be the same; for those that are left to chance, of all of these. And at least
+    that of those among them with the same loss, as losses have tails of their own.
     """
     pools = defaultdict(list)
     for result in results:
-        pools[result.case["sampling"].name].append(result.worse - result.worse.mean())
-    spreads = {name: _spread(parts) for name, parts in pools.items()}
+        for key in _pools(result.case):
+            pools[key].append(result.worse - result.worse.mean())
+    spreads = {key: _spread(parts) for key, parts in pools.items()}
     verdicts = []
     for result in results:
-        pooled, free = spreads[result.case["sampling"].name]
+        (pooled, free), (of_loss, _) = (spreads[key] for key in _pools(result.case))
         sigmas = stats.t.isf(FALSE_ALARM / 2 / len(results), free)
-        spread = max(result.worse.std(ddof=1), pooled)
+        spread = max(result.worse.std(ddof=1), pooled, of_loss)
         tolerance = sigmas * spread / np.sqrt(result.worse.size)
         mean = result.worse.mean()
         verdicts.append(Verdict(result.case.name, mean, tolerance, bool(abs(mean) <= tolerance)))
@@ -86,6 +88,12 @@ def judge_values(results: list[Result]) -> list[Verdict]:
         mean = worse.mean()
         verdicts.append(Verdict(f"{axis}: {name}", mean, tolerance, bool(mean <= tolerance)))
     return verdicts
+
+
+def _pools(case: Case) -> tuple[tuple[bool, str], tuple[bool, str]]:
+    """Return what a case shares with those whose spread tells of its own."""
+    chance = bool(case.differs)
+    return (chance, ""), (chance, case["loss"].name)
 
 
 def _spread(deviations: list[np.ndarray]) -> tuple[float, int]:

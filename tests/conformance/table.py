@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import random
@@ -156,7 +157,8 @@ def refused_values() -> dict[tuple[str, str], str]:
     return {place: reason for place, reason in found.items() if reason}
 
 
-def all_cases() -> list[Case]:
+@functools.cache
+def all_cases() -> tuple[Case, ...]:
     """Return the cases whose values are taken, also together."""
     left_out = refused_values()
     axes = [
@@ -164,12 +166,12 @@ def all_cases() -> list[Case]:
         for axis, values in AXES.items()
     ]
     cases = [Case(values) for values in itertools.product(*axes)]
-    return [
+    return tuple(
         case for case in cases
         if not refusal(case.params)
         # XGBoost weighs queries, not their rows
         and not ("qid" in case["loss"].needs and case["weights"].name != "equal")
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 def choose(n: int, seed: int = 0) -> list[Case]:
@@ -178,11 +180,16 @@ def choose(n: int, seed: int = 0) -> list[Case]:
     Of both sorts first those that show every value, then every pair, then others; random
     otherwise, by the seed. A smaller choice is the begin of a larger one.
     """
-    cases = all_cases()
+    return list(_ordered(seed)[:n])
+
+
+@functools.cache
+def _ordered(seed: int) -> tuple[Case, ...]:
+    cases = list(all_cases())
     random.Random(seed).shuffle(cases)
     sorts = [_in_order([case for case in cases if bool(case.differs) == d]) for d in (False, True)]
     mixed = itertools.chain.from_iterable(itertools.zip_longest(*sorts))
-    return [case for case in mixed if case is not None][:n]
+    return tuple(case for case in mixed if case is not None)
 
 
 def _in_order(waiting: list[Case]) -> list[Case]:

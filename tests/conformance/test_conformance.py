@@ -66,8 +66,9 @@ def test_most_trees_are_equal_and_something_is_learnt(outcome):
 
 
 def test_what_trains_otherwise_is_noticed(monkeypatch):
-    """Another penalty shows in the trees, fewer rounds in the quality."""
-    cases = [case for case in choose(10**6) if not case.differs][:12]
+    """A penalty shows in the trees, unless leaves are medians; fewer rounds show in the quality."""
+    medians = ("reg:absoluteerror", "reg:quantileerror")
+    cases = [c for c in choose(10**6) if not c.differs and not c.name.startswith(medians)][:12]
     honest, _ = runner.run_all(cases, TEST_DEVICE, SEEDS)
     assert all(v.ok for v in judge_cases(honest))
     heavy = {"reg_lambda": 4.0}

@@ -90,7 +90,10 @@ VALUES: dict[str, list[Any]] = {
     "unroll": [False, True],
     "in_registers": [False, True],
     "method": ["goss", "gradient_based", "uniform"],
-    **{name: [False, True] for name in ("sampled", "picked", "limited", "monotone", "masked")},
+    **{
+        name: [False, True]
+        for name in ("sampled", "picked", "limited", "monotone", "masked", "clipped")
+    },
 }
 
 _TYPE_AND_OP = [

@@ -36,10 +36,10 @@ def check_twin(params, X, label, weight=None, **more):
 
 def test_which_losses_renew_their_leaves():
     assert sorted(RENEWED) == ["mape", MEDIAN, QUANTILE]
-    objective = get_objective(QUANTILE, {"quantile_alpha": 0.2})
-    assert objective.leaf_alpha(0) == 0.2
-    with pytest.raises(IndexError):
-        objective.leaf_alpha(1)  # one number for one output
+    one = get_objective(QUANTILE, {"quantile_alpha": 0.2})
+    assert one.leaf_alpha(0) == np.float32(0.2)
+    both = get_objective(QUANTILE, {"quantile_alpha": "[0.25,0.5]"})
+    assert [both.leaf_alpha(k) for k in range(both.n_outputs)] == [0.25, 0.5]
 
 
 @pytest.mark.parametrize("name", RENEWED)
@@ -130,7 +130,7 @@ def test_errors_are_as_small_as_xgboosts(alpha):
     assert np.mean(y[4000:] < ours) == pytest.approx(alpha, abs=0.04)
 
 
-def test_files_of_several_quantiles_are_refused(tmp_path):
+def test_files_of_other_quantiles_than_outputs_are_refused(tmp_path):
     X, y = few_values(QUANTILE, 4, 200)
     booster = xgboost.train(
         {"objective": QUANTILE, "quantile_alpha": [0.3], "max_depth": 2}, xgboost.DMatrix(X, y), 2

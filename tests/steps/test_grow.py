@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import workspace as workspace_module
-from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE, NODE
+from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE, NO_SCORE, NODE
+from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.grow import Grower, Node
 from pyopencl_gbdt.reference.split import Candidate
 from pyopencl_gbdt.steps.finish import Finish
 from pyopencl_gbdt.steps.grow import Grow
-from pyopencl_gbdt.workspace import Batch
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     level_nodes,
@@ -45,7 +45,7 @@ def candidates(rng, nodes, params):
         rule = grower_of(scale, params).rule
         own[:, mine] = score(nodes["sum_g"][mine], nodes["sum_h"][mine], rule)
     chosen["score_hi"] = own[0] + rng.normal(0, 2**24, n) * rng.choice([0, 1, 1e-6], n)
-    chosen["score_hi"][rng.random(n) < 0.2] = -1
+    chosen["score_hi"][rng.random(n) < 0.2] = NO_SCORE
     chosen["score_lo"] = own[1] + rng.uniform(-1e-6, 1e-6, n)
     chosen["feature"] = rng.integers(0, 3, n)
     chosen["bin_direction"] = rng.integers(0, 60, n)
@@ -58,7 +58,7 @@ def spread(rng, chosen):
     at = rng.integers(0, 3, len(chosen))
     for i in range(3):
         behind = at != i
-        worse = np.where(rng.random(len(chosen)) < 0.5, np.float32(-1), every["score_hi"][:, i] / 2)
+        worse = np.where(rng.random(len(chosen)) < 0.5, NO_SCORE, every["score_hi"][:, i] / 2)
         tied = (at < i) & (rng.random(len(chosen)) < 0.3)  # the lower feature is taken
         every["score_hi"][:, i] = np.where(behind & ~tied, worse, every["score_hi"][:, i])
         every["feature"][:, i] = np.where(behind, 99, every["feature"][:, i])
@@ -103,7 +103,7 @@ def expected_decisions(nodes, chosen, params):
         node.lower, node.upper = row["lower"], row["upper"]
         grower._finish(node)
         c = None if chosen is None else chosen[index]
-        if c is not None and c["score_hi"] >= 0:
+        if c is not None and c["score_hi"] > NO_SCORE:
             best = Candidate((c["score_hi"][None], c["score_lo"][None]), 0, 0, 0, 0, 0)
             gain = grower.gain(node, best)
             if gain > np.float32(1e-6) and gain >= np.float32(params.gamma):
