@@ -73,7 +73,7 @@ class ParameterRow:
             return _as_json(value, name)
         if isinstance(value, np.ndarray) and value.ndim:
             value = list(value)
-        if self.several and isinstance(value, (list, tuple)) and len(value):
+        if self.several and isinstance(value, (list, tuple)) and value:
             numbers = tuple(self._checked(number, name) for number in value)
             return numbers if len(numbers) > 1 else numbers[0]
         if self.kind is str:
