@@ -73,8 +73,9 @@ FN df score(const i64 g, const i64 h, const rule_t rule) {
     return df_div(df_mul(t, t), d);
 }
 
-/* The weight in units. */
+/* The weight in units; 0 without rows that count, as a sample may have none. */
 FN f32 weight_in_units(const i64 g, const i64 h, const rule_t rule) {
+    if (h == 0) return 0.0f;
     const df t = shrink(in_units(g), rule.alpha);
     const df d = df_add(in_units(h), df_make(rule.lambda, 0.0f));
     return unit_weight(t, d, rule).hi;

@@ -138,11 +138,8 @@ class FitShape:
 
     @property
     def max_nodes(self) -> int:
-        """Return the most nodes of the trees that are grown at a time."""
-        if self.params.leaf_wise:
-            return self.n_trees * (2 * self.most_leaves - 1)
-        levels = sum(self.level_capacity(depth) for depth in range(self.n_levels + 1))
-        return min(levels, self.n_trees * (2 * self.n_rows - 1))
+        """Most nodes of the trees that are grown at a time."""
+        return self.n_trees * (2 * self.most_leaves - 1)
 
     @property
     def row_groups(self) -> int:

@@ -72,7 +72,7 @@ def _parsed(name: str, text: str, expected: str) -> Any:
         plain = f"[{inner}]"
     try:
         return json.loads(plain)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParameterError(
             f"{name}={show(text)}: expected {expected}; correct the text"
         ) from error

@@ -71,7 +71,9 @@ class ParameterRow:
         name = spelling or self.name
         if self.structured:
             return _as_json(value, name)
-        if self.several and isinstance(value, (list, tuple, np.ndarray)) and len(value):
+        if isinstance(value, np.ndarray) and value.ndim:
+            value = list(value)
+        if self.several and isinstance(value, (list, tuple)) and value:
             numbers = tuple(self._checked(number, name) for number in value)
             return numbers if len(numbers) > 1 else numbers[0]
         if self.kind is str:
@@ -142,6 +144,8 @@ def _as_json(value: object, name: str) -> str:
     if isinstance(value, str):
         return "" if value.strip() in ("", "()", "[]") else value
     try:
+        if isinstance(value, (set, frozenset)):
+            raise TypeError("a set has no order")
         text = json.dumps(value, default=_plain)
     except (TypeError, ValueError) as error:
         raise ParameterError(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -90,13 +91,15 @@ def prepare(
         ensemble = as_ensemble(before)
         start = _continued(ensemble, p, objective, data)
         _check_round(ensemble, p, n_outputs)
-        start = _continued(as_ensemble(before), p, objective, data)
-    rows = evals[0][0] if evals else data
-    margins = np.array(each(start.base_margin), np.float32)[:, None] + np.zeros(rows.n_rows, "f4")
-    first = objective.to_prediction(margins if n_outputs > 1 else margins[0]).T
-    metrics = choose_metrics(eval_metric, objective, p, (first, rows))
+
+    def sample() -> tuple[Any, Dataset]:
+        rows = evals[0][0] if evals else data
+        margins = np.array(each(start.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
+        return objective.to_prediction(margins if n_outputs > 1 else margins[0]).T, rows
+
+    metrics = choose_metrics(eval_metric, objective, p, sample)
     if custom_metric is not None:
-        metrics |= choose_metrics([custom_metric], objective, p, (first, rows))
+        metrics |= choose_metrics([custom_metric], objective, p, sample)
     for rows, _ in evals:
         check_ranked(metrics, rows)
     return Task(p, objective, data, evals, metrics, start)
@@ -144,19 +147,28 @@ def _check_columns(what: str, n_features: int, names: list[str] | None, data: Da
 
 
 def choose_metrics(
-    eval_metric: Metrics, objective: Objective, p: Parameters, sample: tuple[Any, Dataset]
+    eval_metric: Metrics,
+    objective: Objective,
+    p: Parameters,
+    sample: Callable[[], tuple[Any, Dataset]],
 ) -> dict[str, Metric]:
     """Return the metrics by their names; the loss's own if none is asked for.
 
-    A user's own is called once for its name, with a sample: predictions and their rows.
+    A user's own is called once for its name, with what ``sample`` returns: predictions and their
+    rows.
     """
     if eval_metric is None:
         return {objective.metric: get_metric(objective.metric, p)}
     alone = isinstance(eval_metric, str) or callable(eval_metric)
+    if not alone and not isinstance(eval_metric, Iterable):
+        raise ParameterError(
+            f"eval_metric={show(eval_metric)}: expected a name, a callable or a list of them; give "
+            "one"
+        )
     asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
     if not asked:
         raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
-    pairs = [named(m, *sample) if callable(m) else (m, get_metric(m, p)) for m in asked]
+    pairs = [named(m, *sample()) if callable(m) else (m, get_metric(m, p)) for m in asked]
     names = [name for name, _ in pairs]
     for name, metric in pairs:
         if isinstance(metric, DatasetMetric) and metric.of_prediction and names.count(name) > 1:
@@ -173,7 +185,7 @@ def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
 
 def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str) -> int:
     """Return the number of outputs; labels and starting margins have to go with it."""
-    if objective.n_outputs > 1 and data.n_targets > 1:
+    if (objective.n_outputs > 1 or objective.given) and data.n_targets > 1:
         raise DataError(
             f"{what} has {data.n_targets} columns: expected one for objective={p.objective!r}; "
             "train a model for each"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import NO_NODE
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.quantized import Layout
 
@@ -82,8 +83,14 @@ def decode_trees(
 def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
     """Return a tree whose nodes were numbered as leaf-wise growth made them."""
     left = columns["left"]
-    order, level = [], np.zeros(1, np.int64)
+    order, level, met = [], np.zeros(1, np.int64), 0
     while level.size:
+        met += level.size
+        if met > left.size or level.max() >= left.size:
+            raise ModelFormatError(
+                "a tree has a node with two parents, or none: the device's driver is at fault; "
+                "update it, or train on another device"
+            )
         order.append(level)
         inner = left[level]
         inner = inner[inner >= 0]

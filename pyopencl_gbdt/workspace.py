@@ -147,8 +147,9 @@ class Workspace(FitShape):
         plan, caps = self._plan_with_codes(), self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
         largest = max(map(plan.bytes_of, plan.arrays))
-        rows = self.n_trees * self.n_rows  # numbered by 32 bits
-        return rows < 2**32 and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
+        # rows of all trees are numbered by 32 bits, with room for a step behind the last
+        counts = self.n_trees * self.n_rows <= 2**32 - 2**16 and self.n_trees <= MOST_Y
+        return counts and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
 
     def few_candidates(self, depth: int) -> bool:
         """Tell whether one work-group compares all splits of a level sooner than a launch does."""

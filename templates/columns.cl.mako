@@ -19,9 +19,10 @@ FN u32 key_of(const u32 salt, const u32 feature, GLOBAL const f32* weights) {
     const f32 u = unit_number(bits) + 2.98023224e-8f;
     f32 w = weights[feature];
     if (w < 8.6736174e-19f) w = 8.6736174e-19f; /* 2^-60 */
+    if (w > 1.1529215e18f) w = 1.1529215e18f; /* 2^60: no key is subnormal */
     const f32 wait = -portable_log(u);
     const f32 key = wait * reciprocal(w);
-    return as_u32(key < 0.0f ? 0.0f : key);
+    return as_u32(key > 0.0f ? key : 0.0f); /* -0 has the bits of a large key */
 % else:
     (void)weights;
     return bits == OUT ? OUT - 1 : bits;

@@ -1,4 +1,5 @@
 ## draw_partners: for every row some rows of its query with other labels, for pairs by "mean"
+## uses: random
 ##
 ##   by_label    d b | a c e | f        rows of a query, largest label first; | between labels
 ##   a draws from b d f: place 0..1 before its own labels, from 2 on behind them
@@ -7,13 +8,6 @@
 ##
 ## params: wg_size
 <%page args="wg_size"/>
-/* Well-mixed bits: C. Wellons 2018, "Prospecting for hash functions", lowbias32. */
-FN u32 mix(u32 x) {
-    x = (x ^ (x >> 16)) * 0x7FEB352Du;
-    x = (x ^ (x >> 15)) * 0x846CA68Bu;
-    return x ^ (x >> 16);
-}
-
 /* partners[pair, row]: a row of another label, or the row itself if there is none */
 KERNEL(${wg_size}) draw_partners(
         const u32 n_rows, const u32 n_pairs, const u32 seed, GLOBAL const u32* RESTRICT number,

@@ -106,6 +106,8 @@ def test_names():
         train(PARAMS, DATA, 4, evals=[(DATA, "x")], eval_metric=[biggest, biggest])
     with pytest.raises(ParameterError, match="eval_metric=3: expected one of"):
         train(PARAMS, DATA, 4, eval_metric=[3])
+    with pytest.raises(ParameterError, match="eval_metric=3: expected a name, a callable or"):
+        train(PARAMS, DATA, 4, eval_metric=3)
 
 
 # -- estimators ----------------------------------------------------------------------------------

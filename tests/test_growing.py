@@ -9,6 +9,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.memory_estimate import estimate_memory
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import columns, sample
@@ -236,11 +237,13 @@ def test_trees_are_xgboosts(case):
         ({"sampling_method": "goss", "subsample": 0.5}, "expected 1 for sampling_method='goss'"),
         ({"sampling_method": "goss", "top_rate": 0.95}, r"top_rate \+ other_rate below 1"),
         ({"colsample_bynode": 1.5}, r"colsample_bynode=1\.5"),
+        ({"monotone_constraints": {1, -1}}, "expected lists or dicts of columns"),
         ({"monotone_constraints": [2]}, "monotone_constraints holds 2: expected 1, 0 or -1"),
         ({"monotone_constraints": [0] * 99}, "has 99 entries: expected 28 at most"),
         ({"monotone_constraints": {"mass": 1}}, "names the column 'mass': expected one of 'f0'"),
         ({"monotone_constraints": "(1,"}, "expected 1, 0 or -1 for every column"),
         ({"interaction_constraints": [[0, 28]]}, "names the column 28: expected one of"),
+        ({"interaction_constraints": "[" * 10**6}, "expected lists of columns"),
         ({"interaction_constraints": [0, 1]}, r"expected lists of columns, such as \[\[0, 1\]"),
         ({"max_leaves": 1}, "max_leaves=1: expected max_depth above 0, or max_leaves of 2"),
         ({"max_depth": 0}, "max_depth=0: expected max_depth above 0"),
@@ -255,6 +258,8 @@ def test_bad_parameters(params, message):
 
 def test_bad_feature_weights():
     _, X, y, _, _ = problem("rows")
+    with pytest.raises(DataError, match="feature_weights"):
+        Dataset(X, y, feature_weights=[[1], [1, 2]])
     with pytest.raises(DataError, match=r"feature_weights has shape \(3,\), X has 28 columns"):
         Dataset(X, y, feature_weights=[1, 2, 3])
     with pytest.raises(DataError, match=r"feature_weights holds 0\.0 for column 5"):
@@ -286,3 +291,28 @@ def test_a_node_with_a_score_below_zero_splits(growth):
     found = model_of(params, rows, np.repeat(y, times)).predict(np.array(X, np.float32))
     most = ((-30 * 100 - 20 * 5 + 30 * 3) / 108 - 1) / 2
     np.testing.assert_allclose(found, [-30, -20, most, -1, -1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["uniform", "gradient_based"])
+@pytest.mark.parametrize("growth", [{}, {"max_leaves": 2}, {**LOSSGUIDE, "max_leaves": 2}])
+def test_a_tree_that_sees_no_row_adds_nothing(method, growth):
+    X, y = np.zeros((2, 1), np.float32), np.array([1, 2], np.float32)
+    params = {"subsample": 0.05, "sampling_method": method, "reg_lambda": 0, "base_score": 0}
+    params |= {"min_child_weight": 0, "learning_rate": 1, "n_estimators": 4, **growth}
+    twin = train_reference(Parameters.from_dict(params), X, y)
+    assert bytes_of(params, X, y) == to_xgboost_json(twin)
+    assert any(not tree.sum_hessian.any() and not tree.value.any() for tree in twin.trees)
+
+
+def test_the_luckiest_column_comes_first():
+    bits = np.array([0, 2**32 - 1], np.uint32)
+    heavy = columns._keys(bits, np.full(2, 3e38, np.float32))
+    assert heavy[1] == 0 < heavy[0]
+
+
+def test_few_leaves_need_few_nodes():
+    device = open_device(TEST_DEVICE)
+    few = Parameters.from_dict({"max_leaves": 1000, "max_depth": 0})
+    many = Parameters.from_dict({"max_leaves": 1000, "max_depth": 11})
+    of_few, of_many = (estimate_memory(device, p, 100_000, 4).training_bytes for p in (few, many))
+    assert of_few < 1.01 * of_many

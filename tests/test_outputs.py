@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import open_device, runnable
+from pyopencl_gbdt.dtypes import LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
+from pyopencl_gbdt.limits import Limits
+from pyopencl_gbdt.memory_estimate import expected_layout
 from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
+from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import predict as predict_twin
 from pyopencl_gbdt.reference.train import train_reference
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.trees import decode_trees
+from pyopencl_gbdt.workspace import MOST_Y, Workspace
 
 from .conftest import TEST_DEVICE
 
@@ -213,3 +220,50 @@ def test_bad_input():
     tree = train({"max_depth": 1}, Dataset(X, y), 1).ensemble.trees
     with pytest.raises(ModelFormatError, match="1 trees: expected a multiple of"):
         Ensemble(tree, "reg:squarederror", 28, (0.0, 0.0), (0.0, 0.0), n_outputs=2)
+
+
+def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
+    params = Parameters.from_dict({"objective": "multi:softprob", "num_class": 2**16})
+    layout = expected_layout(1, 2)
+    ws = Workspace(open_device(TEST_DEVICE), params, layout, None, 2, False, 0, 0)
+    ws.describe(SoftProb(num_class=2**16), 1, Limits())
+    ws.choose_trees(lambda ws: None)
+    assert ws.n_trees <= MOST_Y
+    assert sum(batch.size for batch in ws.batches) == 2**16
+
+
+def test_a_file_without_trees_keeps_those_that_are_none_of_ours():
+    params = {"objective": "multi:softprob", "num_class": 2, "num_parallel_tree": 3}
+    X, y = np.arange(8, dtype=np.float32)[:, None], np.arange(8) % 2
+    none = train({**params, "n_estimators": 0, "device": TEST_DEVICE}, Dataset(X, y)).ensemble
+    document = json.loads(to_xgboost_json(none))
+    assert not from_xgboost_json(json.dumps(document)).trees
+    last = document["learner"]["gradient_booster"]["model"]["trees"][5]
+    last["split_conditions"] = [1.5]
+    assert len(from_xgboost_json(json.dumps(document)).trees) == 6
+
+
+def test_a_file_with_too_many_outputs_is_refused():
+    params, X, y, _ = problem("targets")
+    document = json.loads(bytes_of({**params, "n_estimators": 1}, X, y[:, 0], None))
+    document["learner"]["learner_model_param"] |= {"num_class": "1000000", "num_target": "1000000"}
+    with pytest.raises(ModelFormatError, match="num_target"):
+        from_xgboost_json(json.dumps(document))
+
+
+def test_nodes_that_are_their_own_children_are_refused():
+    nodes, levels = np.zeros((1, 3), NODE), np.zeros((1, 2), LEVEL)
+    nodes["left"], nodes["parent"] = 1, NO_NODE
+    levels["first"], levels["count"] = [[0, 1]], [[1, 2]]
+    with pytest.raises(ModelFormatError, match="two parents"):
+        decode_trees(nodes, levels, expected_layout(1, 2))
+
+
+@pytest.mark.parametrize(
+    "objective",
+    ["rank:ndcg", "survival:cox", "survival:aft", "kernel: g = margin - label; h = 1.0f;"],
+)
+def test_losses_with_kernels_of_their_own_take_one_target(objective):
+    rows = Dataset(np.zeros((4, 1)), np.ones((4, 2)), group=[4])
+    with pytest.raises(DataError, match="y has 2 columns: expected one for objective"):
+        train({"objective": objective, "device": TEST_DEVICE}, rows, 1)

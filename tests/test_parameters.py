@@ -128,6 +128,8 @@ def test_open_bound():
         ({"huber_slope": 0}, "huber_slope=0.0: expected 1e-06..1000000.0; raise huber_slope"),
         ({"fair_c": -1}, "fair_c=-1.0: expected 1e-06..1000000.0; raise fair_c"),
         ({"huber_alpha": 0}, "huber_alpha=0.0: expected a finite number > 0; raise huber_alpha"),
+        ({"quantile_alpha": np.array(0.5)}, "expected 0..1; give a number"),
+        ({"quantile_alpha": []}, r"quantile_alpha=\[\]: expected 0..1; give a number"),
         ({"quantile_alpha": 1.5}, "quantile_alpha=1.5: expected 0..1; lower quantile_alpha"),
         (
             {"scale_pos_weight": 2.0},

@@ -130,7 +130,7 @@ def _integers(values: Any, name: str) -> NDArray[Any]:
     array = np.ravel(as_array(values, Source(name, is_vector=True)))
     if array.dtype.kind == "O":
         array = np.array(array.tolist())
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.rint(array)).all():
+    if array.dtype.kind == "f" and (abs(array) < 2.0**63).all() and (array == np.rint(array)).all():
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise DataError(f"{name} has dtype {array.dtype}: expected integers; number the queries")

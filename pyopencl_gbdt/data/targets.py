@@ -97,7 +97,8 @@ def check_feature_weights(weights: Any, n_features: int) -> NDArray[np.float32] 
     """Check the weights of columns: None, or a finite number above 0 for each."""
     if weights is None:
         return None
-    shape = np.shape(weights)
+    source = Source("feature_weights", is_vector=True)
+    shape = np.shape(weights if is_series(weights) else as_array(weights, source))
     if shape != (n_features,):
         raise DataError(
             f"feature_weights has shape {shape}, X has {plural(n_features, 'column')}: expected a "

@@ -77,8 +77,9 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
     _check_outputs(learner, objective, parameters, n_outputs)
     trees, n_parallel = _read_trees(learner, n_features, n_outputs)
-    if PLACEHOLDER_KEY in attributes and all(_is_empty_tree(t) for t in trees[:n_outputs]):
-        del trees[: n_outputs * n_parallel]
+    first_round = trees[: n_outputs * n_parallel]
+    if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
+        del trees[: len(first_round)]
     for key in RESERVED_KEYS:
         attributes.pop(key, None)
     return Ensemble(
@@ -111,7 +112,8 @@ def _read_sizes(learner: Cursor) -> tuple[int, int]:
     n_outputs = 1
     for name in ("num_class", "num_target"):
         if parameters.has(name):
-            n_outputs *= max(1, parameters.member(name).parameter(0, _MOST_OUTPUTS))
+            most = _MOST_OUTPUTS // n_outputs
+            n_outputs *= max(1, parameters.member(name).parameter(0, most))
     booster = learner.member("gradient_booster").member("name")
     if booster.text() != "gbtree":
         booster.fail("'gbtree', the only booster supported", "train with booster='gbtree'")

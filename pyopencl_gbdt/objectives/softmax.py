@@ -82,9 +82,10 @@ class SoftProb(Objective):
             )
 
     def starting_scores(self, label: F32, weight: F32 | None) -> Score:
-        rows = [(label == k).astype(np.float32) for k in range(self.n_outputs)]
-        counts = [exact_sum(row, weight) for row in rows]
-        shares = [max(float(count / sum(counts)), _LEAST_SHARE) for count in counts]
+        own = ((label == k).astype(np.float32) for k in range(self.n_outputs))
+        counts = [exact_sum(row, weight) for row in own]
+        total = sum(counts)
+        shares = [max(float(count / total), _LEAST_SHARE) for count in counts]
         logs = [Decimal(share).ln() for share in shares]
         mean = sum(logs, Decimal(0)) / len(logs)
         return tuple(float(np.float32(float(log - mean))) for log in logs)

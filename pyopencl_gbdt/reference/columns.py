@@ -58,8 +58,10 @@ def _keys(bits: npt.NDArray[np.uint32], weights: F32 | None) -> npt.NDArray[np.u
     if weights is None:
         return np.asarray(np.minimum(bits, np.uint32(0xFFFFFFFE)), np.uint32)
     u = unit_numbers(bits) + np.float32(2.0**-25)
-    wait = -portable_log(u) * reciprocal(np.maximum(weights, np.float32(2.0**-60)))
-    return np.asarray(np.maximum(wait, np.float32(0)), np.float32).view(np.uint32)
+    wait = -portable_log(u) * reciprocal(
+        np.clip(weights, np.float32(2.0**-60), np.float32(2.0**60))
+    )
+    return np.asarray(np.where(wait > 0, wait, 0), np.float32).view(np.uint32)
 
 
 def may_follow(n_features: int, groups: Sequence[Sequence[int]], above: frozenset[int]) -> Mask:

@@ -134,8 +134,9 @@ def score(g: I, h: I, rule: Rule) -> DF:
 
 
 def weight_in_units(g: I, h: I, rule: Rule) -> F:
-    """Return the optimal weight in units, float32, shape (n,)."""
-    return unit_weight(*_fraction(g, h, rule), rule)[0]
+    """Return the optimal weight in units, float32, shape (n,); 0 without rows that count."""
+    weight = unit_weight(*_fraction(g, np.maximum(h, 1), rule), rule)[0]
+    return np.where(h == 0, _f(0.0), weight)
 
 
 def node_weight(g: I, h: I, rule: Rule) -> F:

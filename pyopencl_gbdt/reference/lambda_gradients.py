@@ -19,6 +19,7 @@ from pyopencl_gbdt.reference.portable_math import (
     scale_by,
     to_quanta,
 )
+from pyopencl_gbdt.reference.random_numbers import mix
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 _f = np.float32
 
 #: Margins further apart count as this far apart.
@@ -40,16 +40,6 @@ _INVERSE_LN_2 = _f(1.44269502)
 #: Bounds of one over a bias ratio; most that the losses of a row count.
 _LEAST_INVERSE, _MOST_INVERSE = _f(2.0**-20), _f(2.0**20)
 _MOST_LOSS = _f(2.0**16)
-
-
-def mix(x: U32) -> U32:
-    """Return well-mixed bits of 32-bit numbers.
-
-    C. Wellons 2018, "Prospecting for hash functions": the function he calls lowbias32.
-    """
-    x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D)
-    x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
-    return np.asarray(x ^ (x >> 16), np.uint32)
 
 
 @dataclass

@@ -45,6 +45,7 @@ def test_without_queries():
         ({"qid": [0, 0, 2]}, "qid has 3 values, X has 6 rows: expected one value per row"),
         ({"qid": list("aabbbc")}, "qid has dtype .*: expected integers; number the queries"),
         ({"qid": [0, 0, 0.5, 1, 1, 1]}, "qid has dtype float64: expected integers"),
+        ({"qid": [1e30] * 6}, "qid has dtype float64: expected integers"),
         ({"group": [2, 3]}, "group adds up to 5 rows, X has 6"),
         ({"group": [2, 5]}, "group adds up to 7 rows, X has 6"),
         ({"group": [2, 0, 4]}, r"group\[1\]=0: expected 1 row or more in a query"),
