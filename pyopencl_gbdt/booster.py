@@ -157,7 +157,6 @@ class Boosting:
         self.base_margin = base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
-        self.first_round = 0  # rounds of a model that is continued
         self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)

@@ -267,3 +267,15 @@ def test_losses_with_kernels_of_their_own_take_one_target(objective):
     rows = Dataset(np.zeros((4, 1)), np.ones((4, 2)), group=[4])
     with pytest.raises(DataError, match="y has 2 columns: expected one for objective"):
         train({"objective": objective, "device": TEST_DEVICE}, rows, 1)
+
+
+def test_a_file_of_less_than_two_classes_is_refused():
+    params, X, y, _ = problem("classes")
+    document = json.loads(bytes_of({**params, "n_estimators": 1}, X, y, None))
+    learner = document["learner"]
+    learner["learner_model_param"] |= {"num_class": "0", "base_score": "[5E-1]"}
+    learner["objective"]["softmax_multiclass_param"]["num_class"] = "0"
+    learner["gradient_booster"]["model"]["tree_info"] = [0] * 4
+    del learner["attributes"]["pyopencl_gbdt.base_margin"]
+    with pytest.raises(ModelFormatError, match="num_class='0': expected 2 classes or more"):
+        from_xgboost_json(json.dumps(document))

@@ -18,6 +18,7 @@ from pyopencl_gbdt.model.json_cursor import Cursor
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.xgboost_links import (
     LINKS,
+    MULTICLASS,
     SUPPORTED_OBJECTIVES,
     margin_from_base_score,
     scores_agree,
@@ -124,6 +125,9 @@ def _check_outputs(
     learner: Cursor, objective: str, parameters: dict[str, float | str], n_outputs: int
 ) -> None:
     """Refuse parameters of a loss for another number of outputs than the model has."""
+    if objective in MULTICLASS and parameters.get("num_class", 0) < 2:  # type: ignore[operator]
+        place = learner.member("objective").member(LINKS[objective].group or "name")
+        place.member("num_class").fail("2 classes or more")
     for name in ("num_class", *LINKS[objective].several):
         given = parameters.get(name)
         wanted = given.count(",") + 1 if isinstance(given, str) else given
