@@ -184,7 +184,7 @@ BAD = [
     ({"interaction_constraints": [[[0]]]}, ParameterError, r"names the column \[0\]"),
     ({"feature_weights": [1, 2]}, DataError, r"feature_weights has shape \(2,\), X has 6 columns"),
     ({"feature_weights": [1] * 5 + [0]}, DataError, r"holds 0\.0 for column 5: expected numbers"),
-    ({"feature_weights": "heavy"}, DataError, "feature_weights has shape"),
+    ({"feature_weights": "heavy"}, DataError, "feature_weights is 'heavy': expected an array"),
     ({"random_state": -1}, ParameterError, r"random_state=-1: expected 0..4294967295"),
     ({"random_state": 2**32}, ParameterError, "lower random_state"),
     ({"random_state": "now"}, ParameterError, "random_state='now': expected"),
