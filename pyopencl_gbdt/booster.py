@@ -39,7 +39,7 @@ from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
 from pyopencl_gbdt.steps.sample import Sample
 from pyopencl_gbdt.steps.split import Split
 from pyopencl_gbdt.traffic import Tally
-from pyopencl_gbdt.trees import decode_trees
+from pyopencl_gbdt.trees import decode_trees, kept_nodes
 from pyopencl_gbdt.watched import Start, WatchedRows
 from pyopencl_gbdt.weights import normalise
 from pyopencl_gbdt.workspace import Workspace
@@ -300,10 +300,11 @@ class Boosting:
             self._check_high_words()
         if self._waiting:
             at = (self._first_waiting + np.arange(self._waiting)) % ws.forest_block
-            nodes, levels = ws["forest_nodes"].get()[at], ws["forest_levels"].get()[at]
+            nodes = kept_nodes(ws["forest_nodes"].get()[at])
+            levels = ws["forest_levels"].get()[at]
             if self.tally is not None:
-                for tree, its_levels in zip(nodes, levels, strict=True):
-                    self.tally.add_tree(tree, its_levels)
+                for tree, its_levels in enumerate(levels):
+                    self.tally.add_tree({name: nodes[name][tree] for name in nodes}, its_levels)
             self.trees += decode_trees(nodes, levels, ws.layout)
         self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
         self._waiting = 0

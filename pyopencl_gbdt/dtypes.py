@@ -97,6 +97,12 @@ STEP = np.dtype(
     ],
     align=True,
 )
+#: Fields of a node that wait for the host, an array each, in the order of templates/finish.cl.mako:
+#: what a model keeps, and what is counted.
+KEPT = (
+    "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
+    "sibling_slot", "gain", "weight", "value", "hessian",
+)  # fmt: skip
 #: ``NO_NODE``
 NO_NODE = np.uint32(0xFFFFFFFF)
 

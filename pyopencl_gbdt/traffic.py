@@ -12,7 +12,8 @@ those without.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -141,7 +142,9 @@ class Tally:
         self.evaluation_rows = 0
         self._trees: Counter[str] = Counter()
 
-    def add_tree(self, nodes: npt.NDArray[np.void], levels: npt.NDArray[np.void]) -> None:
+    def add_tree(
+        self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]
+    ) -> None:
         """Count a finished tree; arguments as for ``count_tree``."""
         tree = count_tree(nodes, levels)
         for kernel, n_bytes in TREE.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,27 +40,29 @@ class TreeCounts:
     split_sizes: list[I64]
 
 
-def count_tree(nodes: npt.NDArray[np.void], levels: npt.NDArray[np.void]) -> TreeCounts:
+def count_tree(
+    nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]
+) -> TreeCounts:
     """Count a tree as the device grew it.
 
     Parameters
     ----------
-    nodes : array of ``dtypes.NODE``
-        Breadth first, without gaps.
+    nodes : mapping of str to array, each of shape (max_nodes,)
+        Fields of ``dtypes.NODE``: ``count``, ``left``, ``sibling_slot``; without gaps.
     levels : array of ``dtypes.LEVEL``, shape (max_depth + 1,)
     """
     per_level = np.zeros((5, levels.size), np.int64)
     built_sizes, split_sizes = [], []
     for depth, level in enumerate(levels):
         first = int(level["first"])
-        here = nodes[first : first + int(level["count"])]
-        rows = here["count"].astype(np.int64)
+        here = slice(first, first + int(level["count"]))
+        rows = nodes["count"][here].astype(np.int64)
         searched = depth < levels.size - 1
-        splits = (here["left"] != NO_NODE) & searched
-        from_rows = (here["sibling_slot"] < 0) & searched
+        splits = (nodes["left"][here] != NO_NODE) & searched
+        from_rows = (nodes["sibling_slot"][here] < 0) & searched
         built_sizes.append(rows[from_rows])
         split_sizes.append(rows[splits])
-        per_level[:3, depth] = here.size, splits.sum(), rows[splits].sum()
+        per_level[:3, depth] = rows.size, splits.sum(), rows[splits].sum()
         per_level[3:, depth] = from_rows.sum(), rows[from_rows].sum()
     n_nodes, n_splits, split_rows, built, built_rows = per_level
     return TreeCounts(n_nodes, n_splits, split_rows, built, built_rows, built_sizes, split_sizes)

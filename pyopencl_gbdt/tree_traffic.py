@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, WALK
+from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NODE, QUANTA, STEP, SUM, WALK
 from pyopencl_gbdt.steps.renew_leaves import COUNTS
 from pyopencl_gbdt.steps.sample import CLASSES
 from pyopencl_gbdt.tree_counts import I64, TreeCounts, partial_histograms
@@ -163,7 +163,7 @@ def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _keep(ws: Workspace, tree: TreeCounts) -> int:
-    return 2 * (ws["nodes"].nbytes + ws["levels"].nbytes)
+    return 2 * (4 * len(KEPT) * int(tree.nodes.sum()) + ws["levels"].nbytes)
 
 
 def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:

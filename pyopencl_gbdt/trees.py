@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import NO_NODE
+from pyopencl_gbdt.dtypes import KEPT, NODE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.quantized import Layout
 
 
+def kept_nodes(words: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
+    """Return the fields ``dtypes.KEPT`` of nodes.
+
+    ``words`` has the shape (n_batches, fields, max_nodes), a field (n_batches, max_nodes).
+    """
+    return {name: words[:, place].view(NODE[name]) for place, name in enumerate(KEPT)}
+
+
 def decode_trees(
-    nodes: npt.NDArray[np.void], levels: npt.NDArray[np.void], layout: Layout
+    nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void], layout: Layout
 ) -> list[Tree]:
     """Return model trees; all of them at once, as a small one would cost as much as many.
 
@@ -22,8 +31,8 @@ def decode_trees(
 
     Parameters
     ----------
-    nodes : array of ``dtypes.NODE``, shape (n_batches, max_nodes)
-        Breadth first, without gaps.
+    nodes : mapping of str to array, each of shape (n_batches, max_nodes)
+        The fields ``dtypes.KEPT``; breadth first, without gaps.
     levels : array of ``dtypes.LEVEL``, shape (n_batches, max_depth + 1)
     layout : Layout
         Thresholds of the bins.
@@ -34,40 +43,37 @@ def decode_trees(
         If a tree is none: the device's driver is at fault.
     """
     counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
-    there = np.arange(nodes.shape[1]) < counts[:, None]
-    batch = np.nonzero(there)[0]
-    all_nodes = nodes[there]
+    there = np.arange(nodes["left"].shape[1]) < counts[:, None]
     n_roots = levels["count"][:, 0].astype(np.int64)
-    first_tree = np.cumsum(n_roots) - n_roots
-    tree = first_tree[batch] + all_nodes["tree"]
-    sizes = np.bincount(tree, minlength=int(n_roots.sum()))
-    order = np.argsort(tree, kind="stable")  # a tree's nodes, breadth first as before
-    first_node = np.cumsum(sizes) - sizes
-    own_id = np.empty(order.size, np.int64)
-    own_id[order] = np.arange(order.size) - first_node[tree[order]]
-    begin = (np.cumsum(counts) - counts)[batch]
-
-    def renumber(ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
-        none = ids == NO_NODE
-        numbers = own_id[np.where(none, 0, begin + ids)]
-        return np.where(none, -1, numbers)[order].astype(np.int32)
-
-    left, parent = renumber(all_nodes["left"]), renumber(all_nodes["parent"])
-    all_nodes = all_nodes[order]
+    field = {name: values[there] for name, values in nodes.items()}
+    sizes, left, parent = counts, field["left"].view(np.int32), field["parent"].view(np.int32)
+    if (n_roots > 1).any():
+        batch = np.nonzero(there)[0]
+        tree = (np.cumsum(n_roots) - n_roots)[batch] + field["tree"]
+        sizes = np.bincount(tree, minlength=int(n_roots.sum()))
+        order = np.argsort(tree, kind="stable")  # a tree's nodes, breadth first as before
+        own_id = np.empty(order.size, np.int32)
+        own_id[order] = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        begin = (np.cumsum(counts) - counts)[batch]
+        left, parent = (
+            np.where(ids < 0, -1, own_id[np.maximum(begin + ids, 0)])[order]
+            for ids in (left, parent)
+        )
+        field = {name: values[order] for name, values in field.items()}
     leaf: npt.NDArray[np.bool_] = left < 0
-    place = layout.feature_offset[all_nodes["feature"]].astype(np.int64) + all_nodes["bin"]
+    place = layout.feature_offset[field["feature"]].astype(np.int64) + field["bin"]
     columns = {
         "left": left,
         "right": np.where(leaf, -1, left + 1).astype(np.int32),
         "parent": parent,
-        "feature": np.where(leaf, 0, all_nodes["feature"]).astype(np.int32),
+        "feature": np.where(leaf, 0, field["feature"]).astype(np.int32),
         "threshold": np.where(leaf, np.float32(0), layout.thresholds[np.where(leaf, 0, place)]),
-        "default_left": (all_nodes["default_left"] != 0) & ~leaf,
-        "split_kind": all_nodes["split_kind"].astype(np.uint8),
-        "value": np.where(leaf, all_nodes["value"], np.float32(0))[:, None],
-        "weight": all_nodes["weight"][:, None].copy(),
-        "gain": all_nodes["gain"].copy(),
-        "sum_hessian": all_nodes["hessian"].copy(),
+        "default_left": (field["default_left"] != 0) & ~leaf,
+        "split_kind": field["split_kind"].astype(np.uint8),
+        "value": np.where(leaf, field["value"], np.float32(0))[:, None],
+        "weight": field["weight"][:, None],
+        "gain": field["gain"],
+        "sum_hessian": field["hessian"],
     }
     ends = np.cumsum(sizes)
     rank = np.cumsum(~leaf, dtype=np.int64)  # children are numbered as their parents are met

@@ -16,6 +16,7 @@ from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
 from pyopencl_gbdt.dtypes import (
     BLOCK_BYTES,
     CANDIDATE,
+    KEPT,
     LEVEL,
     NODE,
     QUANTA,
@@ -195,7 +196,7 @@ class Workspace(FitShape):
     def forest_block(self) -> int:
         """Batches of trees that wait on the device before the host reads them."""
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
-        most = room // (self.max_nodes * NODE.itemsize)
+        most = room // (self.max_nodes * len(KEPT) * 4)
         batches = len(self.batches)  # those of a round are read together
         return max(batches, min(most, self.params.n_estimators * batches))
 
@@ -244,7 +245,7 @@ class Workspace(FitShape):
         plan.add("fullest", n_features, np.uint32)
         plan.add("feature_bins", n_features, np.uint32)
         plan.add("thresholds", n_codes, VALUE)
-        plan.add("forest_nodes", (self.forest_block, nodes), NODE)
+        plan.add("forest_nodes", (self.forest_block, len(KEPT), nodes), np.uint32)
         plan.add("forest_levels", (self.forest_block, self.n_levels + 1), LEVEL)
         for name, (shape, dtype) in self.reserved.items():
             plan.add(name, shape, dtype)

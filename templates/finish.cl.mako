@@ -3,10 +3,15 @@
 ##
 ##   finish_tree  the last level's leaves, leaf tasks, and the trees as `predict` and `leaf` walk
 ##                them
-##   keep         the trees go where they wait for the host
+##   keep         the trees go where they wait for the host: there each field is an array of its own
 ##
 ## params: wg_size; leaf_chunk, rows in a task of leaves
 <%page args="wg_size, leaf_chunk"/>
+<%  # dtypes.KEPT
+    kept = ["tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
+            "sibling_slot", "gain", "weight", "value", "hessian"]
+    floats = ["gain", "weight", "value", "hessian"]
+%>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
@@ -65,12 +70,16 @@ KERNEL(${wg_size}) finish_tree(
 
 /* Copy a finished tree to the place that is next among those that wait for the host. */
 KERNEL(${wg_size}) keep(
-        const u32 node_words, const u32 level_words, GLOBAL const u32* RESTRICT leaf_header,
-        GLOBAL const u32* RESTRICT nodes, GLOBAL const u32* RESTRICT levels,
+        const u32 most_nodes, const u32 level_words, GLOBAL const u32* RESTRICT leaf_header,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT levels,
         GLOBAL u32* RESTRICT forest_nodes, GLOBAL u32* RESTRICT forest_levels) {
-    const u32 place = leaf_header[2];
-    for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < node_words; i += N_GROUPS * ${wg_size})
-        forest_nodes[(u64)place * node_words + i] = nodes[i];
+    const u32 n_nodes = leaf_header[0], place = leaf_header[2];
+    GLOBAL u32* tree = forest_nodes + (u64)place * ${len(kept)} * most_nodes;
+    for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
+% for name in kept:
+        tree[${loop.index}u * most_nodes + id] = ${"as_u32" if name in floats else "(u32)"}(nodes[id].${name});
+% endfor
+    }
     if (GROUP_ID == 0) {
         for (u32 i = LOCAL_ID; i < level_words; i += ${wg_size})
             forest_levels[(u64)place * level_words + i] = levels[i];

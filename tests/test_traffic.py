@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import traffic
-from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NO_NODE, NODE, STEP, WALK
+from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
 from pyopencl_gbdt.tree_counts import count_tree, partial_histograms
 
 #: 10 rows; max_depth=3. Capitals split.
@@ -154,7 +154,7 @@ ATOMICS = {
     "partition.move": 16 * (1 + 4) + 6 * 4 + HISTOGRAM,
     # all nodes in, both forms out; f and g get their values
     "plan.finish_tree": 7 * (NODE.itemsize + WALK.itemsize + STEP.itemsize) + 2 * NODE.itemsize,
-    "plan.keep": 2 * (15 * NODE.itemsize + 4 * LEVEL.itemsize),
+    "plan.keep": 2 * (7 * len(KEPT) * 4 + 4 * LEVEL.itemsize),
     # label, margin, weight, and codes as below; leaf and key out
     "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
     "renew_leaves.count_next": 3 * 10 * (8 + 8),

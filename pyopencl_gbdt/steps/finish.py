@@ -44,9 +44,8 @@ class Finish:
     def keep(self) -> Launch:
         """Return the launch that puts the trees where they wait for the host."""
         ws = self.ws
-        words = [ws[name].nbytes // 4 for name in ("nodes", "levels")]
-        groups = min(-(-words[0] // self.program.wg_size), ws.device.caps.compute_units)
+        groups = min(-(-ws.max_nodes // self.program.wg_size), ws.device.caps.compute_units)
         return self.program.bind(
-            "keep", groups, *map(np.uint32, words), ws["leaf_header"], ws["nodes"], ws["levels"],
-            ws["forest_nodes"], ws["forest_levels"],
+            "keep", groups, np.uint32(ws.max_nodes), np.uint32(ws["levels"].nbytes // 4),
+            ws["leaf_header"], ws["nodes"], ws["levels"], ws["forest_nodes"], ws["forest_levels"],
         )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import workspace as workspace_module
-from pyopencl_gbdt.dtypes import CANDIDATE, NO_NODE, NO_SCORE, NODE
+from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, NODE
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
@@ -297,10 +297,12 @@ def test_keep(device, rng, wg):
     for name in ("forest_nodes", "forest_levels", "levels"):
         spoil(ws[name], rng)
     want = {name: ws[name].get() for name in ("forest_nodes", "forest_levels")}
-    for place in (0, 3, 1):
-        for name in ("nodes", "levels"):
-            want[f"forest_{name}"][place] = spoil(ws[name], rng)
-        ws["leaf_header"].set([0, 0, place, 0])
+    for place, n_nodes in ((0, 1), (3, ws.max_nodes), (1, 300)):
+        nodes = spoil(ws["nodes"], rng)[:n_nodes]
+        for word, name in enumerate(KEPT):
+            want["forest_nodes"][place, word, :n_nodes] = nodes[name].view(np.uint32)
+        want["forest_levels"][place] = spoil(ws["levels"], rng)
+        ws["leaf_header"].set([n_nodes, 0, place, 0])
         Finish(ws).keep()()
         for name, content in want.items():
             assert_same_bits(ws[name].get(), content, name)
