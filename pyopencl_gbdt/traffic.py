@@ -142,9 +142,7 @@ class Tally:
         self.evaluation_rows = 0
         self._trees: Counter[str] = Counter()
 
-    def add_tree(
-        self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]
-    ) -> None:
+    def add_tree(self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> None:
         """Count a finished tree; arguments as for ``count_tree``."""
         tree = count_tree(nodes, levels)
         for kernel, n_bytes in TREE.items():

@@ -40,9 +40,7 @@ class TreeCounts:
     split_sizes: list[I64]
 
 
-def count_tree(
-    nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]
-) -> TreeCounts:
+def count_tree(nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> TreeCounts:
     """Count a tree as the device grew it.
 
     Parameters
