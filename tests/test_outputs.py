@@ -149,7 +149,7 @@ def test_quality_is_xgboosts(case):
     ours, theirs = model.predict(X, device=TEST_DEVICE), booster.predict(xgboost.DMatrix(X))
     if params["objective" if "objective" in params else "max_bin"] == "multi:softmax":
         hits = [np.average(p == y, weights=weight) for p in (ours, theirs)]
-        assert hits[0] > hits[1] - 0.02
+        assert hits[0] > hits[1] - 0.04  # of 500 rows: chance alone moves a share by 0.015
         return
     if case == "quantiles":
         losses = [quantiles(y, p.T, weight, (0.1, 0.5, 0.9)) for p in (ours, theirs)]
