@@ -86,13 +86,15 @@ FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
     return scale_by(weight_in_units(g, h, rule), rule.weight_power);
 }
 
-/* Does a split keep to a feature's constraint: 1 rising, 2 falling, 0 none? */
+/* Does a split keep to a feature's constraint: 1 rising, 2 falling, 0 none? One with equal weights
+   gains nothing: where bounds hold both sides, all splits of a node are so. */
 FN int keeps_order(
         const u32 constraint, const i64 left_g, const i64 left_h, const i64 right_g,
         const i64 right_h, const rule_t rule) {
     const f32 left = weight_in_units(left_g, left_h, rule);
     const f32 right = weight_in_units(right_g, right_h, rule);
-    return constraint == 1 ? left <= right : (constraint == 2 ? left >= right : 1);
+    if (left == right) return 0;
+    return constraint == 1 ? left < right : (constraint == 2 ? left > right : 1);
 }
 
 /* Is (score a, key a) ahead of (score b, key b)? Equal scores: the lower key. */
@@ -111,7 +113,8 @@ FN f32 rough_clipped(const f32 t, const f32 d, const f32 max_delta) {
 }
 
 /* The score in one float, relative error below 2^-18 on every device, though not the same bits: it
-   says which exact scores are worth computing, nothing else. Only without alpha and bounds. */
+   says which exact scores are worth computing, nothing else. Only without alpha and bounds, with
+   which terms cancel. */
 FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
     const f32 t = (f32)g * 5.9604644775390625e-8f;
     const f32 d = (f32)h * 5.9604644775390625e-8f + rule.lambda;

@@ -43,6 +43,7 @@ FN void split_node(
         nodes[left + side].lower = node->lower;
         nodes[left + side].upper = node->upper;
         nodes[left + side].count = 0; /* `partition` counts */
+        nodes[left + side].in_order = 0;
     }
     if (constraint) { /* what is below keeps to its side of the middle */
         const f32 one = weight_in_units(nodes[left].sum_g, nodes[left].sum_h, rule);

@@ -22,7 +22,7 @@ typedef struct {
     f32 hessian;     /* sum_h in real units */
     u32 tree;        /* which of the trees that are grown at a time */
     u32 path;        /* 1 for the root, 2 * its parent's for a left child, one more for a right one */
-    u32 unused;
+    u32 in_order;    /* 1: it is a root, all rows are its own, in order, and no list has them */
     f32 lower;       /* monotone constraints above it bound its weight, in units; see gain.h */
     f32 upper;
 } node_t;

@@ -57,11 +57,11 @@ class Steps:
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws = ws
         self.source = objective.source(ws, data) if objective.given else None
+        self.leaf = Leaf(ws)
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.columns = Columns(ws) if ws.masks_columns else None
         self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
-        self.leaf = Leaf(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
         self.picking = Pick(ws) if ws.params.leaf_wise else None
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None

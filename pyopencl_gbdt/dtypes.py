@@ -43,7 +43,7 @@ NODE = np.dtype(
         ("hessian", np.float32),
         ("tree", np.uint32),
         ("path", np.uint32),
-        ("unused", np.uint32),
+        ("in_order", np.uint32),
         ("lower", np.float32),
         ("upper", np.float32),
     ],

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.tree_counts import count_tree
-from pyopencl_gbdt.tree_traffic import TREE, outputs_of
+from pyopencl_gbdt.tree_traffic import TREE, mean_steps, outputs_of
 from pyopencl_gbdt.workspace import Workspace
 
 _FLOAT = 4
@@ -148,7 +148,7 @@ class Tally:
         for kernel, n_bytes in TREE.items():
             self._trees[kernel] += n_bytes(self.ws, tree)
         # margins in and out, and a value at every step of a way as long as the training rows'
-        values = 2 * outputs_of(self.ws, tree) + float(tree.split_rows.sum()) / self.ws.n_rows
+        values = 2 * outputs_of(self.ws, tree) + int(tree.nodes[0]) * mean_steps(tree)
         self._trees["predict"] += round(self.evaluation_rows * values * _FLOAT)
 
     def forget_trees(self) -> None:

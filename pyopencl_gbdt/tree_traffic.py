@@ -23,9 +23,9 @@ def _histograms(ws: Workspace, n_nodes: int) -> int:
     return n_nodes * ws.layout.n_codes * 2 * SUM.itemsize
 
 
-def _row_ids(level_rows: I64) -> int:
-    """Bytes of the row lists of all levels: the root's rows are in order and not listed."""
-    return int(level_rows[1:].sum()) * _ROW_ID
+def _row_ids(ws: Workspace, level_rows: I64) -> int:
+    """Bytes of the row lists of all levels: a root that has all rows has no list."""
+    return int(level_rows[0 if ws.lists_drawn else 1 :].sum()) * _ROW_ID
 
 
 def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
@@ -44,6 +44,11 @@ def outputs_of(ws: Workspace, tree: TreeCounts) -> int:
     return -(-int(tree.nodes[0]) // ws.n_parallel)
 
 
+def mean_steps(tree: TreeCounts) -> float:
+    """Return how many nodes that split a training row meets in a tree, on average."""
+    return float(tree.split_rows.sum()) / max(1, int(tree.built_rows[0]))
+
+
 def _inputs(ws: Workspace, tree: TreeCounts) -> int:
     """Bytes of margins and labels, or given gradients and Hessians, and weights."""
     return _rows(ws, tree) * (2 + ws.weighted) * _FLOAT
@@ -60,10 +65,12 @@ def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _draw(ws: Workspace, tree: TreeCounts) -> int:
-    factors = _rows(ws, tree) * _FLOAT
+    written = _rows(ws, tree) * _FLOAT
+    if ws.lists_drawn:
+        written += int(tree.built_rows[0]) * _ROW_ID
     if ws.params.sampling_method == "uniform":
-        return factors
-    return _inputs(ws, tree) + factors + _clear_classes(ws, tree)
+        return written
+    return _inputs(ws, tree) + written + _clear_classes(ws, tree)
 
 
 def _count_classes(ws: Workspace, tree: TreeCounts) -> int:
@@ -81,7 +88,7 @@ def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
 def _histogram(ws: Workspace, tree: TreeCounts) -> int:
     codes = ws.codes.nbytes // ws.n_rows
     quanta = 2 * QUANTA.itemsize
-    rows = int(tree.built_rows.sum()) * (codes + quanta) + _row_ids(tree.built_rows)
+    rows = int(tree.built_rows.sum()) * (codes + quanta) + _row_ids(ws, tree.built_rows)
     atomics = ws.variant("histogram").int64_atomics
     written = tree.built if atomics else [parts.sum() for parts in _partials(ws, tree)]
     return rows + _histograms(ws, int(sum(written)))
@@ -150,7 +157,7 @@ def _place(ws: Workspace, tree: TreeCounts) -> int:
 def _move(ws: Workspace, tree: TreeCounts) -> int:
     moved = tree.split_rows[_moving(ws)]
     codes = ws.codes.dtype.itemsize
-    rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(moved)
+    rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(ws, moved)
     # smaller children that fit one work-group are cleared by it
     chunk = ws.variant("histogram").params["chunk"]
     cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[_moving(ws)])
@@ -195,7 +202,7 @@ def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
     codes = ws.codes.dtype.itemsize
     if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
-        return margins + int(tree.split_rows.sum()) * codes
+        return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
     leaf_wise = ws.params.leaf_wise
     in_order = ws.n_levels == 1 and not leaf_wise  # the roots' rows are not listed
     listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID

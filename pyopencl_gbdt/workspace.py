@@ -188,6 +188,14 @@ class Workspace(FitShape):
         return min(groups, -(-_WAVES * groups // blocks))
 
     @property
+    def lists_drawn(self) -> bool:
+        """Whether roots have a list of the rows that were drawn; the others are in none.
+
+        That is where rows find their leaves without lists.
+        """
+        return self.params.samples_rows and self.variant("leaf").name == "walk"
+
+    @property
     def cells_to_clear(self) -> int:
         """Sums in a node's histogram that are to be 0 before it is built; 0: it does so itself."""
         return 2 * self.layout.n_codes if self.variant("histogram").int64_atomics else 0
@@ -216,6 +224,7 @@ class Workspace(FitShape):
         for name in ("given_g", "given_h"):
             plan.add(name, (self.n_outputs, n) if self.given else (1, 1), VALUE)
         plan.add("exponents", (trees, 512), np.uint32)
+        plan.add("drawn", trees, np.uint32)
         plan.add("scale", trees, SCALE)
         plan.add("quanta", (trees * n, 2), QUANTA)
         plan.add("high", (trees * n if self.has_high else 1, 2), QUANTA)
@@ -341,7 +350,8 @@ class Workspace(FitShape):
         if self.monotone is not None:
             self["monotone"].set(self.monotone)
         self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
-        self.device.clear(self["exponents"])  # every tree leaves them so
+        for name in ("exponents", "drawn"):
+            self.device.clear(self[name])  # every tree leaves them so
         self.begin()
 
     def begin(self) -> None:

@@ -27,10 +27,12 @@ KERNEL(${wg_size}) finish_tree(
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const f32* RESTRICT thresholds, GLOBAL u32* RESTRICT leaf_task_begin,
         GLOBAL u32* RESTRICT leaf_header, GLOBAL walk_t* RESTRICT walk,
-        GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents) {
+        GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents,
+        GLOBAL u32* RESTRICT drawn) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 n_nodes = levels[level].first + levels[level].count;
     for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next */
+    for (u32 i = LOCAL_ID; i < n_trees; i += ${wg_size}) drawn[i] = 0;
     for (u32 id = levels[level].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);

@@ -55,11 +55,9 @@ KERNEL(${wg_size}) gradients(
 % if weighted:
             if (as_u32(weights[at + i]) == 0) continue;
 % endif
-% if sampled:
-            if (as_u32(factors[at + i]) == 0) continue;
-% endif
-            counts[(as_u32(gs[i]) >> 23) & 0xFF]++;
-            counts[256 + ((as_u32(hs[i]) >> 23) & 0xFF)]++;
+            const u32 one = ${"as_u32(factors[at + i]) != 0 /* no branch on chance */" if sampled else "1"};
+            counts[(as_u32(gs[i]) >> 23) & 0xFF] += one;
+            counts[256 + ((as_u32(hs[i]) >> 23) & 0xFF)] += one;
         }
     }
 % else:

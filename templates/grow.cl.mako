@@ -19,27 +19,34 @@
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
 
-/* Work-group t makes the root of tree t. */
+/* One at least, as a histogram of no rows is 0 too. */
+FN u32 root_tasks(const u32 n_rows) { return n_rows ? tasks_of(n_rows, ${hist_chunk}) : 1; }
+
+/* Work-group t makes the root of tree t, of all rows, or of those that were drawn and listed. */
 KERNEL(${wg_size}) begin_tree(
-        const u32 n_rows, const u32 n_groups, const u32 most_leaves,
-        GLOBAL const i64* RESTRICT sums, GLOBAL u32* RESTRICT splits_left,
+        const u32 n_rows, const u32 n_groups, const u32 most_leaves, const u32 lists_drawn,
+        GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums, GLOBAL u32* RESTRICT splits_left,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
-    const u32 tree = GROUP_ID, tasks = tasks_of(n_rows, ${hist_chunk});
-    i64 g = 0, h = 0;
+    const u32 tree = GROUP_ID, count = lists_drawn ? drawn[tree] : n_rows;
+    i64 g = 0, h = 0, tasks_before = 0;
+    for (u32 i = LOCAL_ID; i < tree; i += ${wg_size})
+        tasks_before += root_tasks(lists_drawn ? drawn[i] : n_rows);
     for (u32 i = tree * n_groups + LOCAL_ID; i < (tree + 1) * n_groups; i += ${wg_size}) {
         g += sums[2 * i];
         h += sums[2 * i + 1];
     }
     g = group_sum(g, shared);
     h = group_sum(h, shared);
+    tasks_before = group_sum(tasks_before, shared);
     if (LOCAL_ID != 0) return;
     GLOBAL node_t* root = &nodes[tree];
     root->sum_g = g;
     root->sum_h = h;
     root->begin = tree * n_rows;
-    root->count = n_rows;
+    root->count = count;
+    root->in_order = !lists_drawn;
     root->parent = NO_NODE;
     root->depth = 0;
     root->slot = (i32)tree;
@@ -49,12 +56,13 @@ KERNEL(${wg_size}) begin_tree(
     splits_left[tree] = most_leaves - 1;
     root->lower = -UNBOUNDED;
     root->upper = UNBOUNDED;
-    hist_task_begin[tree] = tree * tasks;
+    hist_task_begin[tree] = (u32)tasks_before;
     if (tree + 1 < N_GROUPS) return;
+    const u32 tasks = (u32)tasks_before + root_tasks(count);
     levels[0].first = 0;
     levels[0].count = N_GROUPS;
-    levels[0].hist_tasks = N_GROUPS * tasks;
-    hist_task_begin[N_GROUPS] = N_GROUPS * tasks;
+    levels[0].hist_tasks = tasks;
+    hist_task_begin[N_GROUPS] = tasks;
 }
 
 % if not picked:

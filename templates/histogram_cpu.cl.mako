@@ -6,12 +6,16 @@
 ##   A range of codes is a run of whole blocks: all features, unless they are many.
 ##
 ##   Rows of deep nodes lie far apart: each is asked for some rows ahead.
+##   Of sampled rows, those that were not drawn have no gradients, and are left out first.
 ##
 ## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
-##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU)
-<%page args="wg_size, chunk, block, places, prefetch"/>
+##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled
+<%page args="wg_size, chunk, block, places, prefetch, sampled"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <% code = "u8" if block == 16 else "u16" %>
+% if sampled:
+#define RUN 1024 /* rows of which those that were drawn are picked out together */
+% endif
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows,
@@ -40,7 +44,7 @@ KERNEL(${wg_size}) histogram(
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
         const u32 base = node->tree * n_rows; /* where its tree has its quanta */
-        const u32 in_order = node->depth == 0; /* all rows, not listed */
+        const u32 in_order = node->in_order;
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
@@ -53,11 +57,28 @@ KERNEL(${wg_size}) histogram(
         if (node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
         else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
-        for (u32 at = begin; at < end; at++) {
+% if sampled:
+        for (u32 run = begin; run < end; run += RUN) {
+        const u32 run_end = end - run < RUN ? end : run + RUN;
+        u32 drawn[RUN], n_drawn = 0;
+        for (u32 at = run; at < run_end; at++) { /* no branch, as chance would mispredict it */
             const u32 row = in_order ? at - base : rows[at];
 % if prefetch:
-            if (!in_order && at + ${prefetch} < end) {
-                const u32 later = rows[at + ${prefetch}];
+            if (!in_order && at + ${prefetch} < end) PREFETCH(quanta + base + rows[at + ${prefetch}]);
+% endif
+            const i32x2 low = quanta[base + row];
+            drawn[n_drawn] = row;
+            n_drawn += ((low.x | low.y) != 0) | (wide != 0);
+        }
+        for (u32 at = 0; at < n_drawn; at++) {
+            const u32 row = drawn[at];
+% else:
+        for (u32 at = begin; at < end; at++) {
+            const u32 row = in_order ? at - base : rows[at];
+% endif
+% if prefetch:
+            if (${f"at + {prefetch} < n_drawn" if sampled else f"!in_order && at + {prefetch} < end"}) {
+                const u32 later = ${"drawn" if sampled else "rows"}[at + ${prefetch}];
                 PREFETCH(mine + (u64)later * row_stride * ${block});
                 PREFETCH(mine + (u64)later * row_stride * ${block} + n_places - 1);
                 PREFETCH(quanta + base + later);
@@ -84,6 +105,9 @@ KERNEL(${wg_size}) histogram(
                 target[c] = ADD_I64X2(target[c], pair);
             }
         }
+% if sampled:
+        }
+% endif
         task = task_end;
     }
 }

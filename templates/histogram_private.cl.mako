@@ -45,7 +45,7 @@ KERNEL(${wg_size}) histogram(
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
         const u32 base = node->tree * n_rows; /* where its tree has its quanta */
-        const u32 in_order = node->depth == 0; /* all rows, not listed */
+        const u32 in_order = node->in_order;
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
         const u32 node_first = task_begin[index], node_last = task_begin[index + 1];

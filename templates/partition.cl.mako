@@ -77,7 +77,7 @@ KERNEL(${wg_size}) move(
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 index = find_node(task_begin, count, task);
         GLOBAL const node_t* node = &nodes[NODE_OF(index)];
-        const u32 base = node->tree * n_rows; /* the root has all rows in order */
+        const u32 base = node->tree * n_rows, in_order = node->in_order;
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
         const u32 begin = node->begin + (task - task_begin[index]) * ${chunk};
@@ -91,7 +91,7 @@ KERNEL(${wg_size}) move(
         /* both sides are written and one of them counts: no branch is mispredicted */
         u32 n_left = 0, n_right = 0;
         for (u32 i = 0; i < size; i++) {
-            const u32 row = node->depth == 0 ? begin + i - base : rows[begin + i];
+            const u32 row = in_order ? begin + i - base : rows[begin + i];
             const u32 c = column[row * row_stride];
             const u32 left = c <= bin || c == also_left;
             lefts[n_left] = row;
@@ -106,7 +106,7 @@ KERNEL(${wg_size}) move(
         for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
 % else:
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
-            const u32 row = node->depth == 0 ? begin + i - base : rows[begin + i];
+            const u32 row = in_order ? begin + i - base : rows[begin + i];
             const u32 c = column[row * row_stride];
             staged[PLACE(i)] = c <= bin || c == also_left ? row | LEFT : row;
         }

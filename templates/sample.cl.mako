@@ -15,9 +15,57 @@
 ##
 ##   Sums over rows are counts, so that every device draws the same rows.
 ##
-## params: wg_size; method; loss, statements that set g and h; weighted
-<%page args="wg_size, method, loss, weighted"/>
+##   Where they are listed, the rows that are seen stand in the root's list, a tile's rows in order;
+##   which tile comes first is left to chance, as in `partition`.
+##
+## params: wg_size; method; loss, statements that set g and h; weighted; listed
+<%page args="wg_size, method, loss, weighted, listed"/>
 <%namespace name="losses" file="loss.cl.mako"/>
+<%namespace name="group" file="group.cl.mako"/>
+% if listed and wg_size > 1:
+${group.exclusive_scan("group_scan", "u32", wg_size)}
+% endif
+<%def name="all_rows()">
+% if listed and wg_size == 1:
+    for (u32 tile = begin; tile < end; tile += 1024) {
+        const u32 tile_end = end - tile < 1024 ? end : tile + 1024;
+        u32 seen[1024], n_seen = 0;
+        for (u32 row = tile; row < tile_end; row++) {
+            ${caller.body()}
+            factors[row] = factor;
+            seen[n_seen] = row;
+            n_seen += as_u32(factor) != 0;
+        }
+        const u32 at = atomic_add_global_u32(drawn, n_seen);
+        for (u32 i = 0; i < n_seen; i++) rows[at + i] = seen[i];
+    }
+% elif listed:
+    for (u32 tile = begin; tile < end; tile += ${8 * wg_size}) {
+        const u32 first = tile + 8 * LOCAL_ID; /* each work-item has 8 neighbours */
+        u32 seen = 0, n_seen = 0, total;
+        for (u32 i = 0; i < 8; i++) {
+            const u32 row = first + i;
+            if (row >= end) break;
+            ${caller.body()}
+            factors[row] = factor;
+            seen |= (u32)(as_u32(factor) != 0) << i;
+            n_seen += as_u32(factor) != 0;
+        }
+        u32 at = group_scan(n_seen, shared, &total);
+        if (LOCAL_ID == 0) taken[0] = atomic_add_global_u32(drawn, total);
+        BARRIER();
+        at += taken[0];
+        for (u32 i = 0; i < 8; i++)
+            if (seen >> i & 1) rows[at++] = first + i;
+        BARRIER();
+    }
+% else:
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        ${caller.body()}
+        factors[row] = factor;
+    }
+% endif
+</%def>
 % if method != "uniform":
 ${losses.gradient(loss)}
 #define CLASSES 2048
@@ -155,17 +203,29 @@ KERNEL(${wg_size}) draw(
         const f32 rate, const f32 other, const f32 root_lambda,
         GLOBAL const u32* RESTRICT header, GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
-        GLOBAL const u32* RESTRICT classes, GLOBAL f32* RESTRICT factors) {
+        GLOBAL const u32* RESTRICT classes, GLOBAL f32* RESTRICT factors,
+        GLOBAL u32* drawn, GLOBAL u32* RESTRICT rows) {
+% if listed and wg_size > 1:
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    LOCAL_ARRAY(u32, taken, 1);
+% endif
     const u32 tree = GROUP_ID_Y, round = header[3] / n_batches;
     const u32 key = stream(seed, round, first_tree + tree);
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     factors += (u64)tree * n_rows;
+% if listed:
+    rows += (u64)tree * n_rows;
+    drawn += tree;
+% else:
+    (void)drawn; (void)rows;
+% endif
 % if method == "uniform":
     (void)all_before; (void)rate; (void)other; (void)root_lambda; (void)label_stride;
     (void)n_parallel; (void)margins; (void)labels; (void)weights; (void)classes;
-    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size})
-        factors[row] = random_bits(key, row) < keep ? 1.0f : 0.0f;
+    <%self:all_rows>
+        const f32 factor = random_bits(key, row) < keep ? 1.0f : 0.0f;
+    </%self:all_rows>
 % else:
     (void)keep;
     LOCAL_ARRAY(f32, limit, 1);
@@ -187,7 +247,7 @@ KERNEL(${wg_size}) draw(
     }
     BARRIER();
     const int all = round < all_before;
-    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+    <%self:all_rows>
         f32 g, h;
         gradient(margins[row], labels[row], output, &g, &h);
 % if weighted:
@@ -211,7 +271,7 @@ KERNEL(${wg_size}) draw(
             factor = seen ? limit[0] * reciprocal(scaled) : 0.0f;
         }
 % endif
-        factors[row] = all ? 1.0f : factor;
-    }
+        if (all) factor = 1.0f;
+    </%self:all_rows>
 % endif
 }

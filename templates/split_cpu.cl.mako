@@ -5,20 +5,49 @@
 ##   scores   |        |          |..   vectors; an exact one only for borders near the best
 ##
 ##   The best by its rough score waits for its exact one until nothing is clearly ahead of it.
+##   Where gradients shrink or weights are bounded, scores cancel: then each one has an error of its
+##   own, and none waits.
 ##
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked as in `split`;
-##         clipped, weights are, by max_delta_step
-<%page args="wg_size, run, monotone, masked, clipped"/>
+##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha
+<%page args="wg_size, run, monotone, masked, clipped, shrunk"/>
+<% careful = monotone or shrunk %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 ${candidates.consider(monotone)}
 #define RUN ${run}
-#define NEVER (-1) /* the bits of no score, and less than any score's */
+#define NEVER ${"(-2147483647 - 1)" if careful else "(-1)"} /* the bits of no score, and less than any score's */
 
-/* rough_score by conversions of 32 bits, which every CPU has for vectors. */
+/* The size of a sum: rough_score by conversions of 32 bits, which every CPU has for vectors. */
 FN f32 rough_units(const i64 x) {
     const u64 size = x < 0 ? -(u64)x : (u64)x;
     return (f32)(i32)(size >> 31) * 128.0f + (f32)(i32)(size & 0x7fffffffu) * 5.9604644775390625e-8f;
 }
+% if careful:
+#define SIZE(x) ((x) < 0.0f ? -(x) : (x))
+/* Integers that order as the floats with these bits. */
+#define SORTABLE(bits) ((bits) ^ (((bits) >> 31) & 0x7fffffff))
+
+/* A side of a split, roughly, how far weight and score may be off, and whether the weight is surely
+   at its bound: 1 the upper one, -1 the lower one. */
+typedef struct { f32 weight; f32 score; f32 weight_error; f32 score_error; int bound; } side_t;
+
+FN side_t rough(
+        const i64 quanta_g, const i64 quanta_h, const rule_t rule, const f32 lower, const f32 upper) {
+    const f32 size = rough_units(quanta_g), d = rough_units(quanta_h) + rule.lambda;
+    const f32 left = size - rule.alpha, shrunk = left > 0.0f ? left : 0.0f;
+    const f32 t = quanta_g < 0 ? -shrunk : shrunk;
+    const f32 unbounded = -t / d, far = size / d * 4.76837158e-7f; /* 2^-21 */
+    const f32 below = unbounded > upper ? upper : unbounded, w = below < lower ? lower : below;
+    const f32 reach = SIZE(w);
+    side_t side;
+    side.weight = w;
+    side.weight_error = far + reach * 4.76837158e-7f;
+    side.bound = (unbounded - 2.0f * far > upper) - (unbounded + 2.0f * far < lower);
+    side.score = -w * (2.0f * t + d * w);
+    side.score_error = (reach + far) * (2.0f * size + d * reach) * 3.81469727e-6f; /* 2^-18 */
+    return side;
+}
+% else:
 FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
     const f32 t = rough_units(g), d = rough_units(h) + rule.lambda;
 % if clipped:
@@ -27,6 +56,7 @@ FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
     return t * t / d;
 % endif
 }
+% endif
 
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
@@ -62,10 +92,13 @@ KERNEL(${wg_size}) find(
         const u32 constraint = constraints[feature];
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         const rule_t rule = within(unbounded, node->lower, node->upper);
-        const int exact_only = 1;
 % else:
         const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const int exact_only = rule.alpha != 0.0f;
+% endif
+% if careful:
+        const f32 most = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
+        const f32 lower = rule.lower > -most ? (rule.lower < most ? rule.lower : most) : -most;
+        const f32 upper = rule.upper < most ? (rule.upper > -most ? rule.upper : -most) : most;
 % endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         if (node->sibling_slot >= 0) {
@@ -91,10 +124,14 @@ KERNEL(${wg_size}) find(
         df best = df_make(NO_SCORE, 0.0f);
         u32 best_at = NO_KEY;
         i64 best_g = 0, best_h = 0;
+% if careful:
+        i32 top = NEVER; /* what the best score reaches, whatever its error */
+% else:
         f32 waiting = -1.0f;
         i64 waiting_g = 0, waiting_h = 0;
         u32 waiting_at = NO_KEY;
         f32 top = 0.0f; /* the best rough score */
+% endif
         i64 left_g = 0, left_h = 0;
         for (u32 start = ${"searched ? 0 : n_bins" if masked else "0"}; start < n_bins; start += RUN) {
             const u32 n = n_bins - start < RUN ? n_bins - start : RUN;
@@ -112,36 +149,71 @@ KERNEL(${wg_size}) find(
                 const i64 more_g = direction ? missing_g : 0, more_h = direction ? missing_h : 0;
                 for (u32 first_of_16 = 0; first_of_16 < padded; first_of_16 += 16) {
                     i32 most = NEVER;
+% if careful:
+                    i32 sure[16];
+% endif
                     for (u32 k = first_of_16; k < first_of_16 + 16; k++) {
                         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-                        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
                         /* A bin without rows has the same rows behind it as the bin before. */
                         const int allowed = (own_h[k] != 0) & (node_h - h > 0) & (h >= least)
                             & (node_h - h >= least);
+% if careful:
+                        const side_t l = rough(g, h, rule, lower, upper);
+                        const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
+                        const f32 s = l.score + r.score, error = l.score_error + r.score_error;
+                        const i32 highest = (i32)as_u32(s + error), lowest = (i32)as_u32(s - error);
+% if monotone:
+                        const f32 rises = r.weight - l.weight;
+                        const f32 ordered = constraint == 2 ? -rises : rises;
+                        const f32 doubt = l.weight_error + r.weight_error;
+                        const int differ = (l.bound == 0) | (l.bound != r.bound);
+                        const int may = allowed & differ & ((constraint == 0) | (ordered >= -doubt));
+                        const f32 apart = constraint == 0 && rises < 0.0f ? -rises : ordered;
+                        const int does = allowed & (apart > doubt);
+% else:
+                        const int may = allowed, does = allowed;
+% endif
+                        bits[k] = may ? SORTABLE(highest) : NEVER;
+                        sure[k - first_of_16] = does ? SORTABLE(lowest) : NEVER;
+                    }
+                    for (u32 k = 0; k < 16; k++) most = sure[k] > most ? sure[k] : most;
+                    top = most > top ? most : top;
+                }
+% else:
+                        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
                         bits[k] = allowed ? (i32)as_u32(s) : NEVER;
                     }
                     for (u32 k = first_of_16; k < first_of_16 + 16; k++)
                         most = bits[k] > most ? bits[k] : most;
                     if (most != NEVER && as_f32(most) > top) top = as_f32(most);
                 }
+% endif
                 for (u32 k = 0; k < padded; k++) {
                     if (bits[k] == NEVER) continue;
+% if careful:
+                    if (bits[k] < top) continue;
+% else:
                     const f32 near = as_f32(bits[k]);
-                    if (!exact_only && near * MORE < top) continue;
+                    if (near * MORE < top) continue;
+% endif
                     const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
                     const u32 at = 2 * (start + k) + direction;
-                    if (!exact_only && near > waiting * MORE) { /* what waits cannot be the best */
+% if not careful:
+                    if (near > waiting * MORE) { /* what waits cannot be the best */
                         waiting = near;
                         waiting_g = g;
                         waiting_h = h;
                         waiting_at = at;
                         continue;
                     }
+% endif
                     CONSIDER(g, h, at)
                 }
             }
         }
+% if not careful:
         if (waiting >= 0.0f) CONSIDER(waiting_g, waiting_h, waiting_at)
+% endif
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         out->left_g = best_g;
         out->left_h = best_h;

@@ -48,6 +48,7 @@ class Workspace(dict):
 
     n_rows, n_levels, n_parallel, histogram_groups = ROWS, DEPTH, 1, 2
     feature_weights = None
+    lists_drawn = False
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
@@ -179,7 +180,7 @@ def test_every_formula_is_counted_by_hand():
 def three_trees():
     """Counts as if three trees had been grown at a time, of which one split."""
     counts = count_tree(*tree())
-    return replace(counts, nodes=np.array([3, 2, 2, 2]))
+    return replace(counts, nodes=np.array([3, 2, 2, 2]), built_rows=np.array([30, 4, 1, 0]))
 
 
 def test_several_outputs():
@@ -204,6 +205,18 @@ def test_factors_of_sampled_rows_are_read_twice():
         assert traffic.TREE[kernel](ws, counts) == ATOMICS[kernel] + 10 * 4
     goss = Workspace(samples_rows=True, sampling_method="goss")
     assert traffic.TREE["gradients.draw"](goss, counts) == 10 * (8 + 4) + 2048 * 4
+
+
+def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
+    """10 of 30 rows are drawn."""
+    counts, ws = count_tree(*tree()), Workspace(samples_rows=True)
+    ws.lists_drawn, ws.n_rows, ws.codes = True, 30, np.zeros((30, ROW_BYTES), np.uint8)
+    assert traffic.TREE["gradients.draw"](ws, counts) == 30 * 4 + 10 * 4
+    for kernel in ("histogram", "partition.move"):
+        unlisted = Workspace(samples_rows=True)
+        listed = traffic.TREE[kernel](ws, counts)
+        assert listed == traffic.TREE[kernel](unlisted, counts) + 10 * 4
+    assert traffic.TREE["leaf.add_leaves"](ws, counts) == 3 * ATOMICS["leaf.add_leaves"]
 
 
 def test_features_weights_are_read_by_every_node():

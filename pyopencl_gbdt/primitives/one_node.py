@@ -117,7 +117,7 @@ class OneNode:
         tasks = ceil_div(count, self.row.params["chunk"])
         levels, nodes = np.zeros(2, LEVEL), np.zeros(1, NODE)
         levels[depth] = (0, 1, 0, tasks)
-        nodes["count"], nodes["depth"] = count, depth
+        nodes["count"], nodes["depth"], nodes["in_order"] = count, depth, rows is None
         upload, unused = self.device.upload, self._ws["high"]
         arrays = {
             "levels": upload(levels),

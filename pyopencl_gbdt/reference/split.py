@@ -103,11 +103,11 @@ def best_split(
 def _keep_order(
     borders: I64, sum_g: int, sum_h: int, rule: Rule, monotone: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.bool_]:
-    """Tell which borders keep to the constraints of their features."""
+    """Tell which borders keep to the constraints of their features, and part what differs."""
     left = weight_in_units(borders[:, 0], borders[:, 1], rule)
     right = weight_in_units(sum_g - borders[:, 0], sum_h - borders[:, 1], rule)
     constraint = monotone[borders[:, 2]]
     falls = (constraint == 1) & (left > right)
     rises = (constraint == 2) & (left < right)
-    kept: npt.NDArray[np.bool_] = ~(falls | rises)
+    kept: npt.NDArray[np.bool_] = (left != right) & ~(falls | rises)
     return kept

@@ -39,6 +39,7 @@ class Finish:
             np.float32(p.max_delta_step), ws["levels"], ws["nodes"], ws["scale"],
             ws["feature_offset"], ws["feature_bins"], ws["thresholds"], ws["leaf_task_begin"],
             ws["leaf_header"], ws["walk"], ws["steps"], ws["exponents"],
+            ws["drawn"],
         )  # fmt: skip
 
     def keep(self) -> Launch:

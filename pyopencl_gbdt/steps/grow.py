@@ -35,8 +35,8 @@ class Grow:
         ws = self.ws
         return self.program.bind(
             "begin_tree", batch.size, np.uint32(ws.n_rows), np.uint32(ws.row_groups),
-            np.uint32(ws.most_leaves), ws["sums"], ws["splits_left"], ws["levels"], ws["nodes"],
-            ws["hist_task_begin"],
+            np.uint32(ws.most_leaves), np.uint32(ws.lists_drawn), ws["drawn"], ws["sums"],
+            ws["splits_left"], ws["levels"], ws["nodes"], ws["hist_task_begin"],
         )  # fmt: skip
 
     def decide(self, depth: int, learning_rate: float | None = None) -> Launch:

@@ -105,6 +105,7 @@ class Histogram:
                 block=page.block_codes,
                 places=4,
                 prefetch=ahead,
+                sampled=ws.params.samples_rows and not ws.lists_drawn,
             )
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if row.name == "private":

@@ -22,7 +22,10 @@ def reserve(ws: Workspace) -> None:
 
 
 class Sample:
-    """Fills ``factors``, shape (n_trees, n_rows); for fits that sample rows."""
+    """Fills ``factors``, shape (n_trees, n_rows), and the lists of the roots, if they have some.
+
+    Built behind the leaves, whose variant says whether they have.
+    """
 
     def __init__(self, ws: Workspace, objective: Objective) -> None:
         self.ws, self.given = ws, objective.given
@@ -35,6 +38,7 @@ class Sample:
                 method=self.method,
                 loss=objective.statements,
                 weighted=ws.weighted,
+                listed=ws.lists_drawn,
             ),
         )
         reserve(ws)
@@ -49,7 +53,7 @@ class Sample:
             np.uint32(p.rounds_of_all_rows if self.method == "goss" else 0), p.keep_below,
             np.float32(p.top_rate if self.method == "goss" else p.subsample),
             np.float32(p.other_rate), p.root_lambda, ws["leaf_header"], margins, labels,
-            ws["weights"], ws["classes"], ws["factors"],
+            ws["weights"], ws["classes"], ws["factors"], ws["drawn"], ws["even_rows"],
         )  # fmt: skip
         if self.method == "uniform":
             return [draw]

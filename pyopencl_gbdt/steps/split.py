@@ -21,6 +21,7 @@ class Split:
         options = {"monotone": ws.monotone is not None, "masked": ws.masks_columns}
         if row.name == "sequential":
             options["clipped"] = ws.params.max_delta_step > 0
+            options["shrunk"] = ws.params.reg_alpha > 0
             return ws.device.build("split_cpu", wg_size=1, run=row.params["run"], **options)
         return ws.device.build("split", wg_size=ws.wg_size(row), **options)
 

@@ -92,7 +92,16 @@ VALUES: dict[str, list[Any]] = {
     "method": ["goss", "gradient_based", "uniform"],
     **{
         name: [False, True]
-        for name in ("sampled", "picked", "limited", "monotone", "masked", "clipped")
+        for name in (
+            "sampled",
+            "picked",
+            "limited",
+            "monotone",
+            "masked",
+            "clipped",
+            "shrunk",
+            "listed",
+        )
     },
 }
 

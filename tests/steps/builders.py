@@ -46,7 +46,16 @@ def make_page(device, codes):
 
 
 def make_workspace(
-    device, layout, codes, *, weights=(None, 0, 0), outputs=1, parallel=1, targets=1, **params
+    device,
+    layout,
+    codes,
+    *,
+    weights=(None, 0, 0),
+    outputs=1,
+    parallel=1,
+    targets=1,
+    monotone=None,
+    **params,
 ):
     """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests."""
     ws = Workspace(
@@ -62,6 +71,7 @@ def make_workspace(
         n_parallel=parallel,
         n_targets=targets,
         n_trees=outputs * parallel,
+        monotone=monotone,
     )
     ws.has_high = True
     ws.allocate()
@@ -118,7 +128,7 @@ def level_nodes(counts, chunk, from_rows=None):
 def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None):
     """Put nodes behind as many others as a complete tree would have; return the first id."""
     first = 2**depth - 1 if first is None else first
-    nodes["depth"] = depth
+    nodes["depth"], nodes["in_order"] = depth, depth == 0
     levels = np.zeros(ws["levels"].size, ws["levels"].dtype)
     levels[depth] = (first, len(nodes), row_tasks, hist_tasks)
     levels["first"][depth + 1 :] = first + len(nodes)

@@ -229,10 +229,29 @@ def test_begin(device, rng, wg, batch):
         assert (root["begin"], root["count"]) == (tree * 3000, 3000)
         assert (root["tree"], root["parent"], root["depth"]) == (tree, NO_NODE, 0)
         assert (root["slot"], root["sibling_slot"]) == (tree, -1)
+        assert root["in_order"] == 1
     top = ws["levels"].get()[0]
     assert (top["first"], top["count"], top["hist_tasks"]) == (0, batch.size, batch.size * tasks)
     begin = np.arange(batch.size + 1, dtype=np.uint32) * tasks
     assert_same_bits(ws["hist_task_begin"].get()[: begin.size], begin)
+
+
+def test_begin_with_rows_that_were_drawn(device, rng, wg):
+    """A tree none of whose rows was drawn has a task too, which clears its histogram."""
+    ws = workspace(device, rng, wg, 3000, parallel=4, subsample=0.5)
+    assert ws.lists_drawn
+    spoil(ws["sums"], rng)
+    drawn = [2000, 0, 1, 3000]
+    ws["drawn"].set(drawn)
+    Grow(ws).begin(Batch(0, 4))()
+    roots = ws["nodes"].get()[:4]
+    assert roots["count"].tolist() == drawn
+    assert roots["begin"].tolist() == [0, 3000, 6000, 9000]
+    assert not roots["in_order"].any()
+    chunk = ws.variant("histogram").params["chunk"]
+    begin = np.cumsum([0] + [max(1, -(-n // chunk)) for n in drawn]).astype(np.uint32)
+    assert_same_bits(ws["hist_task_begin"].get()[:5], begin)
+    assert ws["levels"].get()["hist_tasks"][0] == begin[-1]
 
 
 @pytest.mark.parametrize("trees", [1, 3])
@@ -257,6 +276,7 @@ def test_finish(device, rng, wg, trees):
         content[:n_nodes] = nodes
         ws["nodes"].set(content)
         spoil(ws["exponents"], rng)
+        spoil(ws["drawn"], rng)
         ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block, 41])
         Finish(ws).tree(Batch(0, trees))()
         found = ws["nodes"].get()
@@ -290,6 +310,7 @@ def test_finish(device, rng, wg, trees):
         assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
         assert_same_bits(steps["value"], nodes["value"])
         assert not ws["exponents"].get().any()
+        assert not ws["drawn"].get().any()
 
 
 def test_keep(device, rng, wg):

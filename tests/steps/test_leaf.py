@@ -28,7 +28,7 @@ def random_trees(rng, ws, codes, layout, shape):
     for tree in range(ws.n_trees):
         nodes.append(np.zeros((), NODE))
         nodes[tree]["begin"], nodes[tree]["count"] = tree * len(codes), len(codes)
-        nodes[tree]["tree"] = tree
+        nodes[tree]["tree"], nodes[tree]["in_order"] = tree, 1
         rows.append(np.arange(len(codes), dtype=np.uint32))
     counts, begin = [], 0
     for depth in range(ws.n_levels + 1):

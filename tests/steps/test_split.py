@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -83,14 +85,17 @@ def run(device, layout, codes, nodes, pool, **params):
     return ws["chosen"].get()[: len(nodes)], ws["pool"].get()[: len(pool)]
 
 
-def compare(ws_params, layout, hists, sums, chosen, trees=None):
+def compare(ws_params, layout, hists, sums, chosen, trees=None, bounds=None):
+    monotone = ws_params.get("monotone")
     p = {"reg_lambda": 1, "reg_alpha": 0, "max_delta_step": 0, "min_child_weight": 1, **ws_params}
     found = 0
     for index, (hist, (g, h), got) in enumerate(zip(hists, sums, chosen, strict=True)):
         scale = SCALES[0 if trees is None else trees[index]]
         rule = make_rule(scale, p["reg_lambda"], p["reg_alpha"], p["max_delta_step"])
         least = int(to_quanta(np.float32([p["min_child_weight"]]), scale.sum_h)[0])
-        want = best_split(hist, int(g), int(h), layout, rule, least)
+        if bounds is not None:
+            rule = replace(rule, lower=bounds[index][0], upper=bounds[index][1])
+        want = best_split(hist, int(g), int(h), layout, rule, least, monotone=monotone)
         if want is None:
             assert got["score_hi"] == NO_SCORE, f"node {index}: a split where there is none"
             continue
@@ -103,7 +108,7 @@ def compare(ws_params, layout, hists, sums, chosen, trees=None):
     return found
 
 
-def check(device, rng, layout, counts, kind, codes=None, trees=None, **params):
+def check(device, rng, layout, counts, kind, codes=None, trees=None, bounds=None, **params):
     codes, hists, sums = node_histograms(rng, layout, counts, kind, codes)
     nodes, _ = level_nodes(counts, 64)
     pool = rng.integers(-(2**60), 2**60, (2**DEPTH, layout.n_codes, 2))
@@ -111,6 +116,8 @@ def check(device, rng, layout, counts, kind, codes=None, trees=None, **params):
     nodes["slot"] = rng.permutation(len(pool))[: len(counts)]
     nodes["sum_g"], nodes["sum_h"] = np.array(sums).T
     nodes["tree"] = 0 if trees is None else trees
+    if bounds is not None:
+        nodes["lower"], nodes["upper"] = np.array(bounds).T
     for node, hist in zip(nodes, hists, strict=True):
         junk = pool[node["slot"], fullest_cells(layout)]  # may be left out, so is not read
         pool[node["slot"]] = hist
@@ -119,7 +126,7 @@ def check(device, rng, layout, counts, kind, codes=None, trees=None, **params):
     chosen, after = run(device, layout, codes, nodes, pool, **params)
     assert_same_bits(after, before, "pool")
     rules = {k: v for k, v in params.items() if k != "work_group_size"}
-    return compare(rules, layout, hists, sums, chosen, trees)
+    return compare(rules, layout, hists, sums, chosen, trees, bounds)
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "large", "constant", "unweighted rows"])
@@ -130,6 +137,20 @@ def test_equals_twin(device, rng, wg, kind):
             device, rng, MIXED, [300, 1, 40, 2, 7, 150], kind, work_group_size=wg, **params
         )
     assert found > 10
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "large", "constant", "unweighted rows"])
+def test_monotone_constraints_and_bounded_weights(device, rng, wg, kind):
+    """Some nodes are at their bounds, whatever the split; some are hardly bounded."""
+    counts, found = [300, 40, 90, 150, 60, 120], 0
+    for params in RULES:
+        low = np.float32(rng.normal(size=6) * [1e-3, 0.1, 0.5, 1, 3, 1e30])
+        width = np.float32(rng.random(6) * [1, 1e-3, 1, 0, 2, 1e30])
+        found += check(
+            device, rng, MIXED, counts, kind, bounds=list(zip(low, low + width, strict=True)),
+            monotone=rng.integers(0, 3, 5).astype(np.uint32), work_group_size=wg, **params,
+        )  # fmt: skip
+    assert found > 5 or kind in ("constant", "ties")
 
 
 def test_several_trees_at_a_time(device, rng, wg):
