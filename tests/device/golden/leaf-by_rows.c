@@ -17,7 +17,7 @@ KERNEL(1) add_leaves(
         const u32 id = find_node(task_begin, n_nodes, task);
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
-        const u32 in_order = node->depth == 0; /* all rows, not listed */
+        const u32 in_order = node->in_order;
         const u32 base = node->tree * n_rows;
         GLOBAL f32* own = margins + (u64)(first_tree + node->tree) * n_rows;
         const u32 begin = node->begin + (task - task_begin[id]) * 2048;
