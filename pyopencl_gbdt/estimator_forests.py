@@ -8,7 +8,7 @@ from typing import Any
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimator_base import Base
 from pyopencl_gbdt.estimators import GBDTClassifier, GBDTRegressor
-from pyopencl_gbdt.parameters import TABLE
+from pyopencl_gbdt.parameter_table import TABLE
 
 #: Defaults of XGBoost's XGBRFRegressor and XGBRFClassifier (python-package/xgboost/sklearn.py).
 DEFAULTS = {"learning_rate": 1.0, "subsample": 0.8, "colsample_bynode": 0.8, "reg_lambda": 1e-5}

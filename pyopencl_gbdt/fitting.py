@@ -21,7 +21,8 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.parameters import TABLE, Parameters
+from pyopencl_gbdt.parameter_table import TABLE
+from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.profiling import Recorder
 from pyopencl_gbdt.watched import Start, start_of

@@ -16,7 +16,8 @@ from pyopencl_gbdt.cli import COMMANDS, build_parser, main
 from pyopencl_gbdt.cli.output import WIDTH, Progress, group_variants
 from pyopencl_gbdt.cli.train import chosen_variants
 from pyopencl_gbdt.device import find
-from pyopencl_gbdt.parameters import TABLE, Parameters
+from pyopencl_gbdt.parameter_table import TABLE
+from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.training import Model
 from tests.cli_samples import (
     DEVICE,
@@ -56,7 +57,7 @@ def test_train_then_predict(
 ) -> None:
     data, saved = str(write_rows(tmp_path / name, label, header)), str(tmp_path / "m.json")
     assert main(["train", data, "--model", saved, *options, *SMALL, *LOGISTIC]) == 0
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())  # lines are wrapped
     assert all(word in said for word in ("Data", "120 rows, 4 features", "Device", "Saved"))
     assert "histogram" in said
     assert "ms a round" in said

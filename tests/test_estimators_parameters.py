@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, train
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.parameters import TABLE
+from pyopencl_gbdt.parameter_table import TABLE
 
 from .conftest import TEST_DEVICE
 

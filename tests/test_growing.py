@@ -148,7 +148,7 @@ def test_columns_are_drawn_in_three_stages():
     p = Parameters.from_dict(
         {"colsample_bytree": 0.5, "colsample_bylevel": 0.5, "colsample_bynode": 0.5}
     )
-    assert columns.column_counts(p, 40) == (20, 10, 5)
+    assert p.column_counts(40) == (20, 10, 5)
     nodes = [columns.chosen(p, 40, None, (0, 0), 3, path) for path in range(8, 16)]
     assert all(mask.sum() == 5 for mask in nodes)
     assert np.any(nodes, axis=0).sum() <= 10

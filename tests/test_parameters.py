@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.parameters import IGNORED, TABLE, XGBOOST_ONLY, Parameters
+from pyopencl_gbdt.parameter_table import IGNORED, TABLE, XGBOOST_ONLY
+from pyopencl_gbdt.parameters import Parameters
 
 
 def test_table_and_attributes_agree():

@@ -17,7 +17,8 @@ from pyopencl_gbdt.cli.output import (
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import METRICS, get_metric
-from pyopencl_gbdt.parameters import TABLE, Parameters
+from pyopencl_gbdt.parameter_table import TABLE
+from pyopencl_gbdt.parameters import Parameters
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.device import DeviceInfo

@@ -16,15 +16,6 @@ F32 = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 
-def column_counts(params: Parameters, n_features: int) -> tuple[int, int, int]:
-    """Return how many features a tree, a level of it and a node get."""
-    counts, n = [], n_features
-    for share in (params.colsample_bytree, params.colsample_bylevel, params.colsample_bynode):
-        n = max(1, int(np.float32(share) * np.float32(n)))
-        counts.append(n)
-    return counts[0], counts[1], counts[2]
-
-
 def chosen(
     params: Parameters, n_features: int, weights: F32 | None, tree: tuple[int, int],
     depth: int, path: int,
@@ -45,7 +36,7 @@ def chosen(
     key = int(stream(params.random_state, *tree)[0])
     salts = (stream(key, 1, 0), stream(key, 2, depth), stream(key, 3, path))
     inside = np.ones(n_features, np.bool_)
-    for count, salt in zip(column_counts(params, n_features), salts, strict=True):
+    for count, salt in zip(params.column_counts(n_features), salts, strict=True):
         keys = _keys(random_bits(salt, np.arange(n_features)), weights)
         order = np.argsort(keys, kind="stable")
         order = order[inside[order]]

@@ -6,7 +6,6 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
-from pyopencl_gbdt.reference.columns import column_counts
 from pyopencl_gbdt.workspace import Workspace
 
 #: Work-groups that take the nodes of a level in turn, each with keys for all features.
@@ -61,7 +60,7 @@ class Columns:
         return self.program.bind(
             "choose_columns", min(self.groups, ws.level_capacity(depth)), np.uint32(depth),
             np.uint32(n), np.uint32(ws.params.random_state), np.uint32(len(ws.batches)),
-            np.uint32(batch.first), *map(np.uint32, column_counts(ws.params, n)),
+            np.uint32(batch.first), *map(np.uint32, ws.params.column_counts(n)),
             np.uint32(len(ws.interactions)), ws["leaf_header"], ws["levels"], ws["nodes"],
             ws["feature_weights"], ws["column_groups"], ws["column_keys"], ws["allowed"],
         )  # fmt: skip
