@@ -96,7 +96,7 @@ def test_reading_trees_waits_once_a_block(monkeypatch):
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, n_estimators=50)
     assert fit.ws.forest_block == 50
-    monkeypatch.setattr("pyopencl_gbdt.workspace.FOREST_BYTES", 10 * fit.ws["nodes"].nbytes)
+    monkeypatch.setattr("pyopencl_gbdt.workspace.FOREST_BYTES", fit.ws["forest_nodes"].nbytes // 5)
     fit, _ = boosting(opened, n_estimators=50)
     assert fit.ws.forest_block == 10
     before = opened.n_waits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import workspace as workspace_module
+from pyopencl_gbdt import fit_variants
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, NODE
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.reference.gain import score
@@ -115,7 +115,7 @@ def expected_decisions(nodes, chosen, params):
 @pytest.mark.parametrize("few", [False, True])
 def test_decide(device, rng, wg, few, monkeypatch):
     """Splits that ``split`` compared, or few enough to be compared here."""
-    monkeypatch.setattr(workspace_module, "FEW_CANDIDATES", 10**6 if few else 0)
+    monkeypatch.setattr(fit_variants, "FEW_CANDIDATES", 10**6 if few else 0)
     for n_nodes, trees in ((1, 1), (wg, 1), (wg + 1, 3), (300, 3)):
         for rules in RULES:
             ws = workspace(device, rng, wg, 130_000, outputs=trees, **rules)

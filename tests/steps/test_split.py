@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import workspace
+from pyopencl_gbdt import fit_variants
 from pyopencl_gbdt.dtypes import NO_SCORE
 from pyopencl_gbdt.reference.gain import make_rule
 from pyopencl_gbdt.reference.gradients import Scale
@@ -46,7 +46,7 @@ SCALES = (SCALE, Scale(20, 25, wide=False, weight_shift=2), Scale(22, 24, wide=T
 @pytest.fixture(autouse=True)
 def best_is_asked(monkeypatch):
     """Few candidates would be left to ``grow``, whose tests compare them."""
-    monkeypatch.setattr(workspace, "FEW_CANDIDATES", 0)
+    monkeypatch.setattr(fit_variants, "FEW_CANDIDATES", 0)
 
 
 def node_histograms(rng, layout, counts, kind, codes=None):
