@@ -72,6 +72,7 @@ def lines(n_features: int) -> list[Line]:
         ("goss, 0.2 and 0.1", goss, ""),
         *((f"{name}=0.5", {name: 0.5}, "any")
           for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")),
+        ("reg_alpha=1", {"reg_alpha": 1.0}, "any"),
         ("monotone_constraints", {"monotone_constraints": f"({signs})"}, "any"),
         ("interaction_constraints", {"interaction_constraints": groups}, "any"),
         (f"lossguide, {LEAVES} leaves", _LEAF_BY_LEAF, "any"),
