@@ -5,6 +5,7 @@ A page has two sections, each between its marks: ``measured`` at the fixed setti
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,9 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         for package in _PACKAGES.get(name, (name,))
         if package in versions
     )
+    head = f"{report['date']}, {report['host']['cpu']}: {packages}. {_conditions(report)}"
     lines = [
-        f"{report['date']}, {report['host']['cpu']}: {packages}. {_conditions(report)}",
+        *textwrap.wrap(head, 120),
         "",
         "| | scores | first or within noise of first |",
         "|---|---:|---:|",
