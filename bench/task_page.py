@@ -1,16 +1,33 @@
-"""Results of ``python -m bench tasks`` as Markdown."""
+"""Results of ``python -m bench tasks`` as Markdown.
+
+A page has two sections, each between its marks: ``measured`` at the fixed setting, and ``trials``.
+"""
 
 from __future__ import annotations
 
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from bench.task_trials import FOLDS, LARGE, LARGE_SPLITS
 
 TITLES = {
     "ours": "pyopencl_gbdt", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost",
     "sklearn": "scikit-learn",
 }  # fmt: skip
 _PACKAGES = {"xgboost": ("xgboost", "xgboost-cpu"), "sklearn": ("scikit-learn",)}
+
+
+def between(page: Path, name: str, lines: list[str]) -> str:
+    """Return the text of a page with other lines between the marks of a section."""
+    text = page.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise ValueError(f"{page}: expected one {begin!r} and one {end!r} after it; add them")
+    before, after = text.index(begin), text.index(end) + len(end)
+    return text[:before] + "\n".join([begin, "", *lines, "", end]) + text[after:]
 
 
 def lines_of(report: dict[str, Any]) -> list[str]:
@@ -24,15 +41,15 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         for package in _PACKAGES.get(name, (name,))
         if package in versions
     )
+    head = f"{report['date']}, {report['host']['cpu']}: {packages}. {_conditions(report)}"
     lines = [
-        f"{report['date']}, {report['host']['cpu']}: {packages}. {report['rounds']} rounds, depth "
-        f"{report['depth']}, learning rate {report['learning_rate']}, {report['bins']} bins, "
-        f"{report['splits']} splits, {report['most_rows']} rows at most.",
+        *textwrap.wrap(head, 120),
         "",
         "| | scores | first or within noise of first |",
         "|---|---:|---:|",
         *(_summary(name, results) for name in systems),
         "",
+        *(_trials(report, systems) if report["trials"] else []),
         f"| data | objective | score | {' | '.join(TITLES[name] for name in systems)} |",
         "|---|---|---|" + "---|" * len(systems),
         *(_row(result, systems) for result in results),
@@ -43,6 +60,40 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     if report["left_out"]:
         lines += ["", "Not there: " + "; ".join(report["left_out"]) + "."]
     return lines
+
+
+def _conditions(report: dict[str, Any]) -> str:
+    """Return what held for all systems, as a sentence."""
+    first = report["settings"][0]
+    data = f"{report['splits']} splits, {report['most_rows']} rows at most."
+    if report["trials"]:
+        return (
+            f"{report['trials']} settings, {first['bins']} bins, {FOLDS} inner folds, {data} Sets "
+            f"of more than {LARGE} rows: {LARGE_SPLITS} splits at most, one of the inner folds."
+        )
+    return (
+        f"{first['rounds']} rounds, depth {first['depth']}, learning rate "
+        f"{first['learning_rate']}, {first['bins']} bins, {data}"
+    )
+
+
+def _trials(report: dict[str, Any], systems: list[str]) -> list[str]:
+    """Return the settings, and how many times each system chose them."""
+    tasks = {(r["table"], r["objective"]): r["chosen"] for r in report["results"]}
+    lines = [
+        "What was tried, and how many times each system chose it:",
+        "",
+        "| rounds | depth | learning rate | L2 | least Hessian | "
+        + " | ".join(TITLES[name] for name in systems)
+        + " |",
+        "|---:|---:|---:|---:|---:|" + "---:|" * len(systems),
+    ]
+    for place, one in enumerate(report["settings"]):
+        counts = [sum(c.get(name, []).count(place) for c in tasks.values()) for name in systems]
+        values = ("rounds", "depth", "learning_rate", "l2", "least_hessian")
+        cells = [*(f"{one[name]:g}" for name in values), *map(str, counts)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, ""]
 
 
 def _code(text: str) -> str:

@@ -1,8 +1,9 @@
-"""Train on rows, predict others: ours and the peers at equal budgets.
+"""Train on rows, predict others: ours and the peers at one setting.
 
-All take as many rounds, the same depth, learning rate and bins, an L2 penalty of 1, and the least
-sum of Hessians in a child that scikit-learn has built in. Nothing is sampled, nothing is stopped
-early. Peers run on one thread: on a busy processor waiting threads take longer than the work.
+All take as many rounds, the same depth, learning rate, bins and L2 penalty, and the same least sum
+of Hessians in a child; CatBoost and scikit-learn have a least number of rows instead, which gets
+the same number. Nothing is sampled, nothing is stopped early. Peers run on one thread: on a busy
+processor waiting threads take longer than the work.
 """
 
 from __future__ import annotations
@@ -30,16 +31,24 @@ class Budget:
     depth: int = 6
     learning_rate: float = 0.1
     bins: int = 255
+    l2: float = 1.0
+    least_hessian: float = LEAST_HESSIAN
+    """Sum of Hessians in a child."""
     device: str = "auto"
     """Of ours; the peers run on the processor."""
+
+    @property
+    def least_rows(self) -> int:
+        """Rows in a leaf, where a library knows no least Hessian."""
+        return max(1, round(self.least_hessian))
 
 
 def _xgboost_params(task: Task, rows: Table, budget: Budget) -> dict[str, Any]:
     """Return parameters as XGBoost and ours call them."""
     params = {
         "objective": task.objective, "max_depth": budget.depth, "max_bin": budget.bins,
-        "learning_rate": budget.learning_rate, "reg_lambda": 1.0,
-        "min_child_weight": LEAST_HESSIAN,
+        "learning_rate": budget.learning_rate, "reg_lambda": budget.l2,
+        "min_child_weight": budget.least_hessian,
         **task.params,
     }  # fmt: skip
     return {**params, "num_class": rows.n_classes} if task.kind == "classes" else params
@@ -81,9 +90,10 @@ def lightgbm(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
 
     params = {
         "objective": task.lightgbm, "num_leaves": 2**budget.depth, "max_depth": budget.depth,
-        "max_bin": budget.bins, "learning_rate": budget.learning_rate, "lambda_l2": 1.0,
-        "min_sum_hessian_in_leaf": LEAST_HESSIAN, "min_data_in_leaf": 1, "min_data_in_bin": 1,
-        "alpha": ALPHA, "tweedie_variance_power": 1.5, "verbosity": -1, "num_threads": 1,
+        "max_bin": budget.bins, "learning_rate": budget.learning_rate, "lambda_l2": budget.l2,
+        "min_sum_hessian_in_leaf": budget.least_hessian, "min_data_in_leaf": 1,
+        "min_data_in_bin": 1, "alpha": ALPHA, "tweedie_variance_power": 1.5, "verbosity": -1,
+        "num_threads": 1,
     }  # fmt: skip
     if task.kind == "classes":
         params["num_class"] = rows.n_classes
@@ -98,9 +108,9 @@ def catboost(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
     params = {
         "loss_function": task.catboost, "iterations": budget.rounds, "depth": budget.depth,
         "learning_rate": budget.learning_rate, "border_count": budget.bins - 1,
-        "l2_leaf_reg": 1.0, "grow_policy": "Depthwise", "min_data_in_leaf": 1,
-        "bootstrap_type": "No", "random_strength": 0, "boosting_type": "Plain",
-        "leaf_estimation_iterations": 1, "logging_level": "Silent",
+        "l2_leaf_reg": budget.l2, "grow_policy": "Depthwise",
+        "min_data_in_leaf": budget.least_rows, "bootstrap_type": "No", "random_strength": 0,
+        "boosting_type": "Plain", "leaf_estimation_iterations": 1, "logging_level": "Silent",
         "allow_writing_files": False, "thread_count": 1,
     }  # fmt: skip
     name, label = task.catboost.split(":")[0], rows.y
@@ -133,8 +143,8 @@ def sklearn(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
     params = {
         "loss": task.sklearn, "max_iter": budget.rounds, "max_depth": budget.depth,
         "learning_rate": budget.learning_rate, "max_bins": min(255, budget.bins),
-        "max_leaf_nodes": 2**budget.depth, "min_samples_leaf": 1, "l2_regularization": 1.0,
-        "early_stopping": False,
+        "max_leaf_nodes": 2**budget.depth, "min_samples_leaf": budget.least_rows,
+        "l2_regularization": budget.l2, "early_stopping": False,
     }  # fmt: skip
     if task.sklearn == "quantile":
         params["quantile"] = ALPHA

@@ -1,9 +1,11 @@
 """``python -m bench tasks --write docs/quality.md``: every task on real data, beside the peers.
 
 Each system trains on the same random 70 % of a data set and predicts the rest, for several such
-splits. A system is within noise of the first if the mean difference of its scores and the best
-system's is within the 95 % interval of a t test, whose variance is corrected for splits that share
-rows (Nadeau & Bengio 2003, "Inference for the generalization error", Machine Learning 52).
+splits: at one fixed setting, or with --trials at the one of several settings that does best in
+cross-validation inside the 70 %. A system is within noise of the first if the mean difference of
+its scores and the best system's is within the 95 % interval of a t test, whose variance is
+corrected for splits that share rows (Nadeau & Bengio 2003, "Inference for the generalization
+error", Machine Learning 52).
 """
 
 from __future__ import annotations
@@ -13,17 +15,18 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.host import describe_host, package_versions
-from bench.page import BEGIN, END
 from bench.task_data import NAMES, TRAINED, Table, split, tables
 from bench.task_list import SCORES, TASKS, Task, refusal
-from bench.task_page import lines_of
+from bench.task_page import between, lines_of
 from bench.task_systems import SYSTEMS, Budget, installed
+from bench.task_trials import FOLDS, SETTINGS, choose, effort
 
 
 def main(arguments: list[str]) -> int:
@@ -37,73 +40,137 @@ def main(arguments: list[str]) -> int:
                         help=f"data sets; of {', '.join(NAMES)}")  # fmt: skip
     parser.add_argument("--splits", type=int, default=10, help="at least 2")
     parser.add_argument("--rows", type=int, default=8000, help="of larger sets so many are drawn")
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--depth", type=int, default=6)
+    parser.add_argument("--trials", type=int, default=0, metavar="N",
+                        help=f"0: the fixed setting; up to {len(SETTINGS)}: the best of so many, "
+                        "by the rows to train on alone")  # fmt: skip
+    parser.add_argument("--rounds", type=int, help="of the fixed setting (100)")
+    parser.add_argument("--depth", type=int, help="of the fixed setting (6)")
     parser.add_argument("--device", default="auto", help="of ours")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    parser.add_argument("--json", type=Path, metavar="FILE",
+                        help="write the results there, task after task")  # fmt: skip
+    parser.add_argument("--resume", action="store_true",
+                        help="keep what the file of --json has, and measure the rest")  # fmt: skip
     parser.add_argument("--write", type=Path, metavar="PAGE.md",
                         help="write the tables between the marks of this page")  # fmt: skip
     options = parser.parse_args(arguments)
-    if options.splits < 2:
-        parser.error(f"--splits {options.splits}: expected 2 or more, to see a spread")
-    page = options.write.read_text(encoding="utf-8") if options.write else BEGIN + END
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        print(f"{options.write}: expected one {BEGIN!r} and one {END!r}; add them", file=sys.stderr)
+    problem = _problem(options)
+    if problem:
+        parser.error(problem)
+    name = "trials" if options.trials else "measured"
+    try:
+        if options.write:  # a page without marks is told before hours of work
+            between(options.write, name, [])
+        before = _earlier(options) if options.resume else []
+    except ValueError as error:
+        print(error, file=sys.stderr)
         return 2
-    report = _measure(options)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    report = _measure(options, before)
     lines = lines_of(report)
     if options.write:
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        text = before + "\n".join([BEGIN, "", *lines, "", END]) + after
-        options.write.write_text(text, encoding="utf-8")
+        options.write.write_text(between(options.write, name, lines), encoding="utf-8")
     print("\n".join(lines))
     return 0
 
 
-def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    budget = Budget(rounds=options.rounds, depth=options.depth, device=options.device)
-    results: list[dict[str, Any]] = []
-    left_out: list[str] = []
+def _problem(options: argparse.Namespace) -> str:
+    """Return what is wrong with the options; empty if nothing is."""
+    if options.splits < 2:
+        return f"--splits {options.splits}: expected 2 or more, to see a spread"
+    if not 0 <= options.trials <= len(SETTINGS):
+        return f"--trials {options.trials}: expected 0..{len(SETTINGS)}, the settings there are"
+    if options.trials and (options.rounds is not None or options.depth is not None):
+        return "--trials: each setting has its own rounds and depth; leave --rounds, --depth out"
+    if options.resume and not (options.json and options.json.is_file()):
+        return f"--resume: expected a file of results, --json is {options.json}"
+    return ""
+
+
+def _settings(options: argparse.Namespace) -> list[Budget]:
+    """Return what every system tries."""
+    if options.trials:
+        return [replace(one, device=options.device) for one in SETTINGS[: options.trials]]
+    given = {"rounds": options.rounds, "depth": options.depth, "device": options.device}
+    return [Budget(**{name: value for name, value in given.items() if value is not None})]
+
+
+def _conditions(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what results have to share to stand in one table."""
+    return {
+        "versions": package_versions(),
+        "trials": options.trials,
+        "settings": [asdict(one) for one in _settings(options)],
+        "splits": options.splits,
+        "most_rows": options.rows,
+    }
+
+
+def _earlier(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the results of the file of --json."""
+    report = json.loads(options.json.read_text(encoding="utf-8"))
+    for name, value in _conditions(options).items():
+        if report.get(name) != value:
+            raise ValueError(
+                f"{options.json}: {name} is {report.get(name)}, here it is {value}; "
+                "give the same, or leave --resume out"
+            )
+    found: list[dict[str, Any]] = report["results"]
+    return found
+
+
+def _measure(options: argparse.Namespace, before: list[dict[str, Any]]) -> dict[str, Any]:
+    results, left_out = list(before), []
+    done = {(result["table"], result["objective"]) for result in before}
+    report = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "host": describe_host(),
+        **_conditions(options),
+        "left_out": left_out,
+        "results": results,
+    }
     for table in tables(options.data, tuple(options.tables)):
         if isinstance(table, str):
             left_out.append(table)
             continue
         for task in (task for task in TASKS if task.kind == table.kind):
-            results += _compare(task, table, budget, options)
-            print(f"{table.name} {task.objective}", file=sys.stderr, flush=True)
-    return {
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "host": describe_host(),
-        "versions": package_versions(),
-        "rounds": budget.rounds,
-        "depth": budget.depth,
-        "learning_rate": budget.learning_rate,
-        "bins": budget.bins,
-        "splits": options.splits,
-        "most_rows": options.rows,
-        "left_out": left_out,
-        "results": results,
-    }
+            if (table.name, task.objective) not in done:
+                results += _compare(task, table, options)
+                _write(options.json, report)
+    _write(options.json, report)
+    return report
 
 
-def _compare(
-    task: Task, table: Table, budget: Budget, options: argparse.Namespace
-) -> Iterator[dict[str, Any]]:
+def _write(file: Path | None, report: dict[str, Any]) -> None:
+    """Write the results so far; a reader finds the old file or the new one."""
+    if file:
+        part = file.with_name(file.name + ".part")
+        part.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        part.replace(file)
+
+
+def _compare(task: Task, table: Table, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Train every system on every split; yield a record a score."""
     reason = refusal(task, table.n_classes if task.kind == "classes" else 0)
     names = [
         name for name in installed()
         if (not reason if name == "ours" else name == "xgboost" or getattr(task, name))
     ]  # fmt: skip
+    settings = _settings(options)
+    splits, n_folds = effort(table, options.splits) if options.trials else (options.splits, FOLDS)
     found: dict[str, dict[str, list[float]]] = {s: {n: [] for n in names} for s in task.scores}
-    for seed in range(options.splits):
+    chosen: dict[str, list[int]] = {name: [] for name in names}
+    seconds = dict.fromkeys(names, 0.0)
+    for seed in range(splits):
         rows, unseen = split(table, seed, options.rows)
         for name in names:
-            predicted = np.asarray(SYSTEMS[name](task, rows, unseen, budget))
+            began = time.perf_counter()
+            best = choose(SYSTEMS[name], task, rows, settings, seed, n_folds)
+            predicted = np.asarray(SYSTEMS[name](task, rows, unseen, settings[best]))
+            seconds[name] += time.perf_counter() - began
+            chosen[name].append(best)
             for score in task.scores:
                 found[score][name].append(SCORES[score][0](unseen, predicted))
+    times = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
+    print(f"{table.name} {task.objective}: {times}", file=sys.stderr, flush=True)
     for score in task.scores:
         yield {
             "table": table.name,
@@ -115,6 +182,8 @@ def _compare(
             "more_is_better": SCORES[score][1],
             "systems": found[score],
             "level": level_with_first(found[score], SCORES[score][1]),
+            "chosen": chosen,
+            "seconds": seconds,
         }
 
 
