@@ -87,7 +87,7 @@ FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
 }
 
 /* Does a split keep to a feature's constraint: 1 rising, 2 falling, 0 none? One with equal weights
-   gains nothing: where bounds hold both sides, all splits of a node are so. */
+   changes no prediction: where bounds hold both sides, all splits of a node are so. */
 FN int keeps_order(
         const u32 constraint, const i64 left_g, const i64 left_h, const i64 right_g,
         const i64 right_h, const rule_t rule) {

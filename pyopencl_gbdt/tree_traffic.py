@@ -85,10 +85,18 @@ def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
     return ws["sums"].nbytes
 
 
+def _share_seen(ws: Workspace) -> float:
+    """Return the share of listed rows whose codes are read: a CPU's histogram leaves out others."""
+    p = ws.params
+    if not p.samples_rows or ws.lists_drawn or ws.variant("histogram").name != "cpu":
+        return 1.0
+    return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.subsample
+
+
 def _histogram(ws: Workspace, tree: TreeCounts) -> int:
-    codes = ws.codes.nbytes // ws.n_rows
+    codes = ws.codes.nbytes // ws.n_rows * _share_seen(ws)
     quanta = 2 * QUANTA.itemsize
-    rows = int(tree.built_rows.sum()) * (codes + quanta) + _row_ids(ws, tree.built_rows)
+    rows = round(int(tree.built_rows.sum()) * (codes + quanta)) + _row_ids(ws, tree.built_rows)
     atomics = ws.variant("histogram").int64_atomics
     written = tree.built if atomics else [parts.sum() for parts in _partials(ws, tree)]
     return rows + _histograms(ws, int(sum(written)))

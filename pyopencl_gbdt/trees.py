@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import KEPT, NODE
+from pyopencl_gbdt.dtypes import KEPT, NO_NODE, NODE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.quantized import Layout
+
+_ADVICE = "the device's driver is at fault: update it, or train on another device"
 
 
 def kept_nodes(words: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
@@ -46,6 +48,10 @@ def decode_trees(
     there = np.arange(nodes["left"].shape[1]) < counts[:, None]
     n_roots = levels["count"][:, 0].astype(np.int64)
     field = {name: values[there] for name, values in nodes.items()}
+    most = np.repeat(counts, counts)
+    for name in ("left", "parent"):
+        if ((field[name] >= most) & (field[name] != NO_NODE)).any():
+            raise ModelFormatError(f"a node's {name} is none of the tree's; {_ADVICE}")
     sizes, left, parent = counts, field["left"].view(np.int32), field["parent"].view(np.int32)
     if (n_roots > 1).any():
         batch = np.nonzero(there)[0]
@@ -93,10 +99,7 @@ def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
     while level.size:
         met += level.size
         if met > left.size or level.max() >= left.size:
-            raise ModelFormatError(
-                "a tree has a node with two parents, or none: the device's driver is at fault; "
-                "update it, or train on another device"
-            )
+            raise ModelFormatError(f"a tree has a node with two parents, or none; {_ADVICE}")
         order.append(level)
         inner = left[level]
         inner = inner[inner >= 0]

@@ -79,7 +79,7 @@ KERNEL(${wg_size}) keep(
     GLOBAL u32* tree = forest_nodes + (u64)place * ${len(kept)} * most_nodes;
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
 % for name in kept:
-        tree[${loop.index}u * most_nodes + id] = ${"as_u32" if name in floats else "(u32)"}(nodes[id].${name});
+        tree[${loop.index} * (u64)most_nodes + id] = ${"as_u32" if name in floats else "(u32)"}(nodes[id].${name});
 % endfor
     }
     if (GROUP_ID == 0) {

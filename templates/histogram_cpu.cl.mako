@@ -67,8 +67,13 @@ KERNEL(${wg_size}) histogram(
             if (!in_order && at + ${prefetch} < end) PREFETCH(quanta + base + rows[at + ${prefetch}]);
 % endif
             const i32x2 low = quanta[base + row];
+            i32 bits = low.x | low.y;
+            if (wide) {
+                const i32x2 high = high_words[base + row];
+                bits |= high.x | high.y;
+            }
             drawn[n_drawn] = row;
-            n_drawn += ((low.x | low.y) != 0) | (wide != 0);
+            n_drawn += bits != 0;
         }
         for (u32 at = 0; at < n_drawn; at++) {
             const u32 row = drawn[at];

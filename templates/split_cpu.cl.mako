@@ -96,9 +96,9 @@ KERNEL(${wg_size}) find(
         const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
 % endif
 % if careful:
-        const f32 most = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
-        const f32 lower = rule.lower > -most ? (rule.lower < most ? rule.lower : most) : -most;
-        const f32 upper = rule.upper < most ? (rule.upper > -most ? rule.upper : -most) : most;
+        const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
+        const f32 lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
+        const f32 upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
 % endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         if (node->sibling_slot >= 0) {

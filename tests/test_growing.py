@@ -27,6 +27,7 @@ LOSSGUIDE = {"grow_policy": "lossguide"}
 CASES = {
     "rows": {"subsample": 0.5},
     "rows of a forest": {"subsample": 0.6, "num_parallel_tree": 3},
+    "hardly any rows": {"subsample": 0.003, "num_parallel_tree": 5, "min_child_weight": 0},
     "by gradient": {"subsample": 0.4, "sampling_method": "gradient_based", **LOGISTIC},
     "by gradient, squared": {"subsample": 0.4, "sampling_method": "gradient_based"},
     "goss": {"sampling_method": "goss", "learning_rate": 0.9, **LOGISTIC},

@@ -259,6 +259,22 @@ def test_nodes_that_are_their_own_children_are_refused():
         decode_trees({name: nodes[name] for name in KEPT}, levels, expected_layout(1, 2))
 
 
+@pytest.mark.parametrize("roots", [1, 2])
+@pytest.mark.parametrize("name", ["left", "parent"])
+def test_nodes_that_are_not_there_are_refused(roots, name):
+    nodes, levels = np.zeros((1, roots + 2), NODE), np.zeros((1, 2), LEVEL)
+    nodes["left"] = nodes["parent"] = NO_NODE
+    nodes["left"][0, 0], nodes["parent"][0, roots:] = roots, 0
+    nodes["tree"][0, :roots] = range(roots)
+    levels["first"], levels["count"] = [[0, roots]], [[roots, 2]]
+    fields = {field: nodes[field].copy() for field in KEPT}
+    assert len(decode_trees(fields, levels, expected_layout(1, 2))) == roots
+    for wrong in (roots + 2, 0x80000005):
+        fields[name][0, 1] = wrong
+        with pytest.raises(ModelFormatError, match=f"a node's {name} is none of the tree's"):
+            decode_trees(fields, levels, expected_layout(1, 2))
+
+
 @pytest.mark.parametrize(
     "objective",
     ["rank:ndcg", "survival:cox", "survival:aft", "kernel: g = margin - label; h = 1.0f;"],

@@ -65,7 +65,7 @@ class Workspace(dict):
         self.weighted = weighted
         self.codes = np.zeros((ROWS, ROW_BYTES), np.uint8)
         self.rows = {
-            "histogram": SimpleNamespace(int64_atomics=atomics, params={"chunk": 3}),
+            "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
             "leaf": SimpleNamespace(name=leaf),
             "radix_sort": SimpleNamespace(params={"radix_bits": 8}),
             "quantize": SimpleNamespace(params={"wg_size": 256}),
@@ -217,6 +217,19 @@ def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
         listed = traffic.TREE[kernel](ws, counts)
         assert listed == traffic.TREE[kernel](unlisted, counts) + 10 * 4
     assert traffic.TREE["leaf.add_leaves"](ws, counts) == 3 * ATOMICS["leaf.add_leaves"]
+
+
+def test_a_cpu_reads_no_codes_of_rows_that_were_not_drawn():
+    """15 rows of the built nodes, of which 2 fifths and 3 tenths are seen."""
+    counts = count_tree(*tree())
+    by_chance = Workspace(samples_rows=True, subsample=0.4)
+    goss = Workspace(samples_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
+    for ws, seen in ((by_chance, 6), (goss, 4.5)):
+        ws.rows["histogram"].name = "cpu"
+        found = traffic.TREE["histogram"](ws, counts)
+        assert found == ATOMICS["histogram"] - (15 - seen) * ROW_BYTES
+        ws.lists_drawn = True
+        assert traffic.TREE["histogram"](ws, counts) == ATOMICS["histogram"] + 10 * 4
 
 
 def test_features_weights_are_read_by_every_node():

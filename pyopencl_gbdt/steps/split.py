@@ -20,8 +20,9 @@ class Split:
         ws = self.ws
         options = {"monotone": ws.monotone is not None, "masked": ws.masks_columns}
         if row.name == "sequential":
-            options["clipped"] = ws.params.max_delta_step > 0
-            options["shrunk"] = ws.params.reg_alpha > 0
+            shrunk = options["shrunk"] = ws.params.reg_alpha > 0
+            plain = not (shrunk or options["monotone"])  # others clip anyway
+            options["clipped"] = plain and ws.params.max_delta_step > 0
             return ws.device.build("split_cpu", wg_size=1, run=row.params["run"], **options)
         return ws.device.build("split", wg_size=ws.wg_size(row), **options)
 

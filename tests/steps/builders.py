@@ -125,10 +125,13 @@ def level_nodes(counts, chunk, from_rows=None):
     return nodes, np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
 
 
-def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None):
-    """Put nodes behind as many others as a complete tree would have; return the first id."""
+def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None, listed=False):
+    """Put nodes behind as many others as a complete tree would have; return the first id.
+
+    Roots have all rows, unless those that were drawn are ``listed``.
+    """
     first = 2**depth - 1 if first is None else first
-    nodes["depth"], nodes["in_order"] = depth, depth == 0
+    nodes["depth"], nodes["in_order"] = depth, depth == 0 and not listed
     levels = np.zeros(ws["levels"].size, ws["levels"].dtype)
     levels[depth] = (first, len(nodes), row_tasks, hist_tasks)
     levels["first"][depth + 1 :] = first + len(nodes)

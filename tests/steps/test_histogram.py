@@ -53,7 +53,18 @@ def without_fullest(ws, hist):
 
 
 def check(
-    device, rng, layout, counts, kind, *, from_rows=None, codes=None, kinds=(), depth=None, **params
+    device,
+    rng,
+    layout,
+    counts,
+    kind,
+    *,
+    from_rows=None,
+    codes=None,
+    kinds=(),
+    depth=None,
+    listed=False,
+    **params,
 ):
     """Build a level by hand, and compare every byte of the pool.
 
@@ -67,7 +78,9 @@ def check(
     depth = ws.n_levels - 1 if depth is None else depth  # 0 where there is one row
     quanta = np.concatenate([quanta_of(rng, n, k) for k in kinds])
     rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
-    if depth:  # the root has all rows, in order, unlisted
+    if ws.params.samples_rows and not listed:
+        quanta[rng.random(len(quanta)) < 0.5] = 0  # not drawn, yet in the lists
+    if depth or listed:  # else the root has all rows, in order, unlisted
         rows = rng.permuted(rows, axis=1)
     rows = rows.ravel()
     set_quanta(ws, quanta, wide=[k == "wide" for k in kinds], rng=rng)
@@ -77,7 +90,7 @@ def check(
     nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
     nodes["slot"] = rng.permutation(ws.search_capacity)[: len(counts)]
     nodes["tree"] = tree_of
-    set_level(ws, depth, nodes, hist_tasks=task_begin[-1])
+    set_level(ws, depth, nodes, hist_tasks=task_begin[-1], listed=listed)
     ws["hist_task_begin"].set(task_begin)
     ws["odd_rows" if depth % 2 else "even_rows"].set(rows)
     spoil(ws["partial"], rng)
@@ -130,6 +143,20 @@ def test_several_trees_at_a_time(device, variant, setup, rng):
     wg, kinds = sizes(variant)[-1], ("small", "wide", "carry")
     for counts, depth in (([500], 0), ([300, 1, 64, 90], None)):
         check(device, rng, SMALL, counts, "", kinds=kinds, depth=depth, work_group_size=wg, **setup)
+
+
+def test_rows_that_were_not_drawn_add_nothing(device, variant, force, rng):
+    """A CPU's row picks out the others, 1024 listed rows at a time."""
+    force(variant, chunk=CHUNK, groups_per_unit=1, codes=40)
+    params = {"histogram": variant.name, "subsample": 0.5, "work_group_size": sizes(variant)[-1]}
+    for kind in ("small", "wide"):
+        for counts, depth in (([1], 0), ([1024], 0), ([9001], 0), ([1023, 1025, 4000, 2049], None)):
+            check(device, rng, SMALL, counts, kind, depth=depth, **params)
+
+
+def test_roots_with_lists(device, variant, setup, rng):
+    wg = sizes(variant)[-1]
+    check(device, rng, SMALL, [700], "small", depth=0, listed=True, work_group_size=wg, **setup)
 
 
 def test_nodes_without_tasks_are_left_alone(device, variant, setup, rng):
