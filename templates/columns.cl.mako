@@ -8,9 +8,46 @@
 ##   allowed    a bit each; with interaction constraints those alone that may follow the features
 ##              above the node
 ##
+##   A stage that keeps all is left out. Few features are counted that have lesser keys; of many the
+##   last key to keep is found digit by digit.
+##
 ## params: wg_size; weighted, features have weights: keys are -ln(u) / weight (Efraimidis & Spirakis
-##         2006, "Weighted random sampling with a reservoir")
-<%page args="wg_size, weighted"/>
+##         2006, "Weighted random sampling with a reservoir"); stages, those that are not left out,
+##         with spaces between; few, at most 256 features
+<%page args="wg_size, weighted, stages, few"/>
+<%def name="by_digits(wanted)">
+        if (LOCAL_ID == 0) {
+            border[0] = 0;
+            border[1] = ${wanted};
+        }
+        BARRIER();
+        /* the key of the last feature to keep, 8 bits after 8 bits */
+% for shift in (24, 16, 8, 0):
+        for (u32 i = LOCAL_ID; i < 256; i += ${wg_size}) counts[i] = 0;
+        BARRIER();
+        for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size}) {
+            const u32 key = keys[f];
+            if (key != OUT${f" && (key ^ border[0]) >> {shift + 8} == 0" if shift < 24 else ""})
+                ${f"counts[(key >> {shift}) & 255]++" if wg_size == 1 else f"atomic_add_local_u32(&counts[(key >> {shift}) & 255], 1)"};
+        }
+        BARRIER();
+        if (LOCAL_ID == 0) {
+            u32 digit = 0, left = border[1];
+            while (digit < 255 && counts[digit] < left) left -= counts[digit++];
+            border[0] |= digit << ${shift};
+            border[1] = left;
+            border[2] = counts[digit];
+        }
+        BARRIER();
+% endfor
+        if (LOCAL_ID == 0 && border[2] > border[1]) { /* of equal keys the first */
+            u32 taken = 0;
+            for (u32 f = 0; f < n_features; f++)
+                if (keys[f] == border[0] && taken++ >= border[1]) keys[f] = OUT;
+        }
+        for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size})
+            if (keys[f] > border[0]) keys[f] = OUT;
+</%def>
 #define OUT 0xFFFFFFFFu
 
 FN u32 key_of(const u32 salt, const u32 feature, GLOBAL const f32* weights) {
@@ -54,7 +91,7 @@ KERNEL(${wg_size}) choose_columns(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const f32* RESTRICT weights, GLOBAL const u32* RESTRICT groups,
         GLOBAL u32* all_keys, GLOBAL u32* RESTRICT allowed) {
-    LOCAL_ARRAY(u32, counts, 256);
+    LOCAL_ARRAY(u32, counts, 256); /* or keys, if they are few */
     LOCAL_ARRAY(u32, border, 3); /* a key, how many of its features to keep, how many it has */
     const u32 n_words = (n_features + 31) / 32;
     const u32 first = levels[depth].first, count = levels[depth].count;
@@ -63,44 +100,31 @@ KERNEL(${wg_size}) choose_columns(
     for (u32 index = GROUP_ID; index < count; index += N_GROUPS) {
         GLOBAL const node_t* node = &nodes[first + index];
         const u32 tree = stream(seed, round, first_tree + node->tree);
-% for stage, (wanted, salt) in enumerate((("of_tree", "0"), ("of_level", "node->depth"), ("of_node", "node->path"))):
+        for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size}) keys[f] = 0;
+        BARRIER();
+% for stage, (name, salt) in enumerate((("tree", "0"), ("level", "node->depth"), ("node", "node->path"))):
+% if name in stages.split():
         {
             const u32 salt = stream(tree, ${stage + 1}, ${salt});
-            for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size})
-                keys[f] = ${"keys[f] == OUT ? OUT : " if stage else ""}key_of(salt, f, weights);
-        }
-        if (LOCAL_ID == 0) {
-            border[0] = 0;
-            border[1] = ${wanted};
+            for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size}) {
+                const u32 key = keys[f] == OUT ? OUT : key_of(salt, f, weights);
+                ${"counts" if few else "keys"}[f] = key;
+            }
         }
         BARRIER();
-        /* the key of the last feature to keep, 8 bits after 8 bits */
-% for shift in (24, 16, 8, 0):
-        for (u32 i = LOCAL_ID; i < 256; i += ${wg_size}) counts[i] = 0;
-        BARRIER();
+% if few:
         for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size}) {
-            const u32 key = keys[f];
-            if (key != OUT${f" && (key ^ border[0]) >> {shift + 8} == 0" if shift < 24 else ""})
-                ${f"counts[(key >> {shift}) & 255]++" if wg_size == 1 else f"atomic_add_local_u32(&counts[(key >> {shift}) & 255], 1)"};
+            const u32 mine = counts[f];
+            u32 before = 0; /* of equal keys the first is kept */
+            for (u32 other = 0; other < n_features; other++)
+                before += (counts[other] < mine) | ((counts[other] == mine) & (other < f));
+            keys[f] = before >= of_${name} ? OUT : mine;
         }
+% else:
+        ${by_digits("of_" + name)}
+% endif
         BARRIER();
-        if (LOCAL_ID == 0) {
-            u32 digit = 0, left = border[1];
-            while (digit < 255 && counts[digit] < left) left -= counts[digit++];
-            border[0] |= digit << ${shift};
-            border[1] = left;
-            border[2] = counts[digit];
-        }
-        BARRIER();
-% endfor
-        if (LOCAL_ID == 0 && border[2] > border[1]) { /* of equal keys the first */
-            u32 taken = 0;
-            for (u32 f = 0; f < n_features; f++)
-                if (keys[f] == border[0] && taken++ >= border[1]) keys[f] = OUT;
-        }
-        for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size})
-            if (keys[f] > border[0]) keys[f] = OUT;
-        BARRIER();
+% endif
 % endfor
         for (u32 word = LOCAL_ID; word < n_words; word += ${wg_size}) {
             u32 bits = 0;

@@ -162,6 +162,24 @@ def test_columns_are_drawn_in_three_stages():
     assert np.mean(heavy) > 3.5
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_features", [1, 64, 65, 256, 300])
+def test_columns_of_many_features(n_features, weighted):
+    """Few are ranked, of many the last key to keep is found digit by digit; keys may be equal."""
+    rng = np.random.default_rng(n_features)
+    X = rng.normal(size=(200, n_features)).astype(np.float32)
+    y = (X.sum(axis=1) + rng.normal(size=200)).astype(np.float32)
+    extra = {"feature_weights": rng.choice([1e-30, 1e-9, 1], n_features).astype(np.float32)}
+    for shares in ((0.5, 1, 1), (1, 0.4, 0.5), (0.7, 0.7, 0.7)):
+        names = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
+        params = {"max_depth": 3, "n_estimators": 2, **dict(zip(names, shares, strict=True))}
+        given = (X, y, None, extra if weighted else {})
+        checked = Parameters.from_dict(params)
+        twin = train_reference(checked, X, y, None, **(extra if weighted else {}))
+        assert bytes_of(params, *given) == to_xgboost_json(twin)
+        assert bytes_of({**params, "work_group_size": 64}, *given) == to_xgboost_json(twin)
+
+
 def test_monotone_constraints_hold():
     params, X, y, weight, _ = problem("monotone")
     model = model_of({**params, "n_estimators": 20}, X, y, weight)

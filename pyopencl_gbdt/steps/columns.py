@@ -8,6 +8,8 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.workspace import Workspace
 
+#: What draws columns, one of those of the other.
+_STAGES = ("tree", "level", "node")
 #: Work-groups that take the nodes of a level in turn, each with keys for all features.
 _GROUPS = 256
 
@@ -34,10 +36,21 @@ class Columns:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
+        n = ws.layout.n_features
+        counts = ws.params.column_counts(n)
+        stages = [
+            name
+            for name, before, kept in zip(_STAGES, (n, *counts), counts, strict=False)
+            if kept < before
+        ]
         self.program = ws.build(
             "plan",
             lambda row: ws.device.build(
-                "columns", wg_size=ws.wg_size(row), weighted=ws.feature_weights is not None
+                "columns",
+                wg_size=ws.wg_size(row),
+                weighted=ws.feature_weights is not None,
+                stages=" ".join(stages),
+                few=n <= (64 if ws.wg_size(row) == 1 else 256),
             ),
         )
         self.n_words, self.groups = _words(ws), _groups(ws)

@@ -90,6 +90,7 @@ VALUES: dict[str, list[Any]] = {
     "block": [16, 8],
     "unroll": [False, True],
     "in_registers": [False, True],
+    "stages": ["", "tree level node"],
     "method": ["goss", "gradient_based", "uniform"],
     **{
         name: [False, True]
@@ -102,6 +103,7 @@ VALUES: dict[str, list[Any]] = {
             "clipped",
             "shrunk",
             "listed",
+            "few",
         )
     },
 }
