@@ -146,7 +146,12 @@ def test_the_command_line_saves_nothing_after_ctrl_c(tmp_path, capsys, monkeypat
             signal.raise_signal(signal.SIGINT)  # as the terminal does
 
     monkeypatch.setattr(Launch, "__call__", call)
-    assert main(["train", data, "--model", str(saved), *SMALL]) == 130
+    # where the tests run in a shell's background it is ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(["train", data, "--model", str(saved), *SMALL]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert "interrupted" in capsys.readouterr().err
     assert len(sent) == 60
     assert not saved.exists()
