@@ -163,7 +163,7 @@ def test_columns_are_drawn_in_three_stages():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_features", [1, 64, 65, 256, 300])
+@pytest.mark.parametrize("n_features", [1, 65, 300])
 def test_columns_of_many_features(n_features, weighted):
     """Few are ranked, of many the last key to keep is found digit by digit; keys may be equal."""
     rng = np.random.default_rng(n_features)
