@@ -199,12 +199,9 @@ def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str
 def _starting_score(
     p: Parameters, objective: Objective, data: Dataset, n_outputs: int
 ) -> tuple[Score, Score]:
-    score: Score
-    if p.base_score is None:
+    score = p.starting_scores(n_outputs)
+    if score is None:
         score = objective.starting_scores(data.label, data.weight)
-    else:
-        score = float(np.float32(p.base_score))
-        score = score if n_outputs == 1 else (score,) * n_outputs
     return score, objective.to_margin(score)
 
 
@@ -234,7 +231,8 @@ def _continued(
             "objective and the same parameters of it"
         )
     _check_columns("model: the one to continue", before.n_features, before.feature_names, data)
-    if p.base_score is not None and {float(np.float32(p.base_score))} != {*each(before.base_score)}:
+    asked = p.starting_scores(before.n_outputs)
+    if asked is not None and asked != before.base_score:
         raise ParameterError(
             f"base_score={p.base_score}: the model to continue starts at {before.base_score}; "
             "leave it out"
