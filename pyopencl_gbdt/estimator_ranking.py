@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -166,7 +165,4 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any]:
     return X.drop(columns=["qid"]), np.asarray(X["qid"])
 
 
-GBDTRanker.__signature__ = inspect.signature(Parametrised.__init__).replace(
-    parameters=list(inspect.signature(Parametrised.__init__).parameters.values())[1:]
-)
 GBDTRanker.__doc__ = f"{GBDTRanker.__doc__}\n" + (Parametrised.__doc__ or "").split("\n", 1)[1]

@@ -1,4 +1,4 @@
-"""Names of parameters: aliases, XGBoost's that change nothing, and the nearest to a misspelt one."""
+"""Names of parameters: aliases, those of XGBoost that change nothing, and nearest names."""
 
 from __future__ import annotations
 

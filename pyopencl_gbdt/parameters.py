@@ -51,7 +51,7 @@ class Parameters:
     colsample_bynode: float
     monotone_constraints: str
     interaction_constraints: str
-    base_score: float | None | tuple[float, ...]
+    base_score: float | tuple[float, ...] | None
     scale_pos_weight: float
     huber_slope: float
     tweedie_variance_power: float
@@ -129,7 +129,9 @@ class Parameters:
         given = tuple(float(np.float32(score)) for score in each(self.base_score))
         if len(given) not in (1, n_outputs):
             many = f"1 or {n_outputs} numbers, one for each output" if n_outputs > 1 else "1 number"
-            raise ParameterError(f"base_score has {len(given)} numbers: expected {many}; give those")
+            raise ParameterError(
+                f"base_score has {len(given)} numbers: expected {many}; give as many"
+            )
         if n_outputs == 1:
             return given[0]
         return given if len(given) > 1 else given * n_outputs
@@ -230,4 +232,3 @@ class Parameters:
         if values["objective"] == "count:poisson" and "max_delta_step" not in spelled:
             values["max_delta_step"] = POISSON_DELTA_STEP
         return cls(**values)
-

@@ -18,8 +18,8 @@ def test_table_and_attributes_agree():
     assert [field.name for field in fields(Parameters)] == [row.name for row in TABLE]
     annotated = {field.name: str(field.type) for field in fields(Parameters)}
     for row in TABLE:
-        optional = " | None" if row.default is None else ""
-        optional += " | tuple[float, ...]" if row.several else ""
+        optional = " | tuple[float, ...]" if row.several else ""
+        optional += " | None" if row.default is None else ""
         assert annotated[row.name] == row.kind.__name__ + optional
 
 
@@ -110,7 +110,24 @@ def test_float_conversions(value):
 
 @pytest.mark.parametrize("name", ["max_depth", "reg_lambda"])
 @pytest.mark.parametrize(
-    "value", [True, np.True_, "one", "1_0", "1e400", "nan", "0x1", "", math.nan, math.inf, [1], np.array([1]), 1j, object, b"1"]
+    "value",
+    [
+        True,
+        np.True_,
+        "one",
+        "1_0",
+        "1e400",
+        "nan",
+        "0x1",
+        "",
+        math.nan,
+        math.inf,
+        [1],
+        np.array([1]),
+        1j,
+        object,
+        b"1",
+    ],
 )
 def test_what_is_no_number_is_refused(name, value):
     with pytest.raises(ParameterError, match=f"^{name}=.*expected"):
