@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.arguments import check_callable, check_rounds, check_switch, check_verbose
 from pyopencl_gbdt.callbacks import (
     CallbackList,
     EarlyStopping,
@@ -24,14 +25,15 @@ from pyopencl_gbdt.fitted_model import BEST_ITERATION
 from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
 from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.preparing import Metrics, prepare
+from pyopencl_gbdt.parameter_names import as_mapping
+from pyopencl_gbdt.preparing import Given, Metrics, prepare
 
 #: ``log[set][metric]``: mean and deviation over folds, of every round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
 
 
 def cv(
-    params: Mapping[str, Any],
+    params: Given,
     data: Dataset,
     n_rounds: int = 10,
     *,
@@ -47,14 +49,14 @@ def cv(
     show_stdv: bool = True,
     seed: int = 0,
     shuffle: bool = True,
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[TrainingCallback] | None = (),
     report: Callable[[str], None] | None = None,
 ) -> Any:
     """Cross-validate.
 
     Parameters
     ----------
-    params : mapping
+    params : mapping, or sequence of (str, object)
         As for ``train``.
     data : Dataset
     n_rounds : int, default 10
@@ -85,7 +87,7 @@ def cv(
         Of the folds: the same ones on every machine, and XGBoost's own.
     shuffle : bool, default True
         Draw the rows of a fold; otherwise neighbours are in one.
-    callbacks : sequence of TrainingCallback
+    callbacks : sequence of TrainingCallback, or None
     report : callable or None
         Receives each line instead of standard output.
 
@@ -107,8 +109,11 @@ def cv(
     -----
     All folds are trained side by side, a round each in turn, so the device has to hold all of them.
     """
-    params = {**params, "n_estimators": n_rounds}
-    chosen = metrics or None
+    period = check_verbose(verbose)
+    params = {**as_mapping(params), "n_estimators": check_rounds(n_rounds, also_none=False)}
+    check_callable("report", report)
+    check_switch("maximize", maximize)
+    chosen = None if isinstance(metrics, (list, tuple, str)) and not metrics else metrics
     whole = prepare(params, data, (), chosen, None, custom_metric)
     if folds is None:
         how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
@@ -118,13 +123,14 @@ def cv(
             rows = query_folds(data.group_offsets, nfold, **how)
     else:
         rows = given_folds(folds, data.values, data.label)
-    listed = CallbackList(callbacks).callbacks
-    if verbose:
-        listed.append(EvaluationMonitor(int(verbose), show_stdv, report))
+    listed = CallbackList(() if callbacks is None else callbacks).callbacks
+    if period:
+        listed.append(EvaluationMonitor(period, show_stdv, report))
     if early_stopping_rounds is not None:
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
-    everyone.check(Plan(n_rounds, {name: list(whole.metrics) for name in ("train", "test")}, None))
+    n_planned = whole.params.n_estimators
+    everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
     tasks = []
     for train_rows, test_rows in rows:
         own, test = data.slice(train_rows), data.slice(test_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.arguments import check_callable, check_dataset, check_pairs
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
@@ -23,9 +25,13 @@ from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
+from pyopencl_gbdt.parameter_names import as_mapping
+from pyopencl_gbdt.parameter_row import same
 from pyopencl_gbdt.parameters import Parameters
 
 Evals = Sequence[tuple[Dataset, str]]
+#: Parameters of ``train``: a dict, or pairs of which several may be called ``eval_metric``.
+Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 #: Names of metrics, and metrics of the user's own.
 Metrics = str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
 Before = Model | Ensemble | str | os.PathLike[str]
@@ -35,9 +41,9 @@ _HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size",
 
 
 def prepare(
-    params: Mapping[str, Any],
+    params: Given,
     data: Dataset,
-    evals: Evals,
+    evals: Evals | None,
     eval_metric: Metrics,
     before: Before | None,
     custom_metric: Callable[..., Any] | None = None,
@@ -46,10 +52,10 @@ def prepare(
 
     Parameters
     ----------
-    params : mapping
+    params : mapping or sequence of (str, object)
         May hold ``eval_metric`` too, as XGBoost's does; the argument goes first.
     data : Dataset
-    evals : sequence of (Dataset, str)
+    evals : sequence of (Dataset, str), or None
     eval_metric : str, callable, sequence of them, or None
     before : Model, Ensemble, path or None
         The model to continue.
@@ -60,9 +66,10 @@ def prepare(
     ------
     ParameterError, DataError, ModelFormatError
     """
-    if not isinstance(params, Mapping):
-        Parameters.from_dict(params)  # says so
-    given = dict(params)
+    given = as_mapping(params)
+    check_dataset(data)
+    evals = check_pairs(evals)
+    check_callable("custom_metric", custom_metric)
     in_params = given.pop("eval_metric", None)
     eval_metric = in_params if eval_metric is None else eval_metric
     for name in ("early_stopping_rounds", "callbacks"):
@@ -70,11 +77,11 @@ def prepare(
             raise ParameterError(
                 f"{name}: expected as an argument of train or an estimator; take it out of params"
             )
-    if given.get("feature_weights") is not None:
-        raise ParameterError(
-            "feature_weights: expected as an argument of Dataset or an estimator; take it out of "
-            "params"
-        )
+    for name, neutral in (("feature_weights", ()), ("missing", math.nan)):
+        if given.get(name) is not None and not same(given[name], neutral):
+            raise ParameterError(
+                f"{name}: expected as an argument of Dataset or an estimator; take it out of params"
+            )
     own = custom_objective(given.get("objective"))
     if own is not None:
         given["objective"] = CUSTOM
@@ -109,12 +116,6 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
     """Refuse evaluation sets that do not go with the training data."""
     names: set[str] = set()
     for index, pair in enumerate(evals):
-        is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
-        if not is_pair or not isinstance(pair[0], Dataset) or not isinstance(pair[1], str):
-            raise ParameterError(
-                f"evals[{index}]={type(pair).__name__}: expected (Dataset, name); make a Dataset "
-                "of the rows and their labels"
-            )
         rows, name = pair
         if name in names:
             raise ParameterError(
