@@ -123,7 +123,7 @@ def _run(argv: Sequence[str] | None) -> int:
 def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) -> ParameterError:
     """Return the error for a word that no command takes, with the nearest options."""
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    chosen = commands.choices.get(command, parser)
+    chosen = commands.choices.get(command or "", parser)
     option = word.partition("=")[0]
     if not option.startswith("-"):
         return ParameterError(f"{chosen.prog}: unexpected {show(word)}; see {chosen.prog} --help")
