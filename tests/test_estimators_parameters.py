@@ -56,7 +56,7 @@ def test_none_is_forgotten(estimator):
         assert row.name in estimator.__doc__
     known = {row.name for row in TABLE} | {
         "callbacks", "class_weight", "early_stopping_rounds", "eval_metric", "feature_weights",
-        "n_jobs",
+        "importance_type", "n_jobs", "warm_start",
     }  # fmt: skip
     assert set(signature) <= known
 
