@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
+import os
 from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.dataset import Dataset
@@ -86,23 +90,40 @@ def check_verbose(verbose: Any) -> int:
     return period
 
 
-def check_callable(name: str, value: Any) -> None:
-    """Refuse what is neither None nor a function.
+def check_callables(**given: Any) -> None:
+    """Refuse arguments that are neither None nor functions.
 
     Raises
     ------
     ParameterError
     """
-    if value is not None and not callable(value):
-        raise ParameterError(f"{name}={show(value)}: expected a function or None; give one")
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            raise ParameterError(f"{name}={show(value)}: expected a function or None; give one")
 
 
-def check_switch(name: str, value: Any) -> None:
-    """Refuse what is neither None nor True or False.
+def check_switches(**given: Any) -> None:
+    """Refuse arguments that are neither None nor True, False, 1 or 0.
 
     Raises
     ------
     ParameterError
     """
-    if value is not None and value not in (True, False):
-        raise ParameterError(f"{name}={show(value)}: expected True, False or None; give one")
+    for name, value in given.items():
+        number = isinstance(value, (bool, np.bool_, numbers.Integral))
+        if value is not None and (not number or value not in (0, 1)):
+            raise ParameterError(f"{name}={show(value)}: expected True or False; give one of them")
+
+
+def check_path(name: str, path: Any) -> None:
+    """Refuse what cannot be the path of a file.
+
+    Raises
+    ------
+    ParameterError
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ParameterError(
+            f"{name}={show(path)}: expected the path of a file as str or Path; give one"
+        )

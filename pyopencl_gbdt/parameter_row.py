@@ -212,9 +212,12 @@ def _number(value: object, name: str, expected: str, *, integral: bool) -> int |
 def same(value: object, neutral: object) -> bool:
     """Compare a value with a neutral one: NaN equals NaN, and empty equals empty."""
     if isinstance(neutral, tuple):
-        return isinstance(value, (list, tuple, dict, np.ndarray)) and len(value) == 0
+        size = value.size if isinstance(value, np.ndarray) else None
+        return size == 0 or (isinstance(value, (list, tuple, dict)) and len(value) == 0)
     if isinstance(neutral, str) or isinstance(value, str):
         return isinstance(value, str) and value == neutral
     if not isinstance(value, (numbers.Real, np.bool_)) or not isinstance(neutral, numbers.Real):
         return False
+    if isinstance(value, numbers.Integral):
+        return int(value) == neutral
     return float(value) == float(neutral) or (math.isnan(value) and math.isnan(neutral))

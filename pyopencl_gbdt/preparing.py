@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.arguments import check_callable, check_dataset, check_pairs
+from pyopencl_gbdt.arguments import check_callables, check_dataset, check_pairs
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
@@ -69,11 +69,12 @@ def prepare(
     given = as_mapping(params)
     check_dataset(data)
     evals = check_pairs(evals)
-    check_callable("custom_metric", custom_metric)
+    check_callables(custom_metric=custom_metric)
     in_params = given.pop("eval_metric", None)
     eval_metric = in_params if eval_metric is None else eval_metric
     for name in ("early_stopping_rounds", "callbacks"):
-        if given.get(name):
+        value = given.get(name)
+        if not (value is None or value is False or same(value, ())):
             raise ParameterError(
                 f"{name}: expected as an argument of train or an estimator; take it out of params"
             )
@@ -166,6 +167,8 @@ def choose_metrics(
             f"eval_metric={show(eval_metric)}: expected a name, a callable or a list of them; give "
             "one"
         )
+    if isinstance(eval_metric, np.ndarray):
+        eval_metric = np.atleast_1d(eval_metric).tolist()
     asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
     if not asked:
         raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")

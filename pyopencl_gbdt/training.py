@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pyopencl_gbdt.arguments import check_callable, check_rounds, check_switch, check_verbose
+from pyopencl_gbdt.arguments import check_callables, check_rounds, check_switches, check_verbose
 from pyopencl_gbdt.callbacks import (
     CallbackList,
     EarlyStopping,
@@ -105,8 +105,8 @@ def train(
     n_rounds, period = check_rounds(n_rounds), check_verbose(verbose)
     if n_rounds is not None:
         params = {**as_mapping(params), "n_estimators": n_rounds}
-    check_callable("report", report)
-    check_switch("maximize", maximize)
+    check_callables(report=report)
+    check_switches(maximize=maximize, profile=profile)
     task = prepare(params, data, evals, eval_metric, model, custom_metric)
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
     if period:
