@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.arguments import check_callables, check_rounds, check_switches, check_verbose
+from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
 from pyopencl_gbdt.callbacks import (
     CallbackList,
     EarlyStopping,
@@ -28,6 +28,7 @@ from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.parameter_names import as_mapping
 from pyopencl_gbdt.preparing import Given, Metrics, prepare
+from pyopencl_gbdt.training_arguments import check_rounds
 
 #: ``log[set][metric]``: mean and deviation over folds, of every round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]

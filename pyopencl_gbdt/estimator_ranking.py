@@ -14,7 +14,7 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base
 from pyopencl_gbdt.estimator_parameters import Parametrised
-from pyopencl_gbdt.evaluation_sets import one_each
+from pyopencl_gbdt.evaluation_sets import one_each, pairs_of
 from pyopencl_gbdt.metrics import get_metric, takes_queries
 from pyopencl_gbdt.parameters import Parameters
 
@@ -95,7 +95,7 @@ class GBDTRanker(Base):
             The estimator stays as it was.
         """
         X, qid = split_qid(X, qid)
-        pairs = list(eval_set or ())
+        pairs = pairs_of(eval_set)
         ids, groups = (
             one_each(name, given, len(pairs))
             for name, given in (("eval_qid", eval_qid), ("eval_group", eval_group))

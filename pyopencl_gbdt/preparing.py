@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.arguments import check_callables, check_dataset, check_pairs
+from pyopencl_gbdt.arguments import check_callables, check_path
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
@@ -28,6 +28,7 @@ from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameter_names import as_mapping
 from pyopencl_gbdt.parameter_row import same
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.training_arguments import check_dataset, check_pairs
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs of which several may be called ``eval_metric``.
@@ -216,6 +217,7 @@ def as_ensemble(before: Before) -> Ensemble:
     if isinstance(before, Model):
         return before.ensemble
     if isinstance(before, (str, os.PathLike)):
+        check_path("model", before)
         return read_model(before)
     raise ParameterError(
         f"model={type(before).__name__}: expected a Model or the path of one; give what train "

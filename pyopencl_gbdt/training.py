@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pyopencl_gbdt.arguments import check_callables, check_rounds, check_switches, check_verbose
+from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
 from pyopencl_gbdt.callbacks import (
     CallbackList,
     EarlyStopping,
@@ -26,6 +26,7 @@ from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.parameter_names import as_mapping
 from pyopencl_gbdt.preparing import Before, Evals, Given, Metrics, fingerprint, prepare
+from pyopencl_gbdt.training_arguments import check_rounds
 
 
 def train(
@@ -40,7 +41,7 @@ def train(
     maximize: bool | None = None,
     callbacks: Sequence[TrainingCallback] | None = (),
     model: Before | None = None,
-    verbose: bool | int = False,
+    verbose: bool | int | None = False,
     report: Callable[[str], None] | None = None,
     profile: bool = False,
 ) -> Model:
@@ -76,7 +77,7 @@ def train(
         Add ``n_rounds`` trees to those of this model, which stays as it is (XGBoost's
         ``xgb_model``). With the same data and parameters, 10 rounds and 10 more give the same
         model as 20.
-    verbose : bool or int, default False
+    verbose : bool, int or None, default False
         Print metrics every round (True) or every so many rounds.
     report : callable or None
         Receives each line instead of standard output.

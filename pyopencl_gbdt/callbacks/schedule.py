@@ -46,7 +46,8 @@ class LearningRateScheduler(TrainingCallback):
         self._rates, self._done = [], 0
         if callable(given):
             return
-        rates: list[Any] = list(given) if isinstance(given, (Sequence, np.ndarray)) else []
+        listed = isinstance(given, (Sequence, np.ndarray)) and getattr(given, "shape", None) != ()
+        rates: list[Any] = list(given) if listed else []
         if len(rates) < plan.n_rounds or isinstance(given, str):
             raise ParameterError(
                 f"LearningRateScheduler: learning_rates={given!r}: expected a function of the "
