@@ -44,11 +44,11 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Number of rounds, of a tree each unless there are several classes, targets or
         ``num_parallel_tree``.
     learning_rate : float, default 0.3
-        Shrinks every leaf; above 0.
+        Shrinks every leaf; 0 gives leaves of 0.
     num_parallel_tree : int, default 1
         Trees that a round adds to each output.
     max_depth : int, default 6
-        Levels of splits, 0..32; 0 is no limit, where ``max_leaves`` is one.
+        Levels of splits, 0..32; 0 is no limit (64 by ``"depthwise"``).
     max_leaves : int, default 0
         Most leaves of a tree; 0 is no limit.
     grow_policy : str, default "depthwise"
@@ -81,8 +81,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     objective : str, callable, DeviceObjective, KernelObjective or None
         A loss; None is the estimator's own. A callable is ``function(y_true, margins)`` that
         returns gradients and Hessians, with ``sample_weight`` where there are weights.
-    base_score : float or None
-        Starting prediction; None takes it from the data.
+    base_score : float, sequence of float, or None
+        Starting prediction, or one for each class, target or quantile; None takes it from the
+        data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
         Numbers of the losses that have them; None is their default, see ``parameters``.
     aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
@@ -181,7 +182,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         monotone_constraints: Any = None,
         interaction_constraints: Any = None,
         objective: str | Callable[..., Any] | Custom | None = None,
-        base_score: float | None = None,
+        base_score: float | Sequence[float] | None = None,
         scale_pos_weight: float | None = None,
         huber_slope: float | None = None,
         tweedie_variance_power: float | None = None,

@@ -15,6 +15,8 @@ OBJECTIVES = (
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
+DEEPEST_LEVEL = 64
+"""Most splits between root and leaf of trees that grow level by level, where max_depth is 0."""
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
@@ -28,8 +30,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("num_parallel_tree", int, 1, "Trees that a round adds to each output, each "
                  "learning_rate / num_parallel_tree of its own: a random forest.",
                  low=1, high=2**16),
-    ParameterRow("max_depth", int, 6, "Most splits between root and leaf; 0 is no limit, where "
-                 "max_leaves is one.", low=0, high=32),
+    ParameterRow("max_depth", int, 6, f"Most splits between root and leaf; 0 is no limit, but "
+                 f"{DEEPEST_LEVEL} by depthwise.", low=0, high=32),
     ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
                  low=0, high=2**16),
     ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those nearest the "

@@ -17,7 +17,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.parameter_names import ROWS, as_mapping, check_foreign
-from pyopencl_gbdt.parameter_table import POISSON_DELTA_STEP, TABLE
+from pyopencl_gbdt.parameter_table import DEEPEST_LEVEL, POISSON_DELTA_STEP, TABLE
 
 _BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
 
@@ -81,11 +81,8 @@ class Parameters:
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
         self._check_sampling()
-        if self.max_leaves == 1 or (self.max_depth == 0 and self.max_leaves == 0):
-            name, value = ("max_leaves", 1) if self.max_leaves else ("max_depth", 0)
-            raise ParameterError(
-                f"{name}={value}: expected max_depth above 0, or max_leaves of 2 or more; give one"
-            )
+        if self.max_leaves == 1:
+            raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
         multiclass = self.objective in MULTICLASS
         if multiclass != (self.num_class > 1):
             expected = "2 or more" if multiclass else "0, or objective='multi:softprob'"
@@ -140,6 +137,11 @@ class Parameters:
     def leaf_wise(self) -> bool:
         """Whether leaves split one by one; without a limit of them the order does not matter."""
         return self.grow_policy == "lossguide" and self.max_leaves > 0
+
+    @property
+    def deepest(self) -> int:
+        """Most splits between root and leaf that are tried."""
+        return self.max_depth or (2**31 if self.leaf_wise else DEEPEST_LEVEL)
 
     @property
     def samples_rows(self) -> bool:

@@ -19,7 +19,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fitted_model import Model
 from pyopencl_gbdt.fitting import StartingPoint, Task
 from pyopencl_gbdt.limits import limits_of
-from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, takes_queries
+from pyopencl_gbdt.metrics import Metric, get_metric, takes_queries
 from pyopencl_gbdt.metrics.custom import named
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.ensemble import Score, each
@@ -106,9 +106,8 @@ def prepare(
         margins = np.array(each(start.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
         return objective.to_prediction(margins if n_outputs > 1 else margins[0]).T, rows
 
-    metrics = choose_metrics(eval_metric, objective, p, sample)
-    if custom_metric is not None:
-        metrics |= choose_metrics([custom_metric], objective, p, sample)
+    more = () if custom_metric is None else (custom_metric,)
+    metrics = choose_metrics(eval_metric, objective, p, sample, more)
     for rows, _ in evals:
         check_ranked(metrics, rows)
     return Task(p, objective, data, evals, metrics, start)
@@ -154,14 +153,16 @@ def choose_metrics(
     objective: Objective,
     p: Parameters,
     sample: Callable[[], tuple[Any, Dataset]],
+    more: Sequence[Callable[..., Any]] = (),
 ) -> dict[str, Metric]:
     """Return the metrics by their names; the loss's own if none is asked for.
 
     A user's own is called once for its name, with what ``sample`` returns: predictions and their
-    rows.
+    rows. Where another metric has that name, it is called ``name-2``. ``more`` are a user's own,
+    behind the others.
     """
     if eval_metric is None:
-        return {objective.metric: get_metric(objective.metric, p)}
+        eval_metric = objective.metric
     alone = isinstance(eval_metric, str) or callable(eval_metric)
     if not alone and not isinstance(eval_metric, Iterable):
         raise ParameterError(
@@ -173,12 +174,24 @@ def choose_metrics(
     asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
     if not asked:
         raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
-    pairs = [named(m, *sample()) if callable(m) else (m, get_metric(m, p)) for m in asked]
-    names = [name for name, _ in pairs]
-    for name, metric in pairs:
-        if isinstance(metric, DatasetMetric) and metric.of_prediction and names.count(name) > 1:
-            raise ParameterError(f"eval_metric: two metrics are called {name!r}; rename yours")
-    return dict(pairs)
+    ours = {m: get_metric(m, p) for m in asked if not callable(m)}
+    found: dict[str, Metric] = {}
+    for m in (*asked, *more):
+        if callable(m):
+            name, metric = named(m, *sample())
+            found[_free_name(name, metric, {**ours, **found})] = metric
+        else:
+            found[m] = ours[m]
+    return found
+
+
+def _free_name(name: str, metric: Metric, taken: Mapping[str, Metric]) -> str:
+    """Return what a user's own metric is called beside others, with a number where it has to."""
+    free, number = name, 1
+    while free in taken and taken[free] != metric:
+        number += 1
+        free = f"{name}-{number}"
+    return free
 
 
 def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:

@@ -35,7 +35,9 @@ from pyopencl_gbdt.quantized import QuantizedPage
 FOREST_BYTES = 16 * 1024 * 1024
 #: Work-groups in y that one launch uses at most; CUDA allows 65535.
 MOST_Y = 4096
-_ADVICE = "lower max_depth or max_bin, or use fewer rows or features"
+_ADVICE = (
+    "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use fewer rows or features"
+)
 
 
 @dataclass
