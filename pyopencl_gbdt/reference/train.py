@@ -19,6 +19,7 @@ from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
 from pyopencl_gbdt.reference.grow import Grower, Node, to_tree
 from pyopencl_gbdt.reference.leaf import add_leaves
+from pyopencl_gbdt.reference.portable_math import finite
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.reference.sample import factors
 from pyopencl_gbdt.weights import normalise
@@ -71,6 +72,7 @@ def train_reference(
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gradients, before = host_gradients(number, margins), margins.copy()
+            gradients = finite(gradients[0]), finite(gradients[1])
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
                 for parallel in range(params.num_parallel_tree):
                     tree = (number, output * params.num_parallel_tree + parallel)
