@@ -20,12 +20,13 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.fit_steps import Steps
+from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.base import CheckedSource
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.quantized import Layout, smallest_layout
 from pyopencl_gbdt.reservations import Reservations
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees, kept_nodes
@@ -36,8 +37,6 @@ from pyopencl_gbdt.workspace import Workspace
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
-#: Kernels that multiply leaves by the learning rate.
-_RATED = ("decide", "pick", "finish_tree", "renew")
 
 
 class Boosting:
@@ -70,7 +69,7 @@ class Boosting:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
-        def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
+        def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
             ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
@@ -113,7 +112,7 @@ class Boosting:
             margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         self._before = [] if source is None else source.launches()
         self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
-        self._bound_rate = self.ws.params.learning_rate
+        self._rate: float | None = None  # what the device has
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []
@@ -145,17 +144,6 @@ class Boosting:
     def watch_training_rows(self) -> None:
         """Follow the margins of the training rows, which costs nothing."""
         self.evaluation.append(WatchedRows(None, self.base_margin, self.ws["margins"]))
-
-    def _bind_rate(self, rate: float) -> None:
-        """Bind anew what has the learning rate among its arguments; nothing waits."""
-        if rate == self._bound_rate:
-            return
-        fresh = self.steps.with_rate(rate)
-        for launches in self._batches:
-            for i, launch in enumerate(launches):
-                if launch.name in _RATED:
-                    launches[i] = next(fresh)
-        self._bound_rate = rate
 
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
         """Boost; return the trees.
@@ -199,7 +187,10 @@ class Boosting:
         return self.trees
 
     def _one_round(self, pace: Pace) -> None:
-        self._bind_rate(self.rates[self._rounds])
+        rate = self.rates[self._rounds]
+        if rate != self._rate:
+            self.steps.finish.set_rate(rate)
+            self._rate = rate
         if self.steps.source is not None:
             self.steps.source.before_round(self.ws.first_round + self._rounds)
         for launch in self._before:

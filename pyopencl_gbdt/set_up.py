@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
-from pyopencl_gbdt.quantized import empty_page
-from pyopencl_gbdt.workspace import MOST_Y
 
 #: What training holds for each row beside its codes.
 ROW_BYTES = 24
@@ -53,7 +53,7 @@ class _Paper:
 def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> int:
     """Return the bytes of all codes, of features with ``max_bin`` codes if there are the rows."""
     paper: Any = _Paper(device)
-    empty_page(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
+    empty_codes(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
     n_bytes: int = paper.n_bytes
     return n_bytes
 
@@ -99,7 +99,7 @@ def plan_set_up(
     most_rows = max(1, caps.max_alloc_bytes // row)
 
     batch = max(1, min(n_features, MOST_Y, BATCH_BYTES // (n_rows * (8 if weighted else 4))))
-    if caps.kind == "cpu" and 2 * caps.compute_units * column <= budget // 2:
+    if not caps.side_by_side and 2 * caps.compute_units * column <= budget // 2:
         batch = max(batch, min(n_features, caps.compute_units))  # a column for every core
     scratch = _scratch(device, n_rows, batch, weighted)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective, literal
+from pyopencl_gbdt.objectives.base import F32, LogLink, Objective, literal
 from pyopencl_gbdt.reference.portable_log import portable_log
 from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid, reciprocal
 from pyopencl_gbdt.reference.portable_survival import (
@@ -19,7 +19,6 @@ from pyopencl_gbdt.reference.portable_survival import (
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.workspace import Workspace
 
 _f = np.float32
 #: The logarithm of a bound that is not there.
@@ -100,17 +99,6 @@ class Aft(LogLink):
             np.clip(g * self._inverse, _f(-15.0), _f(15.0)),
             np.clip(h * square, _f(1e-16), _f(15.0)),
         )
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return the kernels."""
-        from pyopencl_gbdt.steps.aft import AftGradients
-
-        return AftGradients(ws, self, *log_bounds(*data.bounds))
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        from pyopencl_gbdt.steps.aft import reserve
-
-        reserve(ws)
 
     def to_probability(self, margin: F32) -> F32:
         """Return the margin: metrics take the logarithm of the time, as in XGBoost."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,6 @@ from pyopencl_gbdt.weights import whole
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.device import Launch
-    from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -31,31 +29,6 @@ HostGradients = Callable[[int, F32], tuple[F32, F32]]
 _EDGE = 1e-6
 #: Starting means of a logarithmic link are at least this: the logarithm of 0 is infinite.
 _LEAST_MEAN = 1e-30
-
-
-class GradientSource(Protocol):
-    """Kernels of a loss that looks at more than one row: fills ``given_g`` and ``given_h``.
-
-    Made before the memory is planned: it builds its kernels and reserves its arrays
-    (``Workspace.reserve``).
-    """
-
-    def begin(self) -> None:
-        """Set what the first round expects; again if a fit starts over. All arrays are there."""
-
-    def before_round(self, number: int) -> None:
-        """Do what the host has to, before a round's launches are enqueued."""
-
-    def launches(self) -> list[Launch]:
-        """Return what computes the gradients of a round from ``margins``, bound."""
-
-
-@runtime_checkable
-class CheckedSource(Protocol):
-    """A source whose gradients may turn out to be wrong on the device."""
-
-    def check(self) -> None:
-        """Raise if they were; called before results of rounds are used. Waits for the device."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +50,7 @@ class Objective(ABC):
         operation a statement where an order matters. Numbers come in by ``literal``. Finite for
         finite margins and labels. Of no use where gradients are ``given``.
     given : bool
-        Whether gradients come from kernels of the loss's own, see ``source``.
+        Whether gradients come from kernels of the loss's own, see ``gradients/sources.py``.
     renews : bool
         Whether leaves take a quantile of their rows' ``label - margin``, see ``leaf_alpha`` and
         ``leaf_weights``.
@@ -128,7 +101,7 @@ class Objective(ABC):
         return 1
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
-        """Return the gradients of a round; for ``given`` ones the host twin of ``source``.
+        """Return the gradients of a round; for ``given`` ones the host twin of their kernels.
 
         Parameters
         ----------
@@ -165,21 +138,6 @@ class Objective(ABC):
         Raises
         ------
         ParameterError
-        """
-        return
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return the kernels of a loss whose gradients are ``given``."""
-        raise NotImplementedError(f"{self.name} has its gradients from its kernel")
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        """Plan the arrays of ``source`` from sizes alone.
-
-        Parameters
-        ----------
-        ws : Workspace
-        n_queries, longest : int
-            Queries, and the most rows of one.
         """
         return
 

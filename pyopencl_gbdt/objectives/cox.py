@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective
+from pyopencl_gbdt.objectives.base import F32, LogLink, Objective
 from pyopencl_gbdt.reference.portable_math import (
     df_from_i64,
     portable_exp,
@@ -19,7 +19,6 @@ from pyopencl_gbdt.reference.portable_math import (
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.workspace import Workspace
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -77,17 +76,6 @@ class Cox(LogLink):
         """Return the gradients of a round, shape (1, n_rows)."""
         g, h = self.gradient(margins[0], data.label)
         return g[None], h[None]
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return the kernels."""
-        from pyopencl_gbdt.steps.cox import CoxGradients
-
-        return CoxGradients(ws, data.label)
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        from pyopencl_gbdt.steps.cox import reserve
-
-        reserve(ws)
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the hazard after a step from 1, as XGBoost does; without ties that is 1 again."""

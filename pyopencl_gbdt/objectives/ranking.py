@@ -18,8 +18,6 @@ from pyopencl_gbdt.objectives.base import F32, HostGradients, Objective
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.objectives.base import GradientSource
-    from pyopencl_gbdt.workspace import Workspace
 
 #: How ``lambdarank_pair_method`` is numbered where parameters are numbers.
 PAIR_METHODS = ("topk", "mean")
@@ -118,16 +116,6 @@ class LambdaRank(Objective):
         from pyopencl_gbdt.reference.lambda_gradients import LambdaGradients
 
         return LambdaGradients(self, data, seed)
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        from pyopencl_gbdt.steps.lambda_gradients import LambdaGradients
-
-        return LambdaGradients(ws, self, data)
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        from pyopencl_gbdt.steps.lambda_gradients import reserve
-
-        reserve(ws, self, n_queries, longest)
 
     def check_data(self, data: Dataset) -> None:
         super().check_data(data)
