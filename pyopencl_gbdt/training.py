@@ -16,12 +16,13 @@ from pyopencl_gbdt.callbacks import (
     TrainingCheckPoint,
 )
 from pyopencl_gbdt.callbacks.checkpoint import CheckPoint
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
+from pyopencl_gbdt.fitting import Fit, Task
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.preparing import Before, Evals, Metrics, fingerprint, prepare
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.fitted_model import History
-from pyopencl_gbdt.fitting import TrainingModel
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 
 _KEY = "pyopencl_gbdt.checkpoint"

@@ -7,9 +7,9 @@ import numbers
 from typing import Any
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import BEST_ITERATION, BEST_SCORE
-from pyopencl_gbdt.fitting import TrainingModel
 
 #: Metrics, without what follows ``@``, of which more is better.
 MAXIMIZED = frozenset({"auc", "aucpr", "pre", "map", "ndcg", "interval-regression-accuracy"})

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.monitor import latest
-from pyopencl_gbdt.fitting import TrainingModel
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 
 
 class ProgressBar(TrainingCallback):
