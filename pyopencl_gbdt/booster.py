@@ -112,7 +112,7 @@ class Boosting:
             margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         self._before = [] if source is None else source.launches()
         self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
-        self._rate: float | None = None  # what the device has
+        self._rate = self.ws.params.learning_rate  # what the device has
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []

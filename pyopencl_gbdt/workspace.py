@@ -246,6 +246,7 @@ class Workspace(FitVariants):
         done = self.first_round * len(self.batches)
         self["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
         self["needs_high"].set([0])
+        self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
 
     def make_room_for_high_words(self) -> None:
         """Allocate them; launches have to be bound again.

@@ -1,5 +1,5 @@
 ## finish: what one work-group does when a tree has all its nodes
-## uses: portable_math structs gain tasks
+## uses: portable_math structs gain tasks decision
 ##
 ##   finish_tree  the last level's leaves, leaf tasks, and the trees as `predict` and `leaf` walk
 ##                them
@@ -62,7 +62,7 @@ KERNEL(${wg_size}) finish_tree(
         walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
         steps[id].left = walk[id].left;
         steps[id].place = feature / features_per_block * block + feature % features_per_block;
-        steps[id].lefts = bin | (default_left ? feature_bins[feature] : bin) << 16;
+        steps[id].lefts = packed_split(code_split(bin, default_left, feature_bins[feature]));
         steps[id].value = nodes[id].value;
     }
     if (LOCAL_ID == 0) {
