@@ -127,6 +127,7 @@ class Base(Parametrised):
             if former is not None:
                 rounds = former.num_boosted_rounds()
                 model.history = joined_history(former.history, rounds, model.history)
+                model = model if params["n_estimators"] else former
             self._take(model, names)
         finally:
             self._forget_labels()
