@@ -21,6 +21,7 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import BEST_ITERATION
 from pyopencl_gbdt.fitting import Fit, Task
 from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
@@ -50,6 +51,10 @@ def cv(
     shuffle: bool = True,
     callbacks: Sequence[TrainingCallback] = (),
     report: Callable[[str], None] | None = None,
+    num_boost_round: int | None = None,
+    obj: Any = None,
+    fpreproc: Callable[..., Any] | None = None,
+    verbose_eval: bool | int | None = None,
 ) -> Any:
     """Cross-validate.
 
@@ -89,10 +94,18 @@ def cv(
     callbacks : sequence of TrainingCallback
     report : callable or None
         Receives each line instead of standard output.
+    num_boost_round : int or None
+        XGBoost's name for ``n_rounds``, which it replaces.
+    obj : callable, DeviceObjective, KernelObjective or None
+        A loss of your own instead of that of ``params``.
+    fpreproc : callable or None
+        ``function(train, test, params)`` returns the same three for a fold, before it is trained.
+    verbose_eval : bool, int or None
+        XGBoost's name for ``verbose``, which it replaces.
 
     Returns
     -------
-    dict of str to list of float, or DataFrame
+    DataFrame, or dict of str to list of float
         ``train-<metric>-mean``, ``train-<metric>-std``, ``test-<metric>-mean``,
         ``test-<metric>-std``, a value per round. The deviation is that of all folds (a sum over
         their number).
@@ -108,7 +121,11 @@ def cv(
     -----
     All folds are trained side by side, a round each in turn, so the device has to hold all of them.
     """
+    n_rounds = n_rounds if num_boost_round is None else num_boost_round
+    verbose = verbose if verbose_eval is None else verbose_eval
     params = {**params, "n_estimators": n_rounds}
+    if obj is not None:
+        params["objective"] = obj
     chosen = metrics or None
     whole = prepare(params, data, (), chosen, None, custom_metric)
     if folds is None:
@@ -128,9 +145,14 @@ def cv(
     everyone.check(Plan(n_rounds, {name: list(whole.metrics) for name in ("train", "test")}, None))
     tasks = []
     for train_rows, test_rows in rows:
-        own, test = data.slice(train_rows), data.slice(test_rows)
-        evals = [(own, "train"), (test, "test")]
-        tasks.append(prepare(params, own, evals, chosen, None, custom_metric))
+        fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)
+        own, evals, given = fold[0], [(fold[0], "train"), (fold[1], "test")], fold[2]
+        tasks.append(prepare(given, own, evals, chosen, None, custom_metric))
+        if list(tasks[-1].metrics) != list(whole.metrics):
+            raise ParameterError(
+                f"fpreproc: a fold has the metrics {list(tasks[-1].metrics)}: expected "
+                f"{list(whole.metrics)}, as for all rows; give metrics= to cv"
+            )
     try:
         log = with_fallbacks(partial(_run, tasks, everyone))
     except BaseException as error:
@@ -139,6 +161,22 @@ def cv(
         clear_frames(error)
         raise
     return _table(log, as_pandas)
+
+
+def _prepared(
+    fpreproc: Callable[..., Any] | None, own: Dataset, test: Dataset, params: dict[str, Any]
+) -> tuple[Dataset, Dataset, dict[str, Any]]:
+    """Return the rows and parameters of a fold, which the user's function may change."""
+    if fpreproc is None:
+        return own, test, params
+    found = fpreproc(own, test, dict(params))
+    kinds = (Dataset, Dataset, Mapping)
+    if not isinstance(found, (tuple, list)) or list(map(isinstance, found, kinds)) != [True] * 3:
+        raise ParameterError(
+            f"fpreproc returned {type(found).__name__}: expected (train, test, params), two "
+            "Datasets and a dict; return all three"
+        )
+    return found[0], found[1], {**found[2], "n_estimators": params["n_estimators"]}
 
 
 def _run(tasks: list[Task], callbacks: CallbackList) -> Log:

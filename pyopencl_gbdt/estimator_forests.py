@@ -22,21 +22,19 @@ class Forest(Base):
         trees = row.convert(self.n_estimators, "n_estimators")
         return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
-        """Train; see ``GBDTRegressor.fit``. There is one round, hence no early stopping.
-
-        Raises
-        ------
-        DataError, ParameterError, DeviceError, MemoryPlanError
-            The estimator stays as it was.
-        """
+    def _check_own(self) -> None:
+        super()._check_own()
         for name in ("early_stopping_rounds", "callbacks"):
             if getattr(self, name) is not None:
                 raise ParameterError(
                     f"{name}: expected None for {type(self).__name__}, whose trees are one round; "
                     "leave it out, or boost by another estimator with num_parallel_tree"
                 )
-        return super().fit(X, y, sample_weight, **options)
+        if self.warm_start:
+            raise ParameterError(
+                f"warm_start={self.warm_start!r}: expected False for {type(self).__name__}, as "
+                "each leaf has the share of one tree among n_estimators; fit anew"
+            )
 
 
 class GBDTRandomForestRegressor(Forest, GBDTRegressor):
@@ -52,7 +50,7 @@ class GBDTRandomForestRegressor(Forest, GBDTRegressor):
         As of ``GBDTRegressor``; by default 1, 0.8, 0.8 and 1e-5.
     **given
         The others of ``GBDTRegressor``, but for ``num_parallel_tree``; ``early_stopping_rounds``
-        and ``callbacks`` have to be None.
+        and ``callbacks`` have to be None, ``warm_start`` False.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -72,7 +70,7 @@ class GBDTRandomForestClassifier(Forest, GBDTClassifier):
         As of ``GBDTClassifier``; by default 1, 0.8, 0.8 and 1e-5.
     **given
         The others of ``GBDTClassifier``, but for ``num_parallel_tree``; ``early_stopping_rounds``
-        and ``callbacks`` have to be None.
+        and ``callbacks`` have to be None, ``warm_start`` False.
     """
 
     def __init__(self, **given: Any) -> None:

@@ -18,6 +18,7 @@ from pyopencl_gbdt.user_functions import ScikitLearnLoss
 _NO_PARAMETERS_OF_TRAIN = (
     "eval_metric", "early_stopping_rounds", "callbacks",  # its arguments
     "feature_weights", "class_weight",  # in the data
+    "warm_start", "importance_type",  # of the estimator alone
 )  # fmt: skip
 #: A generator is asked for a seed below this, as by XGBoost.
 _MOST_SEEDS = 2**31 - 1
@@ -97,6 +98,12 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         rounds, and keep the trees up to the best one.
     callbacks : list of TrainingCallback or None
         What runs between rounds, see ``pyopencl_gbdt.callbacks``.
+    warm_start : bool, default False
+        Let ``fit`` keep the trees of the former fit and add the rounds up to ``n_estimators``. With
+        the same data and parameters the model is that of one fit. Not for forests.
+    importance_type : str, default "gain"
+        What ``feature_importances_`` tells: ``"gain"``, ``"weight"`` (or ``"split"``), ``"cover"``,
+        ``"total_gain"`` or ``"total_cover"``, see ``model.feature_importances``.
     device : str, default "auto"
         ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"`` or a part of a name. Every
         device gives the same model.
@@ -178,6 +185,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         eval_metric: Metrics = None,
         early_stopping_rounds: int | None = None,
         callbacks: Sequence[TrainingCallback] | None = None,
+        warm_start: bool = False,
+        importance_type: str | None = "gain",
         device: str = "auto",
         histogram: str = "auto",
         work_group_size: int = 0,
@@ -227,6 +236,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.eval_metric = eval_metric
         self.early_stopping_rounds = early_stopping_rounds
         self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.importance_type = importance_type
         self.device = device
         self.histogram = histogram
         self.work_group_size = work_group_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from pyopencl_gbdt.metrics import get_metric, takes_queries
 from pyopencl_gbdt.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
+_Own = TypeVar("_Own", bound="GBDTRanker")
 
 
 class GBDTRanker(Base):
@@ -36,20 +37,34 @@ class GBDTRanker(Base):
     def _labels(self, y: Any, n_rows: int) -> F32:
         return check_target(y, n_rows)
 
+    def _check_own(self) -> None:
+        super()._check_own()
+        if self.objective is not None and not str(self.objective).startswith("rank:"):
+            raise ParameterError(
+                f"objective={self.objective!r}: expected rank:ndcg, rank:map or rank:pairwise for "
+                f"{type(self).__name__}; use GBDTRegressor for other losses"
+            )
+
     def fit(
-        self,
+        self: _Own,
         X: Any,
         y: Any,
         sample_weight: Any = None,
         *,
-        qid: Any = None,
         group: Any = None,
+        qid: Any = None,
+        base_margin: Any = None,
         eval_set: Sequence[tuple[Any, Any]] | None = None,
-        eval_qid: Sequence[Any] | None = None,
         eval_group: Sequence[Any] | None = None,
-        **options: Any,
-    ) -> Any:
-        """Train; see ``GBDTRegressor.fit``.
+        eval_qid: Sequence[Any] | None = None,
+        sample_weight_eval_set: Sequence[Any] | None = None,
+        base_margin_eval_set: Sequence[Any] | None = None,
+        xgb_model: Any = None,
+        init_model: Any = None,
+        verbose: bool | int | None = False,
+        profile: bool = False,
+    ) -> _Own:
+        """Train.
 
         Parameters
         ----------
@@ -59,14 +74,16 @@ class GBDTRanker(Base):
             The higher, the more relevant: 0 to 31 for ``rank:ndcg``, 0 and 1 for ``rank:map``.
         sample_weight : (n_queries,) array-like or None
             A weight a query; one a row will do where a query's rows have the same.
-        qid : (n_rows,) array-like of integers, or None
-            The query of each row; must not descend.
         group : (n_queries,) array-like of integers, or None
             Rows of each query, instead of ``qid``.
+        qid : (n_rows,) array-like of integers, or None
+            The query of each row; must not descend.
         eval_set : list of (X, y) or None
-        eval_qid, eval_group : list of array-like, or None
+        eval_group, eval_qid : list of array-like, or None
             The queries of every set.
-        **options
+        base_margin, sample_weight_eval_set, base_margin_eval_set
+            As for ``GBDTRegressor.fit``.
+        xgb_model, init_model, verbose, profile
             As for ``GBDTRegressor.fit``.
 
         Returns
@@ -78,11 +95,6 @@ class GBDTRanker(Base):
         DataError, ParameterError, DeviceError, MemoryPlanError
             The estimator stays as it was.
         """
-        if self.objective is not None and not str(self.objective).startswith("rank:"):
-            raise ParameterError(
-                f"objective={self.objective!r}: expected rank:ndcg, rank:map or rank:pairwise for "
-                f"{type(self).__name__}; use GBDTRegressor for other losses"
-            )
         X, qid = split_qid(X, qid)
         pairs = list(eval_set or ())
         ids, groups = (
@@ -96,7 +108,12 @@ class GBDTRanker(Base):
         self._queries = [{"qid": qid, "group": group}]
         self._queries += [{"qid": q, "group": g} for q, g in zip(ids, groups, strict=True)]
         try:
-            return super().fit(X, y, sample_weight, eval_set=pairs or None, **options)
+            return super().fit(
+                X, y, sample_weight, base_margin=base_margin, eval_set=pairs or None,
+                sample_weight_eval_set=sample_weight_eval_set,
+                base_margin_eval_set=base_margin_eval_set, xgb_model=xgb_model,
+                init_model=init_model, verbose=verbose, profile=profile,
+            )  # fmt: skip
         finally:
             del self._queries
 

@@ -12,6 +12,23 @@ from pyopencl_gbdt.model.tree import NO_NODE, Tree
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
 
 
+def check_importance_kind(kind: str | None, name: str = "kind") -> str:
+    """Return a kind of importance; None is ``"gain"``, and ``"split"`` LightGBM's ``"weight"``.
+
+    Raises
+    ------
+    ParameterError
+        If ``kind`` is another.
+    """
+    found = {None: "gain", "split": "weight"}.get(kind, kind)
+    if found not in IMPORTANCE_KINDS:
+        raise ParameterError(
+            f"{name}={kind!r}: expected one of {', '.join((*IMPORTANCE_KINDS, 'split'))}; choose "
+            f"one of these"
+        )
+    return found
+
+
 def feature_importances(
     ensemble: Ensemble, kind: str = "gain", normalize: bool = True
 ) -> npt.NDArray[np.float64]:
@@ -20,9 +37,10 @@ def feature_importances(
     Parameters
     ----------
     ensemble : Ensemble
-    kind : {"gain", "weight", "cover", "total_gain", "total_cover"}
-        ``weight``: number of splits on the feature. ``total_gain``, ``total_cover``: sum of the
-        gains, or of the nodes' Hessian sums, of those splits. ``gain``, ``cover``: their mean.
+    kind : {"gain", "weight", "split", "cover", "total_gain", "total_cover"}
+        ``weight``, or ``split``: number of splits on the feature. ``total_gain``,
+        ``total_cover``: sum of the gains, or of the nodes' Hessian sums, of those splits.
+        ``gain``, ``cover``: their mean.
     normalize : bool
         Divide by the sum over the features, as ``feature_importances_`` of XGBoost's
         scikit-learn classes does; no effect when it is 0.
@@ -37,10 +55,7 @@ def feature_importances(
     ParameterError
         If ``kind`` is another.
     """
-    if kind not in IMPORTANCE_KINDS:
-        raise ParameterError(
-            f"kind={kind!r}: expected one of {', '.join(IMPORTANCE_KINDS)}; choose one of these"
-        )
+    kind = check_importance_kind(kind)
     n_splits = np.zeros(ensemble.n_features)
     total = np.zeros(ensemble.n_features)
     for tree in ensemble.trees:

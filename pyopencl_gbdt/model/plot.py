@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.explain import feature_importances
+from pyopencl_gbdt.model.importance_plot import ensemble_of
 from pyopencl_gbdt.model.tree_layout import TreeLayout, lay_out
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ CHARACTER, LONGEST_LABEL = 0.077, 34
 
 
 def plot_tree(
-    ensemble: Ensemble,
+    model: Any,
     tree: int = 0,
     path: str | os.PathLike[str] | None = None,
     *,
@@ -42,7 +42,7 @@ def plot_tree(
 
     Parameters
     ----------
-    ensemble : Ensemble
+    model : estimator, Model or Ensemble
     tree : int
         Index of the tree.
     path : path-like, optional
@@ -62,6 +62,7 @@ def plot_tree(
     ImportError
         If matplotlib is missing.
     """
+    ensemble = ensemble_of(model)
     if not 0 <= tree < len(ensemble.trees):
         raise ParameterError(
             f"tree={tree}: expected 0..{len(ensemble.trees) - 1}; choose a tree that exists"
@@ -80,7 +81,7 @@ def plot_tree(
 
 
 def plot_importances(
-    ensemble: Ensemble,
+    model: Any,
     path: str | os.PathLike[str] | None = None,
     top: int = 20,
     *,
@@ -90,7 +91,7 @@ def plot_importances(
 
     Parameters
     ----------
-    ensemble : Ensemble
+    model : estimator, Model or Ensemble
     path : path-like, optional
         Where to save the picture; its ending chooses the format (.png, .svg, .pdf).
     top : int
@@ -111,6 +112,7 @@ def plot_importances(
     """
     if top < 1:
         raise ParameterError(f"top={top}: expected 1 or more; raise top")
+    ensemble = ensemble_of(model)
     share = feature_importances(ensemble, kind)
     order = np.argsort(-share, kind="stable")[:top]
     names = [_cut(ensemble.feature_name(int(feature))) for feature in order]
