@@ -22,6 +22,7 @@ from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.fit_steps import Steps
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import CheckedSource
 from pyopencl_gbdt.parameters import Parameters
@@ -30,7 +31,6 @@ from pyopencl_gbdt.reservations import Reservations
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees, kept_nodes
 from pyopencl_gbdt.watched import Start, WatchedRows
-from pyopencl_gbdt.weights import normalise
 from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective, literal
-from pyopencl_gbdt.reference.portable_log import portable_log
-from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid, reciprocal
-from pyopencl_gbdt.reference.portable_survival import (
+from pyopencl_gbdt.numerics.portable_log import portable_log
+from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid, reciprocal
+from pyopencl_gbdt.numerics.portable_survival import (
     bernoulli,
     bernoulli_rest,
     mills_ratio,
     mills_rest,
 )
+from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective, literal
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset

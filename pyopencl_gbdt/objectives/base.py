@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
@@ -13,9 +12,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
-from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
-from pyopencl_gbdt.weights import whole
+from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
+from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid
+from pyopencl_gbdt.numerics.weights import whole
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-#: From a round's number and margins (n_outputs, n_rows) to g and h of the same shape.
-HostGradients = Callable[[int, F32], tuple[F32, F32]]
 
 #: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
 _EDGE = 1e-6
@@ -130,6 +127,8 @@ class Objective(ABC):
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the gradients of a round; for ``given`` ones the host twin of ``source``.
 
+        A loss whose gradients depend on earlier rounds has its twin in ``reference`` alone.
+
         Parameters
         ----------
         margins : float32 array, shape (n_outputs, n_rows)
@@ -144,10 +143,6 @@ class Objective(ABC):
         label = data.label if data.n_targets == 1 else data.label.T
         g, h = self.gradient(margins, label)
         return g, h
-
-    def host_gradients(self, data: Dataset, seed: int = 0) -> HostGradients:
-        """Return what computes the gradients of round after round; ``seed`` is random_state."""
-        return lambda number, margins: self.gradients(margins, data)
 
     def check_data(self, data: Dataset) -> None:
         """Refuse data that lack what the loss looks at, or hold what it does not take.
@@ -199,7 +194,7 @@ class Objective(ABC):
         -------
         int64 array, shape (n_rows,), or None
             Whole weights >= 0 with a sum below 2^62. None if all are equal, see
-            ``reference.renew_leaves.quantile``.
+            ``numerics.quantiles.quantile``.
         """
         return None if weight is None else whole(weight.astype(np.float64))
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective
-from pyopencl_gbdt.reference.portable_math import (
+from pyopencl_gbdt.numerics.portable_math import (
     df_from_i64,
     portable_exp,
     power_of_two,
     reciprocal,
     to_quanta,
 )
+from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset

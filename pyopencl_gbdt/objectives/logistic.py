@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.numerics.exact_sums import exact_mean
+from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
 from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective, literal
 from pyopencl_gbdt.objectives.base import clamp_probability as clamp
-from pyopencl_gbdt.objectives.exact_sums import exact_mean
-from pyopencl_gbdt.reference.portable_math import portable_sigmoid
 
 _f = np.float32
 _LEAST = _f(1e-16)
