@@ -9,6 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+#: Rows that are summed at a time, so that what they take stays in a processor's cache.
+_CHUNK = 1 << 15
+#: Exponents of the last bit of a product of two float32 numbers: 2 (-148 - 24) .. 2 (128 - 24).
+_LOWEST, _N_PLACES = -344, 553
 
 
 def exact_mean(values: F32, weight: F32 | None) -> Fraction:
@@ -26,22 +31,26 @@ def exact_mean(values: F32, weight: F32 | None) -> Fraction:
 
 def exact_sum(values: F32, weight: F32 | None) -> Fraction:
     """Return the (weighted) sum; parameters as for ``exact_mean``."""
-    mantissa, exponent = _decompose(values)
-    if weight is not None:
-        other, shift = _decompose(weight)
-        mantissa, exponent = mantissa * other, exponent + shift  # at most 48 bits
-    low = int(exponent.min())
-    place = (exponent - low).astype(np.int64)
-    # halves of 24 bits: float64 sums of up to 2^29 of them are exact
-    high_sum = np.bincount(place, weights=(mantissa >> 24).astype(np.float64))
-    low_sum = np.bincount(place, weights=(mantissa & 0xFFFFFF).astype(np.float64))
-    total = sum(
-        ((int(h) << 24) + int(lo)) << i
-        for i, (h, lo) in enumerate(zip(high_sum, low_sum, strict=True))
-    )
-    return Fraction(total) * Fraction(2) ** low
+    high, low = np.zeros(_N_PLACES, np.int64), np.zeros(_N_PLACES, np.int64)
+    for begin in range(0, values.size, _CHUNK):
+        rows = slice(begin, begin + _CHUNK)
+        mantissa, exponent = _decompose(values[rows])
+        if weight is not None:
+            other, shift = _decompose(weight[rows])
+            mantissa, exponent = mantissa * other, exponent + shift  # at most 48 bits
+        place = exponent - _LOWEST
+        # halves of 24 bits: float64 sums of a chunk's are exact
+        high += _by_place(place, mantissa >> 24)
+        low += _by_place(place, mantissa & 0xFFFFFF)
+    pairs = zip(high.tolist(), low.tolist(), strict=True)
+    total = sum(((h << 24) + lo) << i for i, (h, lo) in enumerate(pairs) if h or lo)
+    return Fraction(total) * Fraction(2) ** _LOWEST
 
 
-def _decompose(values: F32) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+def _by_place(place: npt.NDArray[Any], half: I64) -> I64:
+    return np.bincount(place, half.astype(np.float64), _N_PLACES).astype(np.int64)
+
+
+def _decompose(values: F32) -> tuple[I64, npt.NDArray[Any]]:
     fraction, exponent = np.frexp(values)
     return (fraction * np.float32(2.0**24)).astype(np.int64), exponent - 24
