@@ -36,6 +36,8 @@ from pyopencl_gbdt.workspace import Workspace
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
+#: Returns the margin before the first tree from labels and weights on the device.
+LateStart = Callable[[Workspace], Start]
 #: Kernels that multiply leaves by the learning rate.
 _RATED = ("decide", "pick", "finish_tree", "renew")
 
@@ -49,8 +51,8 @@ class Boosting:
     params : Parameters
     objective : Objective
     data : Dataset
-    base_margin : float or float32 array, shape (n_rows,) or (n_outputs, n_rows)
-        Margins before the first tree.
+    base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable
+        Margins before the first tree; a callable is asked once the labels lie on the device.
     first_round : int, default 0
         Rounds before the first one, which what is random depends on.
     beside : MemoryPlan or None
@@ -63,7 +65,7 @@ class Boosting:
         params: Parameters,
         objective: Objective,
         data: Dataset,
-        base_margin: Start,
+        base_margin: Start | LateStart,
         first_round: int = 0,
         beside: MemoryPlan | None = None,
     ) -> None:
@@ -93,7 +95,7 @@ class Boosting:
             ws["weights"].set(weight)
         if self.steps.columns is not None:
             self.steps.columns.begin()
-        self.base_margin = base_margin
+        self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
         self.learning_rate = params.learning_rate

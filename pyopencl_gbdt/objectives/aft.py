@@ -116,6 +116,10 @@ class Aft(LogLink):
         """Return the margin: metrics take the logarithm of the time, as in XGBoost."""
         return margin
 
+    @property
+    def starts_at_mean(self) -> bool:
+        return False
+
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return 0.5, as XGBoost does whatever the data."""
         return 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -243,10 +244,22 @@ class Objective(ABC):
 
         Notes
         -----
-        This default is XGBoost's "fitted stump" (``init_estimation.cc``): a Newton step from the
-        margin 0. Sums are exact, so the score has the same bits on every machine.
+        It is ``score_of_mean`` of the mean label where the loss ``starts_at_mean``, else XGBoost's
+        "fitted stump" (``init_estimation.cc``): a Newton step from the margin 0. Sums are exact, so
+        the score has the same bits on every machine.
         """
+        if self.starts_at_mean:
+            return self.score_of_mean(exact_mean(label, weight))
         return float(self.to_prediction(self._stump(label, weight))[0])
+
+    @property
+    def starts_at_mean(self) -> bool:
+        """Whether the score before the first tree depends on the mean label alone."""
+        return False
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        """Return the starting score of a loss that ``starts_at_mean``; the mean as a float64."""
+        return float(np.float32(float(mean)))
 
     def _stump(self, label: F32, weight: F32 | None) -> F32:
         with np.errstate(under="ignore"):
@@ -266,8 +279,9 @@ _HESSIAN_EDGE = np.array([1e-6], np.float32)
 class MeanStart(Objective):
     """A loss whose starting score is the mean label."""
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return float(np.float32(float(exact_mean(label, weight))))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -279,8 +293,12 @@ class LogLink(Objective):
     def to_prediction(self, margin: F32) -> F32:
         return portable_exp(margin)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return float(np.float32(max(float(exact_mean(label, weight)), _LEAST_MEAN)))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        return float(np.float32(max(float(mean), _LEAST_MEAN)))
 
 
 @dataclass(frozen=True)
@@ -292,8 +310,12 @@ class LogitLink(Objective):
     def to_prediction(self, margin: F32) -> F32:
         return portable_sigmoid(margin)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return clamp_probability(float(exact_mean(label, weight)))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        return clamp_probability(float(mean))
 
 
 def clamp_probability(score: float) -> float:

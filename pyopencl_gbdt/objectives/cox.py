@@ -15,7 +15,7 @@ from pyopencl_gbdt.numerics.portable_math import (
     reciprocal,
     to_quanta,
 )
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective
+from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
@@ -89,9 +89,10 @@ class Cox(LogLink):
 
         reserve(ws)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return the hazard after a step from 1, as XGBoost does; without ties that is 1 again."""
-        return Objective.starting_score(self, label, weight)
+    @property
+    def starts_at_mean(self) -> bool:
+        """Return False: it starts at the hazard after a step from 1; without ties that is 1."""
+        return False
 
 
 def in_time(label: F32) -> tuple[U32, U32]:
