@@ -23,6 +23,7 @@ from pyopencl_gbdt.fit_steps import Steps
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
@@ -31,12 +32,13 @@ from pyopencl_gbdt.reservations import Reservations
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees, kept_nodes
 from pyopencl_gbdt.watched import Start, WatchedRows
-from pyopencl_gbdt.weights import normalise
 from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
+#: Returns the margin before the first tree from labels and weights on the device.
+LateStart = Callable[[Workspace], Start]
 
 
 class Boosting:
@@ -48,8 +50,8 @@ class Boosting:
     params : Parameters
     objective : Objective
     data : Dataset
-    base_margin : float or float32 array, shape (n_rows,) or (n_outputs, n_rows)
-        Margins before the first tree.
+    base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable
+        Margins before the first tree; a callable is asked once the labels lie on the device.
     first_round : int, default 0
         Rounds before the first one, which what is random depends on.
     beside : MemoryPlan or None
@@ -62,7 +64,7 @@ class Boosting:
         params: Parameters,
         objective: Objective,
         data: Dataset,
-        base_margin: Start,
+        base_margin: Start | LateStart,
         first_round: int = 0,
         beside: MemoryPlan | None = None,
     ) -> None:
@@ -92,7 +94,7 @@ class Boosting:
             ws["weights"].set(weight)
         if self.steps.columns is not None:
             self.steps.columns.begin()
-        self.base_margin = base_margin
+        self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
         self.learning_rate = params.learning_rate

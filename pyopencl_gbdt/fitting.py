@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.booster import Boosting, LateStart
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
@@ -23,7 +23,9 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.profiling import Recorder
+from pyopencl_gbdt.steps.label_mean import starting_score
 from pyopencl_gbdt.watched import Start, start_of
+from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 
@@ -66,6 +68,8 @@ class Task:
 
     Attributes
     ----------
+    start : StartingPoint or None
+        None is taken from the mean label, on the device.
     history : dict
         Metrics of the rounds of this training that are done already.
     """
@@ -75,7 +79,7 @@ class Task:
     data: Dataset
     evals: Sequence[tuple[Dataset, str]]
     metrics: dict[str, Metric]
-    start: StartingPoint
+    start: StartingPoint | None
     history: History = field(default_factory=dict)
 
 
@@ -85,16 +89,21 @@ class Fit:
     def __init__(self, device: Device, task: Task) -> None:
         self.task, self.device = task, device
         self._recorder = None if device.profiler is None else Recorder(device)
-        start, data = task.start, task.data
-        if start.trees:
-            task.objective.check_continued()
-        # before memory is taken for training, as rows of a few trees need some of their own
-        margins = start.margins(data, device)
-        others = [None if rows is data else start.margins(rows, device) for rows, _ in task.evals]
+        data = task.data
+        margins: Start | LateStart = self._start_at_mean
+        others: list[Start | None] = []
+        if task.start is not None:
+            self.start = task.start
+            if self.start.trees:
+                task.objective.check_continued()
+            # before memory is taken for training, as rows of a few trees need some of their own
+            margins, others = self.start.margins(data, device), self._margins_of_evals()
         beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
+        first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Boosting(
-            device, task.params, task.objective, data, margins, start.n_rounds, beside=beside
+            device, task.params, task.objective, data, margins, first_round, beside=beside
         )
+        others = others or self._margins_of_evals()
         for (rows, _), other in zip(task.evals, others, strict=True):
             if other is None:
                 self.boosting.watch_training_rows()
@@ -112,10 +121,25 @@ class Fit:
             self._recorder.begin_rounds()
         self._pace = Pace(device)
 
+    def _start_at_mean(self, ws: Workspace) -> Start:
+        """Start from the mean of the labels, which lie on the device now."""
+        objective, data = self.task.objective, self.task.data
+        score = starting_score(ws, objective, data)
+        self.start = StartingPoint(score, objective.to_margin(score))
+        return self.start.margins(data, ws.device)
+
+    def _margins_of_evals(self) -> list[Start | None]:
+        """Return the first margins of every evaluation set; None for the training rows."""
+        data, device = self.task.data, self.device
+        return [
+            None if rows is data else self.start.margins(rows, device)
+            for rows, _ in self.task.evals
+        ]
+
     @property
     def n_rounds(self) -> int:
         """Rounds so far, with those of the starting point."""
-        return self.task.start.n_rounds + len(self.boosting.rates)
+        return self.start.n_rounds + len(self.boosting.rates)
 
     @property
     def learning_rate(self) -> float:
@@ -145,7 +169,7 @@ class Fit:
         attributes : dict of str to str or None
             Facts to keep in the model.
         """
-        task, start, ws = self.task, self.task.start, self.boosting.ws
+        task, start, ws = self.task, self.start, self.boosting.ws
         trees = [*start.trees, *self.boosting.finished_trees()]
         ensemble = Ensemble(
             trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],

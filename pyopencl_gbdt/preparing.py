@@ -24,6 +24,7 @@ from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.steps.label_mean import sums_labels_on_device
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Names of metrics, and metrics of the user's own.
@@ -85,8 +86,10 @@ def prepare(
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits_of(p, data)  # refuses constraints that do not go with the data
+    start: StartingPoint | None = None
     if before is None:
-        start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
+        if p.base_score is not None or not sums_labels_on_device(objective, data):
+            start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
         ensemble = as_ensemble(before)
         start = _continued(ensemble, p, objective, data)
@@ -94,7 +97,8 @@ def prepare(
 
     def sample() -> tuple[Any, Dataset]:
         rows = evals[0][0] if evals else data
-        margins = np.array(each(start.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
+        known = start or StartingPoint(*_starting_score(p, objective, data, n_outputs))
+        margins = np.array(each(known.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
         return objective.to_prediction(margins if n_outputs > 1 else margins[0]).T, rows
 
     metrics = choose_metrics(eval_metric, objective, p, sample)
@@ -276,7 +280,7 @@ def fingerprint(task: Task) -> dict[str, str]:
         found |= {f"evals.{name}.{part}": digest for part, digest in parts.items()}
     found["evals"] = str([name for _, name in task.evals])
     found["eval_metric"] = str(list(task.metrics))
-    if task.start.before is not None:
+    if task.start is not None and task.start.before is not None:
         text = to_xgboost_json(task.start.before)
         found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
     return found

@@ -22,7 +22,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.fitting import Fit, Task
+from pyopencl_gbdt.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.preparing import Before, Evals, Metrics, fingerprint, prepare
 
@@ -135,7 +135,8 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
     """Train on a device; what can be checked beforehand was."""
     if saved is not None:
-        start = replace(task.start, before=saved.ensemble)
+        before = saved.ensemble
+        start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history)
     device = open_device(task.params.device, profile=profile)
     with settled(device):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.objectives.base import F32, LogLink, Objective, literal
-from pyopencl_gbdt.reference.portable_log import portable_log
-from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid, reciprocal
-from pyopencl_gbdt.reference.portable_survival import (
+from pyopencl_gbdt.numerics.portable_log import portable_log
+from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid, reciprocal
+from pyopencl_gbdt.numerics.portable_survival import (
     bernoulli,
     bernoulli_rest,
     mills_ratio,
     mills_rest,
 )
+from pyopencl_gbdt.objectives.base import F32, LogLink, Objective, literal
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
@@ -103,6 +103,10 @@ class Aft(LogLink):
     def to_probability(self, margin: F32) -> F32:
         """Return the margin: metrics take the logarithm of the time, as in XGBoost."""
         return margin
+
+    @property
+    def starts_at_mean(self) -> bool:
+        return False
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return 0.5, as XGBoost does whatever the data."""

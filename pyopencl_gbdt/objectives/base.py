@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,17 +13,15 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
-from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
-from pyopencl_gbdt.weights import whole
+from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
+from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid
+from pyopencl_gbdt.numerics.weights import whole
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-#: From a round's number and margins (n_outputs, n_rows) to g and h of the same shape.
-HostGradients = Callable[[int, F32], tuple[F32, F32]]
 
 #: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
 _EDGE = 1e-6
@@ -103,6 +101,8 @@ class Objective(ABC):
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the gradients of a round; for ``given`` ones the host twin of their kernels.
 
+        A loss whose gradients depend on earlier rounds has its twin in ``reference`` alone.
+
         Parameters
         ----------
         margins : float32 array, shape (n_outputs, n_rows)
@@ -117,10 +117,6 @@ class Objective(ABC):
         label = data.label if data.n_targets == 1 else data.label.T
         g, h = self.gradient(margins, label)
         return g, h
-
-    def host_gradients(self, data: Dataset, seed: int = 0) -> HostGradients:
-        """Return what computes the gradients of round after round; ``seed`` is random_state."""
-        return lambda number, margins: self.gradients(margins, data)
 
     def check_data(self, data: Dataset) -> None:
         """Refuse data that lack what the loss looks at, or hold what it does not take.
@@ -157,7 +153,7 @@ class Objective(ABC):
         -------
         int64 array, shape (n_rows,), or None
             Whole weights >= 0 with a sum below 2^62. None if all are equal, see
-            ``reference.renew_leaves.quantile``.
+            ``numerics.quantiles.quantile``.
         """
         return None if weight is None else whole(weight.astype(np.float64))
 
@@ -206,10 +202,22 @@ class Objective(ABC):
 
         Notes
         -----
-        This default is XGBoost's "fitted stump" (``init_estimation.cc``): a Newton step from the
-        margin 0. Sums are exact, so the score has the same bits on every machine.
+        It is ``score_of_mean`` of the mean label where the loss ``starts_at_mean``, else XGBoost's
+        "fitted stump" (``init_estimation.cc``): a Newton step from the margin 0. Sums are exact, so
+        the score has the same bits on every machine.
         """
+        if self.starts_at_mean:
+            return self.score_of_mean(exact_mean(label, weight))
         return float(self.to_prediction(self._stump(label, weight))[0])
+
+    @property
+    def starts_at_mean(self) -> bool:
+        """Whether the score before the first tree depends on the mean label alone."""
+        return False
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        """Return the starting score of a loss that ``starts_at_mean``; the mean as a float64."""
+        return float(np.float32(float(mean)))
 
     def _stump(self, label: F32, weight: F32 | None) -> F32:
         with np.errstate(under="ignore"):
@@ -229,8 +237,9 @@ _HESSIAN_EDGE = np.array([1e-6], np.float32)
 class MeanStart(Objective):
     """A loss whose starting score is the mean label."""
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return float(np.float32(float(exact_mean(label, weight))))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -242,8 +251,12 @@ class LogLink(Objective):
     def to_prediction(self, margin: F32) -> F32:
         return portable_exp(margin)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return float(np.float32(max(float(exact_mean(label, weight)), _LEAST_MEAN)))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        return float(np.float32(max(float(mean), _LEAST_MEAN)))
 
 
 @dataclass(frozen=True)
@@ -255,8 +268,12 @@ class LogitLink(Objective):
     def to_prediction(self, margin: F32) -> F32:
         return portable_sigmoid(margin)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return clamp_probability(float(exact_mean(label, weight)))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        return clamp_probability(float(mean))
 
 
 def clamp_probability(score: float) -> float:

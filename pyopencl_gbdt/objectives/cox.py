@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.objectives.base import F32, LogLink, Objective
-from pyopencl_gbdt.reference.portable_math import (
+from pyopencl_gbdt.numerics.portable_math import (
     df_from_i64,
     portable_exp,
     power_of_two,
     reciprocal,
     to_quanta,
 )
+from pyopencl_gbdt.objectives.base import F32, LogLink
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
@@ -77,9 +77,10 @@ class Cox(LogLink):
         g, h = self.gradient(margins[0], data.label)
         return g[None], h[None]
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return the hazard after a step from 1, as XGBoost does; without ties that is 1 again."""
-        return Objective.starting_score(self, label, weight)
+    @property
+    def starts_at_mean(self) -> bool:
+        """Return False: it starts at the hazard after a step from 1; without ties that is 1."""
+        return False
 
 
 def in_time(label: F32) -> tuple[U32, U32]:

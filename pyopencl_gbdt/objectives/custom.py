@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
 from pyopencl_gbdt.objectives.base import F32, Objective
-from pyopencl_gbdt.reference.portable_math import portable_sigmoid
 from pyopencl_gbdt.user_functions import name_of
 
 if TYPE_CHECKING:

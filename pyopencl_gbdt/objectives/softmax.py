@@ -11,9 +11,9 @@ import numpy as np
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
 from pyopencl_gbdt.objectives.base import F32, Objective
-from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.portable_math import portable_exp, reciprocal
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset

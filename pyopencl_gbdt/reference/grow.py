@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.limits import RISING, Limits
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.reference.columns import chosen, may_follow
@@ -24,7 +25,6 @@ from pyopencl_gbdt.reference.gain import (
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.reference.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.reference.split import Candidate, best_split
 
 I64 = npt.NDArray[np.int64]

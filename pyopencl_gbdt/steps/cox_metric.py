@@ -10,10 +10,10 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
+from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
+from pyopencl_gbdt.numerics.product_sums import N_LIMBS, sum_of
 from pyopencl_gbdt.objectives.cox import in_time
 from pyopencl_gbdt.primitives import Reduce, Scan
-from pyopencl_gbdt.reference.cox_metric import LARGEST_KEY, plane_bits
-from pyopencl_gbdt.reference.mean_loss import N_LIMBS, sum_of
 
 
 class CoxMetric:

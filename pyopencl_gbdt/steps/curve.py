@@ -13,16 +13,16 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_va
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.areas import Areas, ClassAreas
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
+from pyopencl_gbdt.numerics.curve_units import weight_power
+from pyopencl_gbdt.numerics.product_sums import N_LIMBS
 from pyopencl_gbdt.primitives import RadixSort, Scan
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
-from pyopencl_gbdt.reference.curve import weight_power
-from pyopencl_gbdt.reference.mean_loss import N_LIMBS
 
 
 class Curves:
     """``auc``, ``aucpr`` or both of a set, prepared once, for margins that change.
 
-    Weights become whole numbers (``reference.curve.weight_power`` says how large the error is; none
+    Weights become whole numbers (``curve_units.weight_power`` says how large the error is; none
     without weights), and the area under the ROC curve is a whole number too. A piece of the
     precision-recall curve has its mean precision as a float32. Both are the same number on every
     device. Rows are sorted once; of classes, once for each of them against the others.

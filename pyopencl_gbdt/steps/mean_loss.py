@@ -12,8 +12,8 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_va
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows, RowShape
-from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED, sum_of
+from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED, sum_of
 
 #: Labels whose largest exponent is no further from 0 are squared as they are.
 _SQUARABLE, _FURTHEST = 30, 100

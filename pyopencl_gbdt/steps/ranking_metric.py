@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.query_means import QueryMean
+from pyopencl_gbdt.metrics.query_parts import query_of
 from pyopencl_gbdt.metrics.ranking import Ranked
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
+from pyopencl_gbdt.numerics.product_sums import N_LIMBS
 from pyopencl_gbdt.primitives import Scan, SegmentedRadixSort
-from pyopencl_gbdt.reference.mean_loss import N_LIMBS
-from pyopencl_gbdt.reference.ranking_metric import query_of
 
 _ALL = 2**32 - 1
 

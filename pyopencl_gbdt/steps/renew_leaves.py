@@ -7,8 +7,8 @@ import numpy as np
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.weights import fraction_of
 from pyopencl_gbdt.workspace import Workspace
 
 #: Words that hold a node's counts.

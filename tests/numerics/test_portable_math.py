@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.reference import portable_math as pm
+from pyopencl_gbdt.numerics import portable_math as pm
 from tests.compare import assert_same_bits
 from tests.test_dtypes import FIELDS
 
