@@ -135,10 +135,12 @@ class LabelMean:
         groups = self.shape.groups
         largest = self.device.empty(groups, np.uint32)
         sums = self.device.empty((groups, N_LIMBS), np.int64)
-        inputs = (np.uint32(self.shape.n_rows), np.uint32(1), np.float32(1), values, values)
-        at = np.uint32(first)
+        inputs = {
+            "n_rows": self.shape.n_rows, "n_outputs": 1, "unit": 1, "margins": values,
+            "labels": values, "weights": weights, "largest": largest,
+        }  # fmt: skip
         return [
-            bind("largest_loss", groups, *inputs, weights, largest),
-            bind("sum_losses", groups, *inputs, weights, largest, at, sums, results),
-            bind("total_losses", 1, np.uint32(groups), at, sums, results),
+            bind("largest_loss", groups, **inputs),
+            bind("sum_losses", groups, **inputs, first=first, sums=sums, results=results),
+            bind("total_losses", 1, groups, first, sums, results),
         ]
