@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
 from pyopencl_gbdt.callbacks import (
     CallbackList,
     EarlyStopping,
@@ -26,14 +27,16 @@ from pyopencl_gbdt.fitted_model import BEST_ITERATION
 from pyopencl_gbdt.fitting import Fit, Task
 from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.preparing import Metrics, prepare
+from pyopencl_gbdt.parameter_names import as_mapping
+from pyopencl_gbdt.preparing import Given, Metrics, prepare
+from pyopencl_gbdt.training_arguments import check_rounds
 
 #: ``log[set][metric]``: mean and deviation over folds, of every round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
 
 
 def cv(
-    params: Mapping[str, Any],
+    params: Given,
     data: Dataset,
     n_rounds: int = 10,
     *,
@@ -49,7 +52,7 @@ def cv(
     show_stdv: bool = True,
     seed: int = 0,
     shuffle: bool = True,
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[TrainingCallback] | None = (),
     report: Callable[[str], None] | None = None,
     num_boost_round: int | None = None,
     obj: Any = None,
@@ -60,7 +63,7 @@ def cv(
 
     Parameters
     ----------
-    params : mapping
+    params : mapping, or sequence of (str, object)
         As for ``train``.
     data : Dataset
     n_rounds : int, default 10
@@ -91,7 +94,7 @@ def cv(
         Of the folds: the same ones on every machine, and XGBoost's own.
     shuffle : bool, default True
         Draw the rows of a fold; otherwise neighbours are in one.
-    callbacks : sequence of TrainingCallback
+    callbacks : sequence of TrainingCallback, or None
     report : callable or None
         Receives each line instead of standard output.
     num_boost_round : int or None
@@ -122,11 +125,14 @@ def cv(
     All folds are trained side by side, a round each in turn, so the device has to hold all of them.
     """
     n_rounds = n_rounds if num_boost_round is None else num_boost_round
-    verbose = verbose if verbose_eval is None else verbose_eval
-    params = {**params, "n_estimators": n_rounds}
+    period = check_verbose(verbose if verbose_eval is None else verbose_eval)
+    params = {**as_mapping(params), "n_estimators": check_rounds(n_rounds, also_none=False)}
     if obj is not None:
         params["objective"] = obj
-    chosen = metrics or None
+    check_callables(report=report, fpreproc=fpreproc)
+    check_switches(stratified=stratified, shuffle=shuffle, as_pandas=as_pandas)
+    check_switches(show_stdv=show_stdv, maximize=maximize)
+    chosen = None if isinstance(metrics, (list, tuple, str)) and not metrics else metrics
     whole = prepare(params, data, (), chosen, None, custom_metric)
     if folds is None:
         how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
@@ -136,13 +142,14 @@ def cv(
             rows = query_folds(data.group_offsets, nfold, **how)
     else:
         rows = given_folds(folds, data.values, data.label)
-    listed = CallbackList(callbacks).callbacks
-    if verbose:
-        listed.append(EvaluationMonitor(int(verbose), show_stdv, report))
+    listed = CallbackList(() if callbacks is None else callbacks).callbacks
+    if period:
+        listed.append(EvaluationMonitor(period, show_stdv, report))
     if early_stopping_rounds is not None:
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
-    everyone.check(Plan(n_rounds, {name: list(whole.metrics) for name in ("train", "test")}, None))
+    n_planned = whole.params.n_estimators
+    everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
     tasks = []
     for train_rows, test_rows in rows:
         fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import check_switches
 from pyopencl_gbdt.data import check_matrix, check_target
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
@@ -17,6 +18,8 @@ from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.evaluation_sets import GivenRows, evaluation_sets
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.explain import check_importance_kind
+from pyopencl_gbdt.objectives.custom import custom_objective
+from pyopencl_gbdt.parameter_names import ROWS
 from pyopencl_gbdt.preparing import as_ensemble
 from pyopencl_gbdt.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.training import Model, train
@@ -37,6 +40,10 @@ class Base(Parametrised):
     def _check_own(self) -> None:
         """Refuse parameters that do not go with the estimator."""
         check_importance_kind(self.importance_type, "importance_type")
+        check_switches(warm_start=self.warm_start)
+        named = self.objective is None or isinstance(self.objective, str)
+        if not named and custom_objective(self.objective) is None:
+            ROWS["objective"].convert(self.objective)  # refuses it
 
     def _labels(self, y: Any, n_rows: int) -> F32:
         raise NotImplementedError
@@ -121,7 +128,7 @@ class Base(Parametrised):
                 early_stopping_rounds=self.early_stopping_rounds,
                 callbacks=() if self.callbacks is None else self.callbacks,
                 model=before,
-                verbose=verbose or False,
+                verbose=verbose,
                 profile=profile,
             )
             if former is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base
 from pyopencl_gbdt.estimator_parameters import Parametrised
-from pyopencl_gbdt.evaluation_sets import one_each
+from pyopencl_gbdt.evaluation_sets import one_each, pairs_of
 from pyopencl_gbdt.metrics import get_metric, takes_queries
 from pyopencl_gbdt.parameters import Parameters
 
@@ -96,7 +95,7 @@ class GBDTRanker(Base):
             The estimator stays as it was.
         """
         X, qid = split_qid(X, qid)
-        pairs = list(eval_set or ())
+        pairs = pairs_of(eval_set)
         ids, groups = (
             one_each(name, given, len(pairs))
             for name, given in (("eval_qid", eval_qid), ("eval_group", eval_group))
@@ -183,7 +182,4 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any]:
     return X.drop(columns=["qid"]), np.asarray(X["qid"])
 
 
-GBDTRanker.__signature__ = inspect.signature(Parametrised.__init__).replace(
-    parameters=list(inspect.signature(Parametrised.__init__).parameters.values())[1:]
-)
 GBDTRanker.__doc__ = f"{GBDTRanker.__doc__}\n" + (Parametrised.__doc__ or "").split("\n", 1)[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from typing import Any
@@ -268,14 +267,7 @@ _CLASS_WEIGHT = """    class_weight : "balanced", dict of class to number, or No
         Factors on the weights of training rows by their class, as in scikit-learn; those of
         ``"balanced"`` make the classes weigh the same. Evaluation sets do without.
 """
-_SHARED = list(inspect.signature(Parametrised.__init__).parameters.values())
-_OWN = inspect.Parameter("class_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
-# scikit-learn takes the names of the parameters from here
-GBDTClassifier.__init__.__signature__ = inspect.Signature([*_SHARED, _OWN])  # type: ignore[attr-defined]
 for _estimator in (GBDTRegressor, GBDTClassifier):  # parameters are described once
-    _estimator.__signature__ = inspect.Signature(
-        list(inspect.signature(_estimator.__init__).parameters.values())[1:]
-    )
     _own = _CLASS_WEIGHT if _estimator is GBDTClassifier else ""
     _shared = (Parametrised.__doc__ or "").split("\n", 1)[1]
     _estimator.__doc__ = f"{_estimator.__doc__}\n" + _shared.replace(

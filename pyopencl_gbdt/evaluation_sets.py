@@ -62,7 +62,7 @@ def evaluation_sets(
     ------
     ParameterError, DataError
     """
-    pairs = _pairs(eval_set)
+    pairs = pairs_of(eval_set)
     own_weights = one_each("sample_weight_eval_set", weights, len(pairs))
     own_margins = one_each("base_margin_eval_set", base_margins, len(pairs))
     evals = []
@@ -78,8 +78,13 @@ def evaluation_sets(
     return evals
 
 
-def _pairs(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]]:
-    pairs = [] if eval_set is None else list(eval_set)
+def pairs_of(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]]:
+    """Return the pairs of ``eval_set``; raise ``ParameterError`` for anything else."""
+    if eval_set is not None and not isinstance(eval_set, (list, tuple)):
+        raise ParameterError(
+            f"eval_set is of type {type(eval_set).__name__}: expected a list of (X, y); give one"
+        )
+    pairs = list(eval_set or ())
     for i, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ParameterError(

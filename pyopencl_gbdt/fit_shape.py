@@ -118,8 +118,7 @@ class FitShape:
         """Levels, or steps of leaf-wise growth, whose nodes can split."""
         if self.params.leaf_wise:
             return max(1, self.most_leaves - 1)
-        depth = self.params.max_depth or 64
-        return min(depth, max(1, self.most_leaves - 1))
+        return min(self.params.deepest, max(1, self.most_leaves - 1))
 
     @property
     def longest(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.data import check_matrix
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
@@ -110,6 +111,7 @@ class Model:
         ParameterError
             If there are no such rounds.
         """
+        check_switches(output_margin=output_margin)
         rounds = self._rounds(iteration_range)
         values, _ = check_matrix(X, n_features=self.ensemble.n_features)
         n_outputs = self.ensemble.n_outputs
@@ -138,6 +140,7 @@ class Model:
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write XGBoost's JSON format; the file appears whole or not at all."""
+        check_path("save_model: path", path)
         write_model(self.ensemble, path)
 
     @classmethod
@@ -148,7 +151,10 @@ class Model:
         ------
         ModelFormatError
             If the file is no valid model; says where.
+        ParameterError
+            If ``path`` cannot be one.
         """
+        check_path("load_model: path", path)
         return cls(read_model(path))
 
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:

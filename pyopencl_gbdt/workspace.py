@@ -34,7 +34,9 @@ from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
-_ADVICE = "lower max_depth or max_bin, or use fewer rows or features"
+_ADVICE = (
+    "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use fewer rows or features"
+)
 
 
 @dataclass

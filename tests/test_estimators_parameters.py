@@ -63,7 +63,7 @@ def test_none_is_forgotten(estimator):
         assert row.name in estimator.__doc__
     known = {row.name for row in TABLE} | {
         "callbacks", "class_weight", "early_stopping_rounds", "eval_metric", "feature_weights",
-        "importance_type", "n_jobs", "warm_start",
+        "importance_type", "missing", "n_jobs", "warm_start",
     }  # fmt: skip
     assert set(signature) <= known
 
@@ -191,9 +191,8 @@ def test_several_quantiles():
 
 
 BAD = [
-    ({"max_leaves": 1}, ParameterError, "max_leaves=1: expected max_depth above 0, or max_leaves"),
+    ({"max_leaves": 1}, ParameterError, r"max_leaves=1: expected 0 \(no limit\) or 2 or more"),
     ({"max_leaves": -1}, ParameterError, "max_leaves=-1: expected"),
-    ({"max_depth": 0}, ParameterError, "max_depth=0: expected max_depth above 0, or max_leaves"),
     ({"grow_policy": "symmetric"}, ParameterError, "expected 'depthwise' or 'lossguide'"),
     ({"num_parallel_tree": 0}, ParameterError, r"num_parallel_tree=0: expected 1..65536"),
     ({"subsample": 0}, ParameterError, r"subsample=0\.0: .* 0 < number <= 1; raise subsample"),

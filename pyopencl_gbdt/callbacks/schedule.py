@@ -20,7 +20,7 @@ class LearningRateScheduler(TrainingCallback):
     Parameters
     ----------
     learning_rates : callable or sequence of float
-        A function of the round's number, from 0; or a rate for every round. Each above 0.
+        A function of the round's number, from 0; or a rate for every round. Each at least 0.
 
     Raises
     ------
@@ -46,7 +46,8 @@ class LearningRateScheduler(TrainingCallback):
         self._rates, self._done = [], 0
         if callable(given):
             return
-        rates: list[Any] = list(given) if isinstance(given, (Sequence, np.ndarray)) else []
+        listed = isinstance(given, (Sequence, np.ndarray)) and getattr(given, "shape", None) != ()
+        rates: list[Any] = list(given) if listed else []
         if len(rates) < plan.n_rounds or isinstance(given, str):
             raise ParameterError(
                 f"LearningRateScheduler: learning_rates={given!r}: expected a function of the "
@@ -93,9 +94,9 @@ def _rate(value: Any, number: int) -> float:
     real = isinstance(value, (numbers.Real, np.floating)) and not isinstance(value, bool)
     rate = float(value) if real else math.nan
     most = float(np.finfo(np.float32).max)
-    if not 0 < rate <= most or np.float32(rate) == 0:
+    if not 0 <= rate <= most:
         raise ParameterError(
             f"LearningRateScheduler: learning rate of round {number} is {value!r}: expected a "
-            "finite number above 0; look at learning_rates"
+            "finite number of at least 0; look at learning_rates"
         )
     return rate

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -18,6 +18,20 @@ Score = float | tuple[float, ...]
 def each(score: Score) -> tuple[float, ...]:
     """Return the score of every output."""
     return score if isinstance(score, tuple) else (score,)
+
+
+def check_is_ensemble(given: object) -> None:
+    """Refuse anything but an ``Ensemble``.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(given, Ensemble):
+        raise ParameterError(
+            f"ensemble is of type {type(given).__name__}: expected an Ensemble; give that of a "
+            "Model, model.ensemble"
+        )
 
 
 def _rounded(score: Score) -> Score:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble, each
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
@@ -20,13 +20,17 @@ def check_importance_kind(kind: str | None, name: str = "kind") -> str:
     ParameterError
         If ``kind`` is another.
     """
-    found = {None: "gain", "split": "weight"}.get(kind, kind)
+    found = {None: "gain", "split": "weight"}.get(kind, kind) if _is_name(kind) else None
     if found not in IMPORTANCE_KINDS:
         raise ParameterError(
             f"{name}={kind!r}: expected one of {', '.join((*IMPORTANCE_KINDS, 'split'))}; choose "
             f"one of these"
         )
     return found
+
+
+def _is_name(kind: object) -> bool:
+    return kind is None or isinstance(kind, str)
 
 
 def feature_importances(
@@ -55,6 +59,7 @@ def feature_importances(
     ParameterError
         If ``kind`` is another.
     """
+    check_is_ensemble(ensemble)
     kind = check_importance_kind(kind)
     n_splits = np.zeros(ensemble.n_features)
     total = np.zeros(ensemble.n_features)
@@ -94,6 +99,7 @@ def dump_text(ensemble: Ensemble) -> str:
         The first child is for "yes". Cover is the sum of the Hessians. Numbers are float32 in
         the fewest digits that tell them from their neighbours.
     """
+    check_is_ensemble(ensemble)
     lines = [
         f"{ensemble.objective}: {_count(len(ensemble.trees), 'tree')}, "
         f"{_count(ensemble.n_features, 'feature')}, "

@@ -6,11 +6,13 @@ and in threads.
 
 from __future__ import annotations
 
+import numbers
 import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyopencl_gbdt.arguments import check_path
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.explain import feature_importances
 from pyopencl_gbdt.model.importance_plot import ensemble_of
@@ -63,6 +65,9 @@ def plot_tree(
         If matplotlib is missing.
     """
     ensemble = ensemble_of(model)
+    for name, number in (("tree", tree), ("max_depth", max_depth)):
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+            raise ParameterError(f"{name}={number!r}: expected an integer; give a whole number")
     if not 0 <= tree < len(ensemble.trees):
         raise ParameterError(
             f"tree={tree}: expected 0..{len(ensemble.trees) - 1}; choose a tree that exists"
@@ -162,6 +167,7 @@ def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
 
 def _finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     if path is not None:
+        check_path("path", path)
         longest_side = float(max(figure.get_size_inches()))
         figure.savefig(path, dpi=min(120.0, 60_000 / longest_side))  # Agg draws 65 535 pixels
     return figure

@@ -174,7 +174,7 @@ class Grower:
     def _best(self, node: Node) -> tuple[Candidate, np.float32] | None:
         """Return the best split of a node and what it gains; None if that is too little."""
         p = self.params
-        if node.depth >= (p.max_depth or 2**31):
+        if node.depth >= p.deepest:
             return None
         least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
         hist = histogram(self.codes, self.quanta, node.rows, self.layout)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.ensemble import Score, each
+from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective, get_objective
@@ -57,12 +57,9 @@ def train_reference(
     objective = get_objective(params.objective, params)
     data = Dataset(values, label, weight, **extra)
     n_outputs = max(objective.n_outputs, data.n_targets)
-    base_score: Score
-    if params.base_score is None:
+    base_score = params.starting_scores(n_outputs)
+    if base_score is None:
         base_score = objective.starting_scores(data.label, weight)
-    else:
-        base_score = float(np.float32(params.base_score))
-        base_score = base_score if n_outputs == 1 else (base_score,) * n_outputs
     base_margin = objective.to_margin(base_score)
     layout = quantize.make_layout(quantize.cuts(values, weight, params.max_bin))
     codes = quantize.encode(values, layout)
