@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_matrix, check_target
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.check import column_names, has_text_names
+from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.evaluation_sets import GivenRows, evaluation_sets
+from pyopencl_gbdt.features import check_features
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.preparing import as_ensemble
 from pyopencl_gbdt.sklearn_names import DataConversionWarning, SklearnNotFittedError
@@ -94,13 +97,14 @@ class Base(Parametrised):
                 stacklevel=2,
             )
         before = self._before(xgb_model, init_model)
-        values, names = check_matrix(X)
+        missing = getattr(self, "missing", None)
+        values, names = check_features(X, missing=missing)
         labels = self._labels(y, values.shape[0])
         if before is not None:
             self._check_before(before)
         own, weight = self._extra(None), self._row_weight(labels, sample_weight)
         columns = self.feature_weights
-        data = Dataset(values, labels, weight, names, base_margin, columns, **own)
+        data = Dataset(values, labels, weight, names, base_margin, columns, missing=missing, **own)
         given = GivenRows(X, y, weight, base_margin, tuple(own.values()))
         extra = (sample_weight_eval_set, base_margin_eval_set)
         evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels, self._extra)
@@ -115,7 +119,7 @@ class Base(Parametrised):
             verbose=verbose,
             profile=profile,
         )
-        self._take(model, names)
+        self._take(model, names if has_text_names(X) else None)
         return self
 
     def _before(self, xgb_model: Any, init_model: Any) -> Ensemble | None:
@@ -160,6 +164,13 @@ class Base(Parametrised):
 
     def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> F32:
         model = self._fitted()
+        options["missing"] = getattr(self, "missing", None)
+        names, expected = column_names(X), model.feature_names
+        try:
+            check_columns(names, expected)
+        except DataError as error:
+            assert names is not None
+            raise DataError(f"{error}\n{scikit_learn_words(names, expected)}") from None
         shape: tuple[int, ...] = getattr(X, "shape", ())
         columns = shape[1] if len(shape) == 2 else self.n_features_in_
         if columns != self.n_features_in_:

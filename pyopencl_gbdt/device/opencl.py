@@ -193,6 +193,11 @@ class OpenCLDevice(Device):
                 raise self.lost("copying memory", error) from error
             self._copied(COPY, event, 2 * source.nbytes)
 
+    def _part(
+        self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
+    ) -> Any:
+        return array.handle.get_sub_region(start_bytes, nbytes)
+
     def read(self, array: DeviceArray) -> Array:
         host = np.empty(array.shape, array.dtype)
         self.n_waits += 1
