@@ -11,7 +11,7 @@ from pyopencl_gbdt.data import check_matrix
 from pyopencl_gbdt.data.check import check_shape
 from pyopencl_gbdt.data.foreign import is_on_device
 from pyopencl_gbdt.data.narrow import check_missing
-from pyopencl_gbdt.device.foreign import DeviceMatrix, device_matrix
+from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
 
 F32 = npt.NDArray[np.float32]
 #: Checked values: float32, shape (n_rows, n_features), C order, NaN for missing.
@@ -46,6 +46,7 @@ def check_features(
     """
     found = X if isinstance(X, DeviceMatrix) else None
     if found is None and is_on_device(X):
+        X = as_cupy(X)
         found = device_matrix(X, check_missing(missing))
     if found is None:
         return check_matrix(X, name=name, n_features=n_features, missing=missing)

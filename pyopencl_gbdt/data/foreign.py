@@ -45,6 +45,8 @@ def _from_device(values: Any) -> Any:
 
 def is_on_device(values: Any) -> bool:
     """Tell whether a device's own memory holds an array: CuPy's, PyOpenCL's, or DLPack's."""
+    if isinstance(values, (np.ndarray, np.generic, list, tuple)):
+        return False
     kind = type(values)
     if hasattr(kind, "__dlpack_device__"):
         try:

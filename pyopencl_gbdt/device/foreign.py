@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,10 @@ def device_matrix(values: Any, missing: float) -> DeviceMatrix | None:
     Parameters
     ----------
     values : object
-        A CuPy array, or what CuPy takes without a copy by DLPack or CUDA's array interface, of any
-        real dtype and memory order: other than float32 in C order is converted on its device. A
-        PyOpenCL array or a ``DeviceArray``: float32 in C order, from the start of its buffer.
+        A CuPy array of any real dtype and memory order (see `as_cupy`): other than float32 in C
+        order is converted on its device. A PyOpenCL array or a ``DeviceArray``: float32 in C order,
+        from the start of its buffer, in the context of this library's devices,
+        ``open_device(...).context``.
     missing : float
         A number that means "missing" beside NaN; PyOpenCL's arrays then go by the host.
     """
@@ -102,22 +104,26 @@ def device_matrix(values: Any, missing: float) -> DeviceMatrix | None:
         if not in_order or values.ndim != 2 or not values.size:
             return None
         return _opencl_array(values, missing)
-    array = _cupy_array(values)
-    return None if array is None else _cuda_matrix(array, missing)
+    module = sys.modules.get("cupy")
+    if module is None or not isinstance(values, module.ndarray):
+        return None
+    return _cuda_matrix(values, missing)
 
 
-def _cupy_array(values: Any) -> Any:
-    """Return a CuPy array that shares a CUDA array's memory, or None if that cannot be."""
+def as_cupy(values: Any) -> Any:
+    """Return a CuPy array that shares a CUDA array's memory; anything else as it is."""
     kind = type(values)
     module = sys.modules.get("cupy")
-    if module is not None and isinstance(values, module.ndarray):
+    if isinstance(values, DeviceArray) or (
+        module is not None and isinstance(values, module.ndarray)
+    ):
         return values
     try:
         of_cuda = hasattr(kind, "__dlpack_device__") and values.__dlpack_device__()[0] == 2
     except Exception:  # whatever a foreign library raises
-        return None
+        return values
     if not (of_cuda or hasattr(kind, "__cuda_array_interface__")):
-        return None
+        return values
     try:
         import cupy
 
@@ -125,7 +131,7 @@ def _cupy_array(values: Any) -> Any:
             return cupy.from_dlpack(values)
         return cupy.asarray(values)
     except Exception:  # no CuPy, or a dtype that it lacks: the host says what is wrong
-        return None
+        return values
 
 
 def _cuda_matrix(array: Any, missing: float) -> DeviceMatrix | None:
@@ -140,7 +146,7 @@ def _cuda_matrix(array: Any, missing: float) -> DeviceMatrix | None:
             absent = array == missing
             if np.isfinite(np.float32(missing)):
                 absent |= narrow == np.float32(missing)
-            narrow = cupy.where(absent, np.float32(np.nan), narrow)
+            narrow = cupy.ascontiguousarray(cupy.where(absent, np.float32(np.nan), narrow))
         rows = max(1, _PIECE // narrow.shape[1])
         for start in range(0, narrow.shape[0], rows):
             if bool(cupy.isinf(narrow[start : start + rows]).any()):
@@ -152,9 +158,11 @@ def _cuda_matrix(array: Any, missing: float) -> DeviceMatrix | None:
 def _opencl_array(values: Any, missing: float) -> DeviceMatrix | None:
     import pyopencl
 
+    from pyopencl_gbdt.device.opencl import is_shared
+
     buffer = values.base_data
-    if not isinstance(buffer, pyopencl.Buffer):  # shared virtual memory
-        return None
+    if not isinstance(buffer, pyopencl.Buffer) or not is_shared(buffer.context):
+        return None  # shared virtual memory, or buffers that our kernels cannot see
     queue = values.queue
     if queue is None:
         queue = pyopencl.CommandQueue(values.context)
@@ -170,13 +178,20 @@ def _opencl_matrix(
     if not np.isnan(missing) or queue is None:
         return None
     import pyopencl.array
-    from pyopencl.reduction import ReductionKernel
 
     flat = pyopencl.array.Array(queue, (n_rows * n_features,), np.float32, data=buffer)
-    look = ReductionKernel(
-        queue.context, np.int32, neutral="0", reduce_expr="a | b", map_expr="isinf(x[i]) ? 1 : 0",
+    try:
+        infinite = int(_infinity_kernel(queue.context)(flat, queue=queue).get())
+    except (OSError, RuntimeError, pyopencl.Error):  # no room on disk for PyOpenCL's cache, say
+        return None
+    return None if infinite else _OpenCLMatrix((n_rows, n_features), buffer, queue)
+
+
+@lru_cache(maxsize=4)
+def _infinity_kernel(context: Any) -> Any:
+    from pyopencl.reduction import ReductionKernel
+
+    return ReductionKernel(
+        context, np.int32, neutral="0", reduce_expr="a | b", map_expr="isinf(x[i]) ? 1 : 0",
         arguments="__global const float *x",
     )  # fmt: skip
-    if int(look(flat, queue=queue).get()):
-        return None  # the host names its place
-    return _OpenCLMatrix((n_rows, n_features), buffer, queue)

@@ -35,6 +35,11 @@ _programs: dict[tuple[int, int, str], cl.Program] = {}
 _FILL_BYTES = 1 << 30
 
 
+def is_shared(context: Any) -> bool:
+    """Tell whether this is the context of one of our devices, whose kernels see its buffers."""
+    return any(known == context for known in _contexts.values())
+
+
 def _seconds(first: Any, last: Any) -> float | None:
     """Return the time from one event's start to another's end, or None while it goes on."""
     status = last.command_execution_status
