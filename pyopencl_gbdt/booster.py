@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.fit_steps import Steps
@@ -124,12 +124,12 @@ class Boosting:
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
             launches.extend(rows.launches(self.ws, batch))
 
-    def watch(self, values: F32, start: Start | None = None) -> None:
+    def watch(self, values: F32 | DeviceArray, start: Start | None = None) -> None:
         """Follow the margins of another set of rows.
 
         Parameters
         ----------
-        values : float32 array, shape (n_rows, n_features), C order
+        values : float32 array or DeviceArray, shape (n_rows, n_features), C order
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Their margins before the first tree; None is that of all training rows.
         """
@@ -137,7 +137,8 @@ class Boosting:
         start = self.base_margin if start is None else start
         margins = device.empty(self.ws.margin_shape(n_rows), np.float32)
         margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
-        rows = WatchedRows(device.upload(values), start, margins)
+        there = values if isinstance(values, DeviceArray) else device.upload(values)
+        rows = WatchedRows(there, start, margins)
         self.evaluation.append(rows)
         self._follow(rows)
         if self.tally is not None:

@@ -11,11 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_switches
-from pyopencl_gbdt.data import check_matrix, check_target
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.check import column_names, has_text_names
+from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.evaluation_sets import GivenRows, evaluation_sets
+from pyopencl_gbdt.features import check_features
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
@@ -146,14 +149,16 @@ class Base(Parametrised):
     ) -> tuple[Dataset, list[tuple[Dataset, str]], list[str] | None]:
         """Return the checked training rows, evaluation sets and names of columns."""
         X, y, sample_weight, base_margin = given
-        values, names = check_matrix(X)
+        values, names = check_features(X, missing=self.missing)
         labels = self._labels(y, values.shape[0])
         own, weight = self._extra(None), self._row_weight(labels, sample_weight)
         columns = self.feature_weights
-        data = Dataset(values, labels, weight, names, base_margin, columns, **own)
+        data = Dataset(
+            values, labels, weight, names, base_margin, columns, missing=self.missing, **own
+        )
         same = GivenRows(X, y, weight, base_margin, tuple(own.values()))
         evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra)
-        return data, evals, names
+        return data, evals, names if has_text_names(X) else None
 
     def _forget_labels(self) -> None:
         """Drop what ``fit`` knows of the labels while it runs."""
@@ -217,6 +222,13 @@ class Base(Parametrised):
 
     def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> F32:
         model = self._fitted()
+        options["missing"] = self.missing
+        names, expected = column_names(X), model.feature_names
+        try:
+            check_columns(names, expected)
+        except DataError as error:
+            assert names is not None
+            raise DataError(f"{error}\n{scikit_learn_words(names, expected)}") from None
         shape: tuple[int, ...] = getattr(X, "shape", ())
         columns = shape[1] if len(shape) == 2 else self.n_features_in_
         if columns != self.n_features_in_:

@@ -54,7 +54,7 @@ class StartingPoint:
         """Return the margins of rows; the same bits as if these trees had just been trained."""
         own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
         if self.before is not None and self.before.trees:
-            return predict_margins(self.before, rows.values, device, start=own)
+            return predict_margins(self.before, rows.features, device, start=own)
         return start_of(self.base_margin) if own is None else own
 
     @property
@@ -108,7 +108,7 @@ class Fit:
             if other is None:
                 self.boosting.watch_training_rows()
             else:
-                self.boosting.watch(rows.values, other)
+                self.boosting.watch(rows.features_for(device), other)
         done = task.history
         self.history: History = {
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_callables, check_path
+from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
@@ -92,6 +93,7 @@ def prepare(
     if own is None and p.objective == CUSTOM:
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
+    _check_labelled(data, "the training data")
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits_of(p, data)  # refuses constraints that do not go with the data
@@ -127,6 +129,7 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
                 f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
             )
         names.add(name)
+        _check_labelled(rows, f"evals: {name!r}")
         _check_outputs(p, objective, rows, f"evals: {name!r}: y")
         if rows.n_targets != data.n_targets:
             raise DataError(
@@ -136,20 +139,20 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
         _check_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
 
 
+def _check_labelled(rows: Dataset, what: str) -> None:
+    if not rows.has_label:
+        raise DataError(
+            f"{what}: label is None: expected a number per row; give the target to Dataset"
+        )
+
+
 def _check_columns(what: str, n_features: int, names: list[str] | None, data: Dataset) -> None:
     if n_features != data.n_features:
         raise DataError(
             f"{what} has {n_features} features, the training data {data.n_features}; give both the "
             "same columns"
         )
-    if names is None or data.feature_names is None or names == data.feature_names:
-        return
-    pairs = zip(names, data.feature_names, strict=False)
-    index = next((i for i, (one, other) in enumerate(pairs) if one != other), 0)
-    raise DataError(
-        f"{what} has {names[index]!r} as column {index}, the training data "
-        f"{data.feature_names[index]!r}; give both the same columns in the same order"
-    )
+    check_columns(names, data.feature_names, what, "the training data")
 
 
 def choose_metrics(

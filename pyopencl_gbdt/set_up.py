@@ -86,9 +86,18 @@ class SetUp:
 
 
 def plan_set_up(
-    device: Device, n_rows: int, n_features: int, max_bin: int, *, weighted: bool
+    device: Device,
+    n_rows: int,
+    n_features: int,
+    max_bin: int,
+    *,
+    weighted: bool,
+    resident: bool = False,
 ) -> SetUp:
-    """Return sizes that keep to the budget, or the least possible ones."""
+    """Return sizes that keep to the budget, or the least possible ones.
+
+    Values that are ``resident`` lie on the device already, in one piece.
+    """
     caps = device.caps
     page = page_bytes(device, n_rows, n_features, max_bin)
     there = caps.global_bytes - device.allocated_bytes
@@ -103,10 +112,10 @@ def plan_set_up(
         batch = max(batch, min(n_features, caps.compute_units))  # a column for every core
     scratch = _scratch(device, n_rows, batch, weighted)
 
-    piece_rows = min(n_rows, most_rows)
-    values = 0 if device.borrows else row * n_rows
+    piece_rows = n_rows if resident else min(n_rows, most_rows)
+    values = 0 if device.borrows or resident else row * n_rows
     whole = weights + values + max(page, column + scratch) <= budget and piece_rows == n_rows
-    if not (device.borrows or whole):
+    if not (device.borrows or resident or whole):
         piece_rows = min(piece_rows, max(1, PIECE_BYTES // row))
         values = row * piece_rows
     fixed = weights + values

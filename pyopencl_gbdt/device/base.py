@@ -256,6 +256,21 @@ class Device(ABC):
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         """Enqueue a copy of all of ``source`` over ``target``'s flat elements from ``start`` on."""
 
+    def rows(self, array: DeviceArray, first: int, last: int) -> DeviceArray:
+        """Return rows ``first`` up to ``last`` of an array, without a copy.
+
+        OpenCL demands that they start at a multiple of some power of two bytes, 4096 at most.
+        """
+        shape = (last - first, *array.shape[1:])
+        row_bytes = array.nbytes // array.shape[0]
+        handle = self._part(array, first * row_bytes, (last - first) * row_bytes, shape)
+        return DeviceArray(self, shape, array.dtype, handle)
+
+    def _part(
+        self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
+    ) -> Any:
+        raise NotImplementedError
+
     @abstractmethod
     def read(self, array: DeviceArray) -> Array: ...
 

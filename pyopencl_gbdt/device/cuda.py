@@ -173,6 +173,12 @@ class CudaDevice(Device):
                 place = target.handle.data + start * target.dtype.itemsize
                 place.copy_from_device_async(source.handle.data, source.nbytes, self.stream)
 
+    def _part(
+        self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
+    ) -> Any:
+        first = start_bytes // (array.nbytes // array.shape[0])
+        return array.handle[first : first + shape[0]]
+
     def read(self, array: DeviceArray) -> Array:
         self.n_waits += 1
         reading = self.timed(DOWNLOAD, array.nbytes)

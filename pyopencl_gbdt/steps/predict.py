@@ -88,7 +88,7 @@ class Walk(Protocol):
     piece_rows: int
     """Most rows of a piece."""
 
-    def take(self, values: F32) -> None:
+    def take(self, values: F32 | DeviceArray) -> None:
         """Bring the next piece of rows to the device, float32 (n_rows, n_features)."""
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
@@ -125,8 +125,8 @@ class RowWalk:
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         self._nodes, self._begin = device.borrow(trees.nodes), device.borrow(trees.begin)
 
-    def take(self, values: F32) -> None:
-        self._values = self.device.borrow(values)
+    def take(self, values: F32 | DeviceArray) -> None:
+        self._values = _there(self.device, values)
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         args = (self._values, self._nodes, self._begin, margins, trees, self.longest)
@@ -158,8 +158,8 @@ class BlockWalk:
             ways=self._ways,
         )  # fmt: skip
 
-    def take(self, values: F32) -> None:
-        self._values = self.device.borrow(values)
+    def take(self, values: F32 | DeviceArray) -> None:
+        self._values = _there(self.device, values)
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         n_rows, n_features = self._values.shape
@@ -170,6 +170,11 @@ class BlockWalk:
             shapes=self._shapes, tops=self._tops, ends=self._ends, ways=self._ways,
             keys=self._keys, margins=margins,
         )  # fmt: skip
+
+
+def _there(device: Device, values: F32 | DeviceArray) -> DeviceArray:
+    """Return values for kernels to read."""
+    return values if isinstance(values, DeviceArray) else device.borrow(values)
 
 
 def _ceil(n: int, per: int) -> int:

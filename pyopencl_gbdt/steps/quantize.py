@@ -32,8 +32,8 @@ class Quantizer:
     Parameters
     ----------
     device : Device
-    values : float32 array, shape (n_rows, n_features), C order
-        NaN is missing.
+    values : float32 array or DeviceArray, shape (n_rows, n_features), C order
+        NaN is missing. What lies on the device already is read there.
     weight : float32 array, shape (n_rows,), or None
     max_bin : int
         Most value bins of a feature, 2..65535.
@@ -44,13 +44,16 @@ class Quantizer:
         If the codes or one column do not fit the device.
     """
 
-    def __init__(self, device: Device, values: F32, weight: F32 | None, max_bin: int) -> None:
+    def __init__(
+        self, device: Device, values: F32 | DeviceArray, weight: F32 | None, max_bin: int
+    ) -> None:
         self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
-        self.n_rows, self.n_features = values.shape
+        self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
         self.plan = plan_set_up(
-            device, self.n_rows, self.n_features, max_bin, weighted=self.weighted
-        )
+            device, self.n_rows, self.n_features, max_bin, weighted=self.weighted,
+            resident=isinstance(values, DeviceArray),
+        )  # fmt: skip
         self._check_memory()
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
         self._whole: DeviceArray | None = None
@@ -78,6 +81,9 @@ class Quantizer:
     def _pieces(self) -> Iterator[tuple[int, int, DeviceArray]]:
         """Yield (first row, rows, values on the device); a whole stays there."""
         rows = self.plan.piece_rows
+        if isinstance(self.values, DeviceArray):
+            yield 0, self.n_rows, self.values
+            return
         if self._whole is None and rows >= self.n_rows:
             self._whole = self.device.borrow(self.values)
         if self._whole is not None:
@@ -174,9 +180,10 @@ class Quantizer:
     def _missing_where_no_weight(self) -> npt.NDArray[np.bool_]:
         missing = np.zeros(self.n_features, np.bool_)
         assert self.weight is not None
+        values = self.values.get() if isinstance(self.values, DeviceArray) else self.values
         for first in range(0, self.n_rows, _HOST_ROWS):
             rows = slice(first, first + _HOST_ROWS)
-            missing |= np.isnan(self.values[rows][self.weight[rows] == 0]).any(axis=0)
+            missing |= np.isnan(values[rows][self.weight[rows] == 0]).any(axis=0)
         return missing
 
     # -- codes -----------------------------------------------------------------------------
