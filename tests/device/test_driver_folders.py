@@ -11,6 +11,7 @@ import pyopencl as cl
 import pytest
 
 from pyopencl_gbdt.device import devices, driver_folders, private
+from pyopencl_gbdt.doctor.machine import installed_packages
 from tests.device import strangers
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="other rules for folders")
@@ -243,3 +244,16 @@ def test_a_damaged_program_of_pocl_is_built_again_and_the_folder_is_named(size, 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("RUN")
     assert f"a program in {tmp_path}, where PoCL keeps what it builds, is damaged" in done.stderr
+
+
+# -- the doctor --------------------------------------------------------------------------------
+def test_the_doctor_tells_where_kernels_are_kept(everybodys):
+    arguments = ["-m", "pyopencl_gbdt", "doctor", "--device", "portable", "--no-self-test"]
+    places = {"TMPDIR": str(everybodys), "HOME": "/nonexistent"}
+    done = strangers.run(arguments, places, stranger=True)
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert f"are kept in {everybodys}/pyopencl_gbdt-{strangers.STRANGER} instead" in said
+    if "pocl-binary-distribution" in installed_packages():
+        assert f"lets PoCL use {everybodys}/pyopencl_gbdt-{strangers.STRANGER}/pocl" in said
+    assert "a device can be used." in said
