@@ -177,7 +177,11 @@ def why_replaceable(path: Path) -> str:
     """Return who else could put another folder in a path's place; empty if nobody could."""
     if not hasattr(os, "geteuid"):
         return ""
-    for folder in path.resolve().parents:
+    folders, links = _on_the_way(path)
+    for link in links:
+        if link.lstat().st_uid not in _keepers():
+            return f"{link} is a link of another user's"
+    for folder in folders:
         status = folder.stat()
         if status.st_uid not in _keepers():
             return f"{folder} belongs to another user"
@@ -187,6 +191,21 @@ def why_replaceable(path: Path) -> str:
         if status.st_mode & stat.S_IWOTH or (of_group and status.st_uid != os.geteuid()):
             return f"{folder} can be written by other users"
     return ""
+
+
+def _on_the_way(path: Path) -> tuple[list[Path], list[Path]]:
+    """Return every folder that is passed on the way to a path, and every link that is followed."""
+    folders: dict[Path, None] = {}
+    links: dict[Path, None] = {}
+    ahead = [path.absolute()]
+    while ahead:
+        place = ahead.pop()
+        folders.update(dict.fromkeys(place.parents))
+        for part in (place, *place.parents):
+            if part.is_symlink() and part not in links:
+                links[part] = None
+                ahead.append(part.parent / part.readlink())
+    return list(folders), list(links)
 
 
 def why_unusable(path: Path, n_bytes: int) -> str:
@@ -240,8 +259,11 @@ def _free_bytes(folder: Path) -> int:
 def temporary_bases() -> list[Path]:
     """Return folders for temporary files, best first."""
     found = []
+    named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
     with contextlib.suppress(OSError):  # no folder for temporary files can be written
-        found.append(Path(tempfile.gettempdir()))
+        usual = Path(tempfile.gettempdir())
+        if str(usual) in [*named, "/tmp", "/var/tmp", "/usr/tmp"] or usual != Path.cwd():
+            found.append(usual)  # Python's last resort, the working folder, is somebody's project
     if os.environ.get("XDG_RUNTIME_DIR"):
         found.append(Path(os.environ["XDG_RUNTIME_DIR"]))
     return [*found, Path("/dev/shm")]

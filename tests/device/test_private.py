@@ -183,6 +183,27 @@ def test_folders_that_others_can_rename(tmp_path):
     assert private.why_unusable(inner, 0) == ""
 
 
+def test_a_link_of_another_user_on_the_way(tmp_path, give_away):
+    """Its owner may let it lead elsewhere a moment later."""
+    (tmp_path / "mine").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("mine")
+    (tmp_path / "first").symlink_to(tmp_path / "link")
+    for name in ("link", "first"):
+        assert private.why_unusable(tmp_path / name / "kcache", 0) == ""
+    os.lchown(tmp_path / "link", strangers.STRANGER, strangers.STRANGER)
+    for name in ("link", "first"):
+        assert "link of another user" in private.why_unusable(tmp_path / name / "kcache", 0)
+
+
+def test_the_working_folder_is_not_a_temporary_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(private.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert tmp_path not in private.temporary_bases()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert private.temporary_bases()[0] == tmp_path
+
+
 def test_what_is_absent_is_not_made_where_others_were_first(tmp_path):
     """With HOME=/tmp, whoever makes /tmp/.cache first would own what PoCL loads."""
     assert private.why_unusable(tmp_path / "new" / "kcache", 0) == ""
