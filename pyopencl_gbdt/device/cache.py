@@ -11,7 +11,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from pyopencl_gbdt.device import private
+from pyopencl_gbdt.device import private, private_paths
 
 _DIGEST_BYTES = 32
 #: Environment variables that move the cache folder while a program runs.
@@ -48,7 +48,7 @@ def why_unusable(folder: Path, *, follow: bool = True) -> str:
         try:
             with private.opened(folder, make=True, tighten=_is_default(), follow=follow):
                 pass
-            _unusable[folder] = private.why_no_room(folder, _ENOUGH_BYTES)
+            _unusable[folder] = private_paths.why_no_room(folder, _ENOUGH_BYTES)
         except OSError as error:
             _unusable[folder] = f"{error.filename or folder}: {error.strerror}"
     return _unusable[folder]
@@ -61,7 +61,7 @@ def _places() -> list[tuple[Path, bool]]:
         return [(usual, True)]
     user = getattr(os, "geteuid", lambda: "user")()
     places = [] if usual is None else [(usual, True)]  # what was stored earlier may be readable
-    bases = private.temporary_bases()
+    bases = private_paths.temporary_bases()
     for base in bases:
         place = base / f"pyopencl_gbdt-{user}"
         if not why_unusable(place, follow=False):

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pyopencl_gbdt.device import private
+from pyopencl_gbdt.device import private, private_paths
 
 _SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 _VARIABLE = "OCL_ICD_VENDORS"
@@ -52,7 +52,7 @@ def visible() -> Iterator[str]:
     if library is None:
         yield ""
         return
-    folder = private.temporary_folder()
+    folder = private_paths.temporary_folder()
     if folder is None:
         yield (
             "OpenCL: Intel's CPU runtime is installed, but the OpenCL loader finds it through a "
@@ -74,7 +74,7 @@ def visible() -> Iterator[str]:
             os.environ.pop(_VARIABLE, None)
         else:
             os.environ[_VARIABLE] = before
-        private.remove(folder, os.getpid())
+        private_paths.remove(folder, os.getpid())
 
 
 def _write(folder: Path, library: Path) -> None:

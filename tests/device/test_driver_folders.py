@@ -10,7 +10,7 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from pyopencl_gbdt.device import devices, driver_folders, private
+from pyopencl_gbdt.device import devices, driver_folders, private_paths
 from pyopencl_gbdt.doctor.machine import installed_packages
 from tests.device import strangers
 
@@ -110,8 +110,8 @@ def test_a_folder_that_another_user_made_first_holds_nothing_of_ours(everybodys)
     planted.chmod(0o777)
     code = f"""
 from pathlib import Path
-from pyopencl_gbdt.device import private
-private.temporary_bases = lambda: [Path({str(everybodys)!r})]
+from pyopencl_gbdt.device import private_paths
+private_paths.temporary_bases = lambda: [Path({str(everybodys)!r})]
 {BUILD}"""
     folder = ran_in(strangers.run(["-c", code], {"TMPDIR": str(everybodys)}, stranger=True))
     assert folder.parent == everybodys
@@ -137,14 +137,18 @@ def test_a_folder_that_the_user_named_and_pocl_cannot_write_is_named_in_the_erro
 
 def test_what_the_user_set_stays(monkeypatch, tmp_path):
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(driver_folders.private, "why_unusable", lambda *_: "nothing is usable")
+    monkeypatch.setattr(
+        driver_folders.private_paths, "why_unusable", lambda *_: "nothing is usable"
+    )
     assert driver_folders.choose_pocl_folder() == ("", "")
 
 
 def test_without_any_folder_the_note_says_what_to_set(monkeypatch):
     monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
-    monkeypatch.setattr(private, "why_unusable", lambda *_: "/home/me: No space left on device")
-    monkeypatch.setattr(private, "temporary_folder", lambda *_: None)
+    monkeypatch.setattr(
+        private_paths, "why_unusable", lambda *_: "/home/me: No space left on device"
+    )
+    monkeypatch.setattr(private_paths, "temporary_folder", lambda *_: None)
     folder, note = driver_folders.choose_pocl_folder()
     assert folder == ""
     assert "/home/me: No space left on device; set POCL_CACHE_DIR" in note

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyopencl_gbdt.device import intel, private
+from pyopencl_gbdt.device import intel, private_paths
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +32,7 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.delenv(intel._VARIABLE, raising=False)
     monkeypatch.setattr(intel, "_SYSTEM_VENDORS", vendors)
     monkeypatch.setattr(intel, "find_library", lambda: library)
-    monkeypatch.setattr(private, "temporary_bases", lambda: [temporary])
+    monkeypatch.setattr(private_paths, "temporary_bases", lambda: [temporary])
     return SimpleNamespace(vendors=vendors, library=library, temporary=temporary)
 
 
@@ -126,7 +126,7 @@ def test_a_machine_without_system_drivers(machine, monkeypatch):
 
 
 def test_without_a_temporary_folder_intel_stays_unseen_and_says_so(machine, monkeypatch):
-    monkeypatch.setattr(private, "temporary_bases", lambda: [machine.temporary / "absent"])
+    monkeypatch.setattr(private_paths, "temporary_bases", lambda: [machine.temporary / "absent"])
     with intel.visible() as problem:
         assert intel._VARIABLE not in os.environ
     assert "set TMPDIR" in problem
