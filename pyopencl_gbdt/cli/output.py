@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
 import textwrap
@@ -17,6 +18,19 @@ from pyopencl_gbdt.errors import DataError
 WIDTH = 80
 #: Columns before the text of a `section`.
 INDENT = 9
+#: What a terminal obeys instead of showing it, line ends and tabs excepted: control characters,
+#: also those above 127, other line ends, and what turns the direction of writing round.
+_CONTROLS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
+)
+
+
+def escaped(text: str) -> str:
+    """Return a text whose control characters are shown, as in Python's strings, and not obeyed.
+
+    Names of devices, columns and files come from drivers, data and other machines.
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def say(text: str = "") -> None:
@@ -32,8 +46,14 @@ def complain(text: str) -> None:
 def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     # a feature's name may not exist in the terminal's encoding
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    stream.flush()
+    text = escaped(text)
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()
+    except OSError as error:
+        if error.filename is None:
+            error.filename = getattr(stream, "name", None)  # as <stdout>, on a full disk
+        raise
 
 
 def wrapped(text: str, first: str = "", later: str | None = None) -> str:
@@ -143,6 +163,11 @@ def write_text(path: str, text: str) -> None:
     """Write a UTF-8 file that appears whole or not at all; replaces what was there.
 
     Of a symbolic link the target is replaced; a pipe or another device is written to as it is.
+
+    Raises
+    ------
+    OSError
+        With the file's name.
     """
     target = Path(path).resolve()
     if _is_special(path):  # replacing it would put a file where the device was
@@ -156,6 +181,8 @@ def write_text(path: str, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # a full disk names no file, others the temporary one
+            error.filename, error.filename2 = path, None
         raise

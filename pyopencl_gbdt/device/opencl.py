@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from pyopencl_gbdt.device import cache
+from pyopencl_gbdt.device import cache, driver_folders, forked
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Program, Wait, numbered
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
@@ -148,6 +148,7 @@ class OpenCLDevice(Device):
         return pinned
 
     def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        forked.check_device()
         try:
             event = cl.enqueue_copy(
                 self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=False
@@ -204,6 +205,7 @@ class OpenCLDevice(Device):
         return array.handle.get_sub_region(start_bytes, nbytes)
 
     def read(self, array: DeviceArray) -> Array:
+        forked.check_device()
         host = np.empty(array.shape, array.dtype)
         self.n_waits += 1
         if host.nbytes:
@@ -215,6 +217,7 @@ class OpenCLDevice(Device):
         return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        forked.check_device()
         self.n_waits += 1
         try:
             event = cl.enqueue_copy(
@@ -225,6 +228,7 @@ class OpenCLDevice(Device):
         self._copied(UPLOAD, event, host.nbytes)
 
     def finish(self) -> None:
+        forked.check_device()
         self.n_waits += 1
         try:
             self.queue.finish()
@@ -232,6 +236,7 @@ class OpenCLDevice(Device):
             raise self.lost("waiting for it", error) from error
 
     def mark(self) -> Callable[[], None]:
+        forked.check_device()
         try:
             if self.caps.kind == "cpu":
                 # A host thread that waits for a queue works along in Intel's runtime, one that
@@ -251,14 +256,31 @@ class OpenCLDevice(Device):
         with _lock:
             program = _programs.get(key)
             if program is None:
-                program = self._compile(template, source, wg_size, params)
+                program, kernels = self._compile_kernels(template, source, wg_size, params)
                 ask = cl.kernel_work_group_info.WORK_GROUP_SIZE
                 program.most_work_items = min(  # kept: asking takes 1.4 ms
-                    kernel.get_work_group_info(ask, self.cl_device)
-                    for kernel in program.all_kernels()
+                    kernel.get_work_group_info(ask, self.cl_device) for kernel in kernels
                 )
                 _programs[key] = program
         return OpenCLProgram(self, program, source, min(wg_size, program.most_work_items))
+
+    def _compile_kernels(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> tuple[Any, list[Any]]:
+        """Compile; once more from other bytes where PoCL kept a program without its kernels."""
+        for text in (source, f"{source}\ntypedef int built_again;\n"):
+            program = self._compile(template, text, wg_size, params)
+            kernels = driver_folders.without_failing_cache(program.all_kernels)
+            if kernels:
+                if text != source:
+                    driver_folders.warn_of_damage(self.caps.label)
+                return program, list(kernels)
+        place = driver_folders.pocl_folder()
+        raise KernelBuildError(
+            f"kernel {template!r} builds on {self.caps.label}, driver {self.caps.driver}, but the "
+            f"program has no kernels: what the driver keeps on disk is damaged; remove that folder "
+            f"(PoCL's is {place}), and run again"
+        )
 
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
         caps = self.caps
