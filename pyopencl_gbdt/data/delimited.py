@@ -24,8 +24,8 @@ Table = NDArray[np.float32]
 FAST_FROM = 1 << 20
 """Bytes of text from which a parser is worth the import of its package."""
 
-SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 20, 1 << 25
-"""Bytes of text given to a parser at once, which needs some 20 bytes for each besides."""
+SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 18, 1 << 25
+"""Bytes of text given to a parser at once, which needs some 50 bytes for each besides."""
 
 MOST_QID = 2**24 - 1
 """Integers up to this are told apart in float32."""

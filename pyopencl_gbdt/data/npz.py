@@ -103,7 +103,7 @@ def _feature_names(
         )
     try:
         return [str(name) for name in names]
-    except ValueError as error:  # numbers that are no characters
+    except (ValueError, SystemError) as error:  # numbers that are no characters
         raise DataError(
             f"{path}: feature_names holds no text ({error}); write the file again"
         ) from error
