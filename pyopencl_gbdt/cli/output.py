@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import textwrap
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.whole_file import write_whole
 
 #: Columns of the narrowest terminal that is written for.
 WIDTH = 80
@@ -144,18 +144,8 @@ def write_text(path: str, text: str) -> None:
 
     Of a symbolic link the target is replaced; a pipe or another device is written to as it is.
     """
-    target = Path(path).resolve()
     if _is_special(path):  # replacing it would put a file where the device was
         with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
         return
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # same folder, same file system
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, text.encode("utf-8"))
