@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -61,9 +62,10 @@ class Budget:
                 return
             most, why = there, "which this machine has left"
         elif self.max_bytes is not None:
-            most, why = self.max_bytes, "which is max_bytes"
+            most, why = self._justified, "which is max_bytes"
         else:
-            most, why = self._justified, f"{readable(BASE)} and {PER_BYTE} times the file's bytes"
+            most = self._justified
+            why = f"which is {readable(BASE)} and {PER_BYTE} times the file's bytes"
         raise DataError(
             f"{self.path}, {readable(self.size)}: {what} {readable(n_bytes)}: expected at most "
             f"{readable(most)}, {why}; {move + ', or ' if move else ''}pass max_bytes={n_bytes} "
@@ -72,7 +74,9 @@ class Budget:
 
     @property
     def _justified(self) -> int:
-        return BASE + PER_BYTE * self.size if self.max_bytes is None else self.max_bytes
+        if self.max_bytes is None:
+            return BASE + PER_BYTE * self.size
+        return min(self.max_bytes, sys.maxsize)  # no array is larger
 
     @cached_property
     def _there(self) -> int | None:

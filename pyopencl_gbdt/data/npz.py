@@ -65,7 +65,7 @@ def read_npz(
     except DataError:
         raise
     except _ERRORS as error:
-        reason = show(str(error))[1:-1] or type(error).__name__
+        reason = repr(str(error))[1:201].rstrip("'") or type(error).__name__
         raise DataError(
             f"{path}: cannot be read as npz ({reason}); write it with "
             f"numpy.savez(path, X=X, y=y) from arrays of numbers"
