@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fitting import TrainingModel
 
 #: ``evals_log[evaluation set][metric]``: a number per round; in cross-validation (mean, deviation).
 EvalsLog = Mapping[str, Mapping[str, Sequence[Any]]]

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.fitted_model import History
-from pyopencl_gbdt.fitting import TrainingModel
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 
 _KEY = "pyopencl_gbdt.checkpoint"
@@ -77,6 +78,8 @@ class TrainingCheckPoint(TrainingCallback):
         keep: int | None = 2,
         resume: bool = True,
     ) -> None:
+        check_path("TrainingCheckPoint: directory", directory)
+        check_switches(resume=resume)
         self.directory, self.name = Path(directory), name
         self.interval, self.keep, self.resume = interval, keep, resume
         self._callbacks: CallbackList | None = None
@@ -97,7 +100,7 @@ class TrainingCheckPoint(TrainingCallback):
             raise ParameterError(
                 "TrainingCheckPoint: cross-validation has no model to save; leave it out"
             )
-        if not re.fullmatch(r"[^/\\\0]+", self.name):
+        if not isinstance(self.name, str) or not re.fullmatch(r"[^/\\\0]+", self.name):
             raise ParameterError(
                 f"TrainingCheckPoint: name={self.name!r}: expected the beginning of a file name; "
                 "give the folder as directory"

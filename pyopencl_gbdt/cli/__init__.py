@@ -21,7 +21,9 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
 from pyopencl_gbdt.cli.output import complain, say
-from pyopencl_gbdt.errors import GBDTError
+from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.errors import GBDTError, ParameterError
+from pyopencl_gbdt.parameter_names import unknown
 
 #: What adds each subcommand, in the order of the help.
 COMMANDS: tuple[Callable[[Any], None], ...] = (
@@ -60,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyopencl-gbdt {__version__}")
     parser.set_defaults(run=None)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for add in COMMANDS:
         add(commands)
     return parser
@@ -118,11 +120,23 @@ def _fail(reason: str) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     parser = build_parser()
-    args = parser.parse_args(argv)
+    args, rest = parser.parse_known_args(argv)
+    if rest:
+        raise _not_known(parser, args.command, rest[0])
     if args.run is None:
         say(parser.format_help().rstrip())
         return 0
     return int(args.run(args))
+
+
+def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) -> ParameterError:
+    """Return the error for a word that no command takes, with the nearest options."""
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    chosen = commands.choices.get(command or "", parser)
+    option = word.partition("=")[0]
+    if not option.startswith("-"):
+        return ParameterError(f"{chosen.prog}: unexpected {show(word)}; see {chosen.prog} --help")
+    return unknown(option, chosen._option_string_actions, f"option of {chosen.prog}")
 
 
 def _reason(error: OSError) -> str:

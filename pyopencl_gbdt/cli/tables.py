@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
+from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
 
@@ -105,7 +106,7 @@ def read_labelled(
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     if like is not None:
-        check_names(path, table.feature_names, like.feature_names)
+        check_columns(table.feature_names, like.feature_names, path)
     return table
 
 
@@ -143,17 +144,6 @@ def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
             f"number, a line per {what} of the training data"
         )
     return table.X[:, 0]
-
-
-def check_names(path: str, names: list[str] | None, expected: list[str] | None) -> None:
-    """Raise ``DataError`` if both name their columns, and differently."""
-    if names is None or expected is None or names == expected:
-        return
-    column = next(i for i, pair in enumerate(zip(names, expected, strict=True)) if len({*pair}) > 1)
-    raise DataError(
-        f"{path}: feature {column} is {names[column]!r}: expected {expected[column]!r} as in "
-        f"training; give the same columns in the same order"
-    )
 
 
 def read_training(

@@ -213,7 +213,7 @@ def test_rounds_as_numpy_does(read):
 
 
 def test_machine_data_has_text_columns(tmp_path):
-    path = Path(__file__).with_name("machine.data")
+    path = Path(__file__).parents[2] / "bench" / "data" / "machine.data"
     with pytest.raises(DataError, match=r"line 1, column 0 .*found 'adviser'.*encode text"):
         read_table(path, label_column=8)
     lines = path.read_text().split()
