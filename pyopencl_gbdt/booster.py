@@ -238,6 +238,9 @@ class Boosting:
             if self.tally is not None:
                 for tree, its_levels in enumerate(levels):
                     self.tally.add_tree({name: nodes[name][tree] for name in nodes}, its_levels)
-            self.trees += decode_trees(nodes, levels, ws.layout)
+            first = len(self.trees) // ws.round_trees
+            rates = self.rates[first : first + self._waiting // len(self._batches)]
+            leaf_rates = np.repeat([ws.leaf_rate(rate) for rate in rates], ws.round_trees)
+            self.trees += decode_trees(nodes, levels, ws.layout, leaf_rates)
         self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
         self._waiting = 0

@@ -53,6 +53,7 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
         (["--model", "."], "expected a file"),
         (["--model", "absent/m.json"], "create it first"),
         (["--model", "/dev/null"], "expected a regular file"),
+        (["--model", "m.ubj"], "UBJSON, XGBoost's binary JSON, which is not written here"),
     ],
 )
 def test_errors_of_train(

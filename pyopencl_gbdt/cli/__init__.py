@@ -11,6 +11,7 @@ To register it, append the function to ``COMMANDS``.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import warnings
@@ -98,15 +99,23 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain("interrupted")
             return EXIT_INTERRUPTED
         except GBDTError as error:
-            complain(f"error: {error}")
-            return EXIT_ERROR
+            return _fail(str(error))
         except OSError as error:
-            complain(f"error: {_reason(error)}")
-            return EXIT_ERROR
+            return _fail(_reason(error))
         except MemoryError:
-            complain("error: this machine's main memory is exhausted; use fewer rows")
-            return EXIT_ERROR
+            return _fail("this machine's main memory is exhausted; use fewer rows")
     return code
+
+
+def _fail(reason: str) -> int:
+    """Say why; also where standard output or standard error is a file on a full disk."""
+    with contextlib.suppress(OSError):
+        complain(f"error: {reason}")
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+    return EXIT_ERROR
 
 
 def _run(argv: Sequence[str] | None) -> int:

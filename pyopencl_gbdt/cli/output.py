@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 import textwrap
 import time
@@ -12,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, FileWriteError
+from pyopencl_gbdt.whole_file import write_whole
 
 #: Columns of the narrowest terminal that is written for.
 WIDTH = 80
@@ -46,14 +46,22 @@ def complain(text: str) -> None:
 def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     # a feature's name may not exist in the terminal's encoding
-    text = escaped(text)
+    text = escaped(text).encode(encoding, "backslashreplace").decode(encoding)
     try:
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.write(text + "\n")
         stream.flush()
-    except OSError as error:
-        if error.filename is None:
-            error.filename = getattr(stream, "name", None)  # as <stdout>, on a full disk
+    except BrokenPipeError:
         raise
+    except OSError as error:
+        name = "standard error" if stream is sys.stderr else "standard output"
+        raise _unwritten(name, error) from error
+
+
+def _unwritten(name: str, error: OSError) -> FileWriteError:
+    return FileWriteError(
+        f"{name}: cannot be written ({error.strerror or error}): expected a place with room left; "
+        f"free some, or write elsewhere"
+    )
 
 
 def wrapped(text: str, first: str = "", later: str | None = None) -> str:
@@ -169,20 +177,13 @@ def write_text(path: str, text: str) -> None:
     OSError
         With the file's name.
     """
-    target = Path(path).resolve()
     if _is_special(path):  # replacing it would put a file where the device was
-        with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        try:
+            with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _unwritten(path, error) from error
         return
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # same folder, same file system
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):  # a full disk names no file, others the temporary one
-            error.filename, error.filename2 = path, None
-        raise
+    write_whole(path, text.encode("utf-8"))

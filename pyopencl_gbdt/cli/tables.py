@@ -50,6 +50,13 @@ def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--one-based", action="store_true", help="libsvm: indices start at 1; they start at 0 else"
     )
+    group.add_argument(
+        "--max-bytes",
+        type=int,
+        metavar="N",
+        help="main memory that a file's table may take; default 32 MiB and 32 times the file's "
+        "bytes, and no more than the machine has left",
+    )
     return group
 
 
@@ -68,6 +75,7 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
         header=_HEADER[args.header],
         file_format=args.format,
         one_based=args.one_based,
+        max_bytes=args.max_bytes,
         **options,
     )
 
