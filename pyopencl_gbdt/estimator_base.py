@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import numpy.typing as npt
 from pyopencl_gbdt.data import check_matrix, check_target
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
+from pyopencl_gbdt.estimator_files import SAVED_BY, check_kind, read_classes, saved_by
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.evaluation_sets import GivenRows, evaluation_sets
-from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model import Ensemble, write_model
 from pyopencl_gbdt.preparing import as_ensemble
 from pyopencl_gbdt.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.training import Model, train
@@ -30,6 +32,8 @@ class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: i
 
 class Base(Parametrised):
     """What regressor and classifier share."""
+
+    _kind = "regressor"
 
     def _labels(self, y: Any, n_rows: int) -> F32:
         raise NotImplementedError
@@ -201,8 +205,18 @@ class Base(Parametrised):
         return self._fitted().feature_importances()
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write XGBoost's JSON format; the file appears whole or not at all."""
-        self._fitted().save_model(path)
+        """Write XGBoost's JSON format; the file appears whole or not at all.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends as those of files in another format do, such as ``.ubj``.
+        FileWriteError
+            If the file cannot be written; an ``OSError`` too.
+        """
+        ensemble = self._fitted().ensemble
+        attributes = {**ensemble.attributes, **saved_by(self._kind)}
+        write_model(replace(ensemble, attributes=attributes), path)
 
     def load_model(self, path: str | os.PathLike[str]) -> Any:
         """Read XGBoost's JSON format and become fitted.
@@ -210,8 +224,13 @@ class Base(Parametrised):
         Raises
         ------
         ModelFormatError
-            If the file is no valid model; the estimator stays as it was.
+            If the file is no valid model, or one of another kind of estimator, such as a
+            regressor's for a classifier; the estimator stays as it was.
         """
-        model = Model.load_model(path)
-        self._take(model, model.ensemble.feature_names)
+        model, source = Model.load_model(path), os.fspath(path)
+        ensemble = model.ensemble
+        check_kind(ensemble, self._kind, type(self).__name__, self.objective, source)
+        read_classes(ensemble, source)
+        ensemble.attributes.pop(SAVED_BY, None)
+        self._take(model, ensemble.feature_names)
         return self

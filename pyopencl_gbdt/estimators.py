@@ -14,6 +14,9 @@ from pyopencl_gbdt.class_weights import weights_of_classes
 from pyopencl_gbdt.data import check_target, check_weight, encode_known_labels, encode_labels
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base, NotFittedEstimatorError
+from pyopencl_gbdt.estimator_files import BINARY as _BINARY
+from pyopencl_gbdt.estimator_files import CLASSES as _CLASSES
+from pyopencl_gbdt.estimator_files import read_classes
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.xgboost_links import MULTICLASS
@@ -21,8 +24,6 @@ from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.sklearn_names import ClassifierMixin, RegressorMixin
 
 F32 = npt.NDArray[np.float32]
-_CLASSES = "pyopencl_gbdt.classes"
-_BINARY = ("binary:logistic", "binary:logitraw", "binary:hinge")
 
 
 class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
@@ -96,6 +97,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     """
 
     _objective = "binary:logistic"
+    _kind = "classifier"
     _link = "logit"
 
     def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
@@ -136,11 +138,12 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         return params
 
     def _check_before(self, before: Ensemble) -> None:
-        known, own = before.attributes.get(_CLASSES), self._new_classes
-        if known is not None and json.loads(known) != own.tolist():
+        own = self._new_classes.tolist()
+        known = read_classes(before, "the model to continue").tolist()
+        if _CLASSES in before.attributes and known != own:
             raise DataError(
-                f"y has the classes {own.tolist()}: the model to continue has the classes "
-                f"{json.loads(known)}; give labels of these"
+                f"y has the classes {own}: the model to continue has the classes {known}; give "
+                f"labels of these"
             )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
@@ -164,11 +167,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     def load_model(self, path: str | os.PathLike[str]) -> Any:
         """Read XGBoost's JSON format and become fitted; classes are 0, 1, .. if it names none."""
         super().load_model(path)
-        ensemble = self.model_.ensemble
-        known = ensemble.attributes.get(_CLASSES)
-        self.classes_ = np.arange(max(2, ensemble.n_outputs))
-        if known is not None:
-            self.classes_ = np.array(json.loads(known))
+        self.classes_ = read_classes(self.model_.ensemble, os.fspath(path))
         return self
 
     def predict_proba(
