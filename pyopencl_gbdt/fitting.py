@@ -18,7 +18,7 @@ from pyopencl_gbdt.evaluation_memory import plan_evaluation
 from pyopencl_gbdt.fitted_model import History, Model
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameter_table import TABLE
@@ -60,6 +60,19 @@ class StartingPoint:
     @property
     def n_rounds(self) -> int:
         return 0 if self.before is None else self.before.n_rounds
+
+    def model(self, task: Task) -> Ensemble:
+        """Return the model before the first new tree."""
+        return Ensemble(
+            trees=self.trees,
+            objective=task.params.objective,
+            n_features=task.data.n_features,
+            base_margin=self.base_margin,
+            base_score=self.base_score,
+            n_outputs=len(each(self.base_margin)),
+            n_parallel=task.params.num_parallel_tree,
+            objective_parameters=task.objective.parameters,
+        )
 
 
 @dataclass
