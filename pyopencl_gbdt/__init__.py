@@ -24,6 +24,8 @@ _PUBLIC = {
     "Model": "pyopencl_gbdt.fitted_model",
     "cv": "pyopencl_gbdt.cross_validation",
     "devices": "pyopencl_gbdt.device",
+    "plot_importance": "pyopencl_gbdt.model.importance_plot",
+    "plot_tree": "pyopencl_gbdt.model.plot",
     "train": "pyopencl_gbdt.training",
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
 from pyopencl_gbdt.callbacks import (
     CallbackList,
     EarlyStopping,
@@ -16,22 +17,26 @@ from pyopencl_gbdt.callbacks import (
     Plan,
     TrainingCallback,
 )
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import BEST_ITERATION
-from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
+from pyopencl_gbdt.fitting import Fit, Task
 from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.preparing import Metrics, prepare
+from pyopencl_gbdt.parameter_names import as_mapping
+from pyopencl_gbdt.preparing import Given, Metrics, prepare
+from pyopencl_gbdt.training_arguments import check_rounds
 
 #: ``log[set][metric]``: mean and deviation over folds, of every round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
 
 
 def cv(
-    params: Mapping[str, Any],
+    params: Given,
     data: Dataset,
     n_rounds: int = 10,
     *,
@@ -47,14 +52,18 @@ def cv(
     show_stdv: bool = True,
     seed: int = 0,
     shuffle: bool = True,
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[TrainingCallback] | None = (),
     report: Callable[[str], None] | None = None,
+    num_boost_round: int | None = None,
+    obj: Any = None,
+    fpreproc: Callable[..., Any] | None = None,
+    verbose_eval: bool | int | None = None,
 ) -> Any:
     """Cross-validate.
 
     Parameters
     ----------
-    params : mapping
+    params : mapping, or sequence of (str, object)
         As for ``train``.
     data : Dataset
     n_rounds : int, default 10
@@ -85,13 +94,21 @@ def cv(
         Of the folds: the same ones on every machine, and XGBoost's own.
     shuffle : bool, default True
         Draw the rows of a fold; otherwise neighbours are in one.
-    callbacks : sequence of TrainingCallback
+    callbacks : sequence of TrainingCallback, or None
     report : callable or None
         Receives each line instead of standard output.
+    num_boost_round : int or None
+        XGBoost's name for ``n_rounds``, which it replaces.
+    obj : callable, DeviceObjective, KernelObjective or None
+        A loss of your own instead of that of ``params``.
+    fpreproc : callable or None
+        ``function(train, test, params)`` returns the same three for a fold, before it is trained.
+    verbose_eval : bool, int or None
+        XGBoost's name for ``verbose``, which it replaces.
 
     Returns
     -------
-    dict of str to list of float, or DataFrame
+    DataFrame, or dict of str to list of float
         ``train-<metric>-mean``, ``train-<metric>-std``, ``test-<metric>-mean``,
         ``test-<metric>-std``, a value per round. The deviation is that of all folds (a sum over
         their number).
@@ -107,8 +124,15 @@ def cv(
     -----
     All folds are trained side by side, a round each in turn, so the device has to hold all of them.
     """
-    params = {**params, "n_estimators": n_rounds}
-    chosen = metrics or None
+    n_rounds = n_rounds if num_boost_round is None else num_boost_round
+    period = check_verbose(verbose if verbose_eval is None else verbose_eval)
+    params = {**as_mapping(params), "n_estimators": check_rounds(n_rounds, also_none=False)}
+    if obj is not None:
+        params["objective"] = obj
+    check_callables(report=report, fpreproc=fpreproc)
+    check_switches(stratified=stratified, shuffle=shuffle, as_pandas=as_pandas)
+    check_switches(show_stdv=show_stdv, maximize=maximize)
+    chosen = None if isinstance(metrics, (list, tuple, str)) and not metrics else metrics
     whole = prepare(params, data, (), chosen, None, custom_metric)
     if folds is None:
         how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
@@ -118,18 +142,24 @@ def cv(
             rows = query_folds(data.group_offsets, nfold, **how)
     else:
         rows = given_folds(folds, data.values, data.label)
-    listed = CallbackList(callbacks).callbacks
-    if verbose:
-        listed.append(EvaluationMonitor(int(verbose), show_stdv, report))
+    listed = CallbackList(() if callbacks is None else callbacks).callbacks
+    if period:
+        listed.append(EvaluationMonitor(period, show_stdv, report))
     if early_stopping_rounds is not None:
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
-    everyone.check(Plan(n_rounds, {name: list(whole.metrics) for name in ("train", "test")}, None))
+    n_planned = whole.params.n_estimators
+    everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
     tasks = []
     for train_rows, test_rows in rows:
-        own, test = data.slice(train_rows), data.slice(test_rows)
-        evals = [(own, "train"), (test, "test")]
-        tasks.append(prepare(params, own, evals, chosen, None, custom_metric))
+        fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)
+        own, evals, given = fold[0], [(fold[0], "train"), (fold[1], "test")], fold[2]
+        tasks.append(prepare(given, own, evals, chosen, None, custom_metric))
+        if list(tasks[-1].metrics) != list(whole.metrics):
+            raise ParameterError(
+                f"fpreproc: a fold has the metrics {list(tasks[-1].metrics)}: expected "
+                f"{list(whole.metrics)}, as for all rows; give metrics= to cv"
+            )
     try:
         log = with_fallbacks(partial(_run, tasks, everyone))
     except BaseException as error:
@@ -138,6 +168,22 @@ def cv(
         clear_frames(error)
         raise
     return _table(log, as_pandas)
+
+
+def _prepared(
+    fpreproc: Callable[..., Any] | None, own: Dataset, test: Dataset, params: dict[str, Any]
+) -> tuple[Dataset, Dataset, dict[str, Any]]:
+    """Return the rows and parameters of a fold, which the user's function may change."""
+    if fpreproc is None:
+        return own, test, params
+    found = fpreproc(own, test, dict(params))
+    kinds = (Dataset, Dataset, Mapping)
+    if not isinstance(found, (tuple, list)) or list(map(isinstance, found, kinds)) != [True] * 3:
+        raise ParameterError(
+            f"fpreproc returned {type(found).__name__}: expected (train, test, params), two "
+            "Datasets and a dict; return all three"
+        )
+    return found[0], found[1], {**found[2], "n_estimators": params["n_estimators"]}
 
 
 def _run(tasks: list[Task], callbacks: CallbackList) -> Log:

@@ -6,24 +6,33 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_matrix, check_target
+from pyopencl_gbdt.arguments import check_path, check_switches
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.check import column_names, has_text_names
+from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimator_files import SAVED_BY, check_kind, read_classes, saved_by
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.evaluation_sets import GivenRows, evaluation_sets
+from pyopencl_gbdt.features import check_features
 from pyopencl_gbdt.model import Ensemble, write_model
+from pyopencl_gbdt.model.explain import check_importance_kind
+from pyopencl_gbdt.objectives.custom import custom_objective
+from pyopencl_gbdt.parameter_names import ROWS
 from pyopencl_gbdt.preparing import as_ensemble
 from pyopencl_gbdt.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.training import Model, train
 from pyopencl_gbdt.user_functions import scikit_learn_metrics
+from pyopencl_gbdt.warm_start import joined_history, missing_rounds
 
 F32 = npt.NDArray[np.float32]
+_Own = TypeVar("_Own", bound="Base")
 
 
 class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
@@ -35,11 +44,19 @@ class Base(Parametrised):
 
     _kind = "regressor"
 
+    def _check_own(self) -> None:
+        """Refuse parameters that do not go with the estimator."""
+        check_importance_kind(self.importance_type, "importance_type")
+        check_switches(warm_start=self.warm_start)
+        named = self.objective is None or isinstance(self.objective, str)
+        if not named and custom_objective(self.objective) is None:
+            ROWS["objective"].convert(self.objective)  # refuses it
+
     def _labels(self, y: Any, n_rows: int) -> F32:
         raise NotImplementedError
 
     def fit(
-        self,
+        self: _Own,
         X: Any,
         y: Any,
         sample_weight: Any = None,
@@ -50,16 +67,18 @@ class Base(Parametrised):
         base_margin_eval_set: Sequence[Any] | None = None,
         xgb_model: Any = None,
         init_model: Any = None,
-        verbose: bool | int = False,
+        verbose: bool | int | None = False,
         profile: bool = False,
-    ) -> Any:
+    ) -> _Own:
         """Train.
 
         Parameters
         ----------
         X : (n_rows, n_features) array-like or DataFrame
             NaN is missing.
-        y : (n_rows,) array-like, or (n_rows, n_targets) for a regressor
+        y : (n_rows,) array-like, or (n_rows, n_targets)
+            Numbers for a regressor. For a classifier distinct labels of any kind; or of shape
+            (n_rows, n_labels) 1 where the row has the label, else 0.
         sample_weight : (n_rows,) array-like or None
             Weights >= 0; a row of weight k trains as the row repeated k times.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
@@ -72,7 +91,7 @@ class Base(Parametrised):
             Add trees to those of this model, which stays as it is.
         init_model : estimator, Model, path or None
             LightGBM's name for ``xgb_model``.
-        verbose : bool or int, default False
+        verbose : bool, int or None, default False
             Print metrics every round, or every so many rounds.
         profile : bool, default False
             Take the time of every kernel: ``print(estimator.model_.profile.table())``.
@@ -97,30 +116,65 @@ class Base(Parametrised):
                 DataConversionWarning,
                 stacklevel=2,
             )
+        self._check_own()
+        given = (X, y, sample_weight, base_margin)
+        sets = (eval_set, sample_weight_eval_set, base_margin_eval_set)
         before = self._before(xgb_model, init_model)
-        values, names = check_matrix(X)
+        try:
+            data, evals, names = self._data(given, sets)
+            if before is not None:
+                self._check_before(before)
+            params, former = self._training_parameters(), self._former()
+            if former is not None:
+                params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
+            model = train(
+                params,
+                data,
+                evals=evals,
+                eval_metric=scikit_learn_metrics(self.eval_metric),
+                early_stopping_rounds=self.early_stopping_rounds,
+                callbacks=() if self.callbacks is None else self.callbacks,
+                model=before,
+                verbose=verbose,
+                profile=profile,
+            )
+            if former is not None:
+                rounds = former.num_boosted_rounds()
+                model.history = joined_history(former.history, rounds, model.history)
+                model = model if params["n_estimators"] else former
+            self._take(model, names)
+        finally:
+            self._forget_labels()
+        self._seed_of_fit = params["random_state"]
+        return self
+
+    def _data(
+        self, given: tuple[Any, Any, Any, Any], sets: tuple[Any, Any, Any]
+    ) -> tuple[Dataset, list[tuple[Dataset, str]], list[str] | None]:
+        """Return the checked training rows, evaluation sets and names of columns."""
+        X, y, sample_weight, base_margin = given
+        values, names = check_features(X, missing=self.missing)
         labels = self._labels(y, values.shape[0])
-        if before is not None:
-            self._check_before(before)
         own, weight = self._extra(None), self._row_weight(labels, sample_weight)
         columns = self.feature_weights
-        data = Dataset(values, labels, weight, names, base_margin, columns, **own)
-        given = GivenRows(X, y, weight, base_margin, tuple(own.values()))
-        extra = (sample_weight_eval_set, base_margin_eval_set)
-        evals = evaluation_sets(eval_set, *extra, given, data, self._known_labels, self._extra)
-        model = train(
-            self._training_parameters(),
-            data,
-            evals=evals,
-            eval_metric=scikit_learn_metrics(self.eval_metric),
-            early_stopping_rounds=self.early_stopping_rounds,
-            callbacks=() if self.callbacks is None else self.callbacks,
-            model=before,
-            verbose=verbose,
-            profile=profile,
+        data = Dataset(
+            values, labels, weight, names, base_margin, columns, missing=self.missing, **own
         )
-        self._take(model, names)
-        return self
+        same = GivenRows(X, y, weight, base_margin, tuple(own.values()))
+        evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra)
+        return data, evals, names if has_text_names(X) else None
+
+    def _forget_labels(self) -> None:
+        """Drop what ``fit`` knows of the labels while it runs."""
+
+    def _former(self) -> Model | None:
+        """Return the model that this fit adds rounds to, by ``warm_start``."""
+        return self.model_ if self.warm_start and hasattr(self, "model_") else None
+
+    def _seed(self) -> Any:
+        drawn = isinstance(self.random_state, (np.random.RandomState, np.random.Generator))
+        known = drawn and self._former() is not None and hasattr(self, "_seed_of_fit")
+        return self._seed_of_fit if known else super()._seed()
 
     def _before(self, xgb_model: Any, init_model: Any) -> Ensemble | None:
         """Return the model to continue."""
@@ -129,6 +183,14 @@ class Base(Parametrised):
                 "xgb_model and init_model are two names of one parameter; give one of them"
             )
         before = init_model if xgb_model is None else xgb_model
+        if self.warm_start and before is not None:
+            name = "init_model" if xgb_model is None else "xgb_model"
+            raise ParameterError(
+                f"{name}: expected None with warm_start=True, which continues the former fit; give "
+                f"one of them"
+            )
+        if before is None:
+            before = self._former()
         if before is None:
             return None
         return as_ensemble(before._fitted() if isinstance(before, Base) else before)
@@ -164,6 +226,13 @@ class Base(Parametrised):
 
     def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> F32:
         model = self._fitted()
+        options["missing"] = self.missing
+        names, expected = column_names(X), model.feature_names
+        try:
+            check_columns(names, expected)
+        except DataError as error:
+            assert names is not None
+            raise DataError(f"{error}\n{scikit_learn_words(names, expected)}") from None
         shape: tuple[int, ...] = getattr(X, "shape", ())
         columns = shape[1] if len(shape) == 2 else self.n_features_in_
         if columns != self.n_features_in_:
@@ -201,8 +270,9 @@ class Base(Parametrised):
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """Mean gain of each feature's splits, summing to 1; shape (n_features,)."""
-        return self._fitted().feature_importances()
+        """Importances by ``importance_type``, which sum to 1; shape (n_features,)."""
+        kind = check_importance_kind(self.importance_type, "importance_type")
+        return self._fitted().feature_importances(kind)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write XGBoost's JSON format; the file appears whole or not at all.
@@ -214,6 +284,7 @@ class Base(Parametrised):
         FileWriteError
             If the file cannot be written; an ``OSError`` too.
         """
+        check_path("save_model: path", path)
         ensemble = self._fitted().ensemble
         attributes = {**ensemble.attributes, **saved_by(self._kind)}
         write_model(replace(ensemble, attributes=attributes), path)

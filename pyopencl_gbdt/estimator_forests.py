@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
@@ -10,33 +9,54 @@ from pyopencl_gbdt.estimator_base import Base
 from pyopencl_gbdt.estimators import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.parameter_table import TABLE
 
-#: Defaults of XGBoost's XGBRFRegressor and XGBRFClassifier (python-package/xgboost/sklearn.py).
-DEFAULTS = {"learning_rate": 1.0, "subsample": 0.8, "colsample_bynode": 0.8, "reg_lambda": 1e-5}
-
 
 class Forest(Base):
-    """One round of ``n_estimators`` trees for each output; a prediction is their mean."""
+    """One round of ``n_estimators`` trees for each output; a prediction is their mean.
+
+    The defaults are those of XGBoost's XGBRFRegressor and XGBRFClassifier
+    (python-package/xgboost/sklearn.py).
+    """
+
+    _absent = ("num_parallel_tree",)
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 1.0,
+        subsample: float = 0.8,
+        colsample_bynode: float = 0.8,
+        reg_lambda: float = 1e-5,
+        **others: Any,
+    ) -> None:
+        for name in self._absent:
+            if name in others:
+                self._known(name)  # says what to give instead
+        super().__init__(
+            learning_rate=learning_rate,
+            subsample=subsample,
+            colsample_bynode=colsample_bynode,
+            reg_lambda=reg_lambda,
+            **others,
+        )
 
     def _named_parameters(self) -> dict[str, Any]:
         (row,) = (row for row in TABLE if row.name == "num_parallel_tree")
         trees = row.convert(self.n_estimators, "n_estimators")
         return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
-        """Train; see ``GBDTRegressor.fit``. There is one round, hence no early stopping.
-
-        Raises
-        ------
-        DataError, ParameterError, DeviceError, MemoryPlanError
-            The estimator stays as it was.
-        """
+    def _check_own(self) -> None:
+        super()._check_own()
         for name in ("early_stopping_rounds", "callbacks"):
             if getattr(self, name) is not None:
                 raise ParameterError(
                     f"{name}: expected None for {type(self).__name__}, whose trees are one round; "
                     "leave it out, or boost by another estimator with num_parallel_tree"
                 )
-        return super().fit(X, y, sample_weight, **options)
+        if self.warm_start:
+            raise ParameterError(
+                f"warm_start={self.warm_start!r}: expected False for {type(self).__name__}, as "
+                "each leaf has the share of one tree among n_estimators; fit anew"
+            )
 
 
 class GBDTRandomForestRegressor(Forest, GBDTRegressor):
@@ -52,11 +72,8 @@ class GBDTRandomForestRegressor(Forest, GBDTRegressor):
         As of ``GBDTRegressor``; by default 1, 0.8, 0.8 and 1e-5.
     **given
         The others of ``GBDTRegressor``, but for ``num_parallel_tree``; ``early_stopping_rounds``
-        and ``callbacks`` have to be None.
+        and ``callbacks`` have to be None, ``warm_start`` False.
     """
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**{**DEFAULTS, **given})
 
 
 class GBDTRandomForestClassifier(Forest, GBDTClassifier):
@@ -72,25 +89,8 @@ class GBDTRandomForestClassifier(Forest, GBDTClassifier):
         As of ``GBDTClassifier``; by default 1, 0.8, 0.8 and 1e-5.
     **given
         The others of ``GBDTClassifier``, but for ``num_parallel_tree``; ``early_stopping_rounds``
-        and ``callbacks`` have to be None.
+        and ``callbacks`` have to be None, ``warm_start`` False.
     """
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**{**DEFAULTS, **given})
-
-
-def _with_defaults(like: type[Base]) -> list[inspect.Parameter]:
-    """Return the parameters of an estimator's forest."""
-    given = inspect.signature(like.__init__).parameters.values()
-    kept = (parameter for parameter in given if parameter.name != "num_parallel_tree")
-    return [p.replace(default=DEFAULTS.get(p.name, p.default)) for p in kept]
-
-
-for _forest, _like in (
-    (GBDTRandomForestRegressor, GBDTRegressor),
-    (GBDTRandomForestClassifier, GBDTClassifier),
-):
-    _parameters = _with_defaults(_like)
-    # scikit-learn takes the names of the parameters from here
-    _forest.__init__.__signature__ = inspect.Signature(_parameters)  # type: ignore[union-attr]
-    _forest.__signature__ = inspect.Signature(_parameters[1:])
+    def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
+        super().__init__(class_weight=class_weight, **others)

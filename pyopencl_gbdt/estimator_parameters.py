@@ -9,16 +9,23 @@ import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimator_signatures import (
+    SPELLINGS,
+    alike,
+    every_parameter,
+    own_name,
+    own_parameters,
+    parameters_of,
+    refuse_twice,
+    show_signature,
+)
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameter_names import unknown
+from pyopencl_gbdt.parameter_table import TABLE, XGBOOST_ONLY
 from pyopencl_gbdt.preparing import Metrics
-from pyopencl_gbdt.sklearn_names import BaseEstimator
+from pyopencl_gbdt.sklearn_names import BaseEstimator, clone
 from pyopencl_gbdt.user_functions import ScikitLearnLoss
 
-_NO_PARAMETERS_OF_TRAIN = (
-    "eval_metric", "early_stopping_rounds", "callbacks",  # its arguments
-    "feature_weights", "class_weight",  # in the data
-)  # fmt: skip
 #: A generator is asked for a seed below this, as by XGBoost.
 _MOST_SEEDS = 2**31 - 1
 #: Parameters that some estimators have by another name.
@@ -37,11 +44,11 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         Number of rounds, of a tree each unless there are several classes, targets or
         ``num_parallel_tree``.
     learning_rate : float, default 0.3
-        Shrinks every leaf; above 0.
+        Shrinks every leaf; 0 gives leaves of 0.
     num_parallel_tree : int, default 1
         Trees that a round adds to each output.
     max_depth : int, default 6
-        Levels of splits, 0..32; 0 is no limit, where ``max_leaves`` is one.
+        Levels of splits, 0..32; 0 is no limit (64 by ``"depthwise"``).
     max_leaves : int, default 0
         Most leaves of a tree; 0 is no limit.
     grow_policy : str, default "depthwise"
@@ -74,8 +81,9 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     objective : str, callable, DeviceObjective, KernelObjective or None
         A loss; None is the estimator's own. A callable is ``function(y_true, margins)`` that
         returns gradients and Hessians, with ``sample_weight`` where there are weights.
-    base_score : float or None
-        Starting prediction; None takes it from the data.
+    base_score : float, sequence of float, or None
+        Starting prediction, or one for each class, target or quantile; None takes it from the
+        data.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
         Numbers of the losses that have them; None is their default, see ``parameters``.
     aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
@@ -97,6 +105,12 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         rounds, and keep the trees up to the best one.
     callbacks : list of TrainingCallback or None
         What runs between rounds, see ``pyopencl_gbdt.callbacks``.
+    warm_start : bool, default False
+        Let ``fit`` keep the trees of the former fit and add the rounds up to ``n_estimators``. With
+        the same data and parameters the model is that of one fit. Not for forests.
+    importance_type : str, default "gain"
+        What ``feature_importances_`` tells: ``"gain"``, ``"weight"`` (or ``"split"``), ``"cover"``,
+        ``"total_gain"`` or ``"total_cover"``, see ``model.feature_importances``.
     device : str, default "auto"
         ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"`` or a part of a name. Every
         device gives the same model.
@@ -107,9 +121,15 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState, Generator or None
         Seed of the rows, columns and pairs that are drawn; a generator is asked for one at every
         ``fit``. None is 0.
+    missing : float, default NaN
+        What stands for a missing value in ``X``, beside NaN.
     n_jobs : int or None
         Accepted for scikit-learn; the device decides.
     verbosity : int, default 1
+    **others
+        The same by XGBoost's other spellings (``eta``, ``seed``, ...); they set the parameter
+        itself. Parameters that XGBoost alone has may have values that change nothing, such as
+        ``tree_method="hist"``.
 
     Attributes
     ----------
@@ -123,17 +143,20 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
     _objective = ""
     _link = "identity"
 
+    #: Parameters that an estimator does without, though its constructor's base has them.
+    _absent: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Show a subclass's parameters with those that it hands on by ``**``."""
+        super().__init_subclass__(**kwargs)
+        show_signature(cls, Parametrised, cls._absent)
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Name the nearest parameter where one is misspelt."""
-        known = cls._get_param_names()
-        for name in kwargs.keys() - set(known):
-            if name in _INSTEAD:
-                raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
-            Parameters.from_dict({name: kwargs[name]})  # names the nearest one
-            raise ParameterError(f"{name}: no parameter of {cls.__name__}; known: {known}")
+        """Refuse two spellings of one parameter."""
+        refuse_twice(kwargs)
         return super().__new__(cls)
 
-    def __init__(
+    def __init__(  # noqa: PLR0915, a statement for each parameter
         self,
         *,
         n_estimators: int = 100,
@@ -159,7 +182,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         monotone_constraints: Any = None,
         interaction_constraints: Any = None,
         objective: str | Callable[..., Any] | Custom | None = None,
-        base_score: float | None = None,
+        base_score: float | Sequence[float] | None = None,
         scale_pos_weight: float | None = None,
         huber_slope: float | None = None,
         tweedie_variance_power: float | None = None,
@@ -178,12 +201,16 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         eval_metric: Metrics = None,
         early_stopping_rounds: int | None = None,
         callbacks: Sequence[TrainingCallback] | None = None,
+        warm_start: bool = False,
+        importance_type: str | None = "gain",
         device: str = "auto",
         histogram: str = "auto",
         work_group_size: int = 0,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        missing: float = np.nan,
         n_jobs: int | None = None,
         verbosity: int = 1,
+        **others: Any,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -227,18 +254,95 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         self.eval_metric = eval_metric
         self.early_stopping_rounds = early_stopping_rounds
         self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.importance_type = importance_type
         self.device = device
         self.histogram = histogram
         self.work_group_size = work_group_size
         self.random_state = random_state
+        self.missing = missing
         self.n_jobs = n_jobs
         self.verbosity = verbosity
+        for name, value in others.items():
+            self._take_other(name, value)
+
+    def _take_other(self, name: str, value: Any) -> None:
+        """Take what the constructor has no name for."""
+        own = self._known(name)
+        usual = every_parameter(type(self), Parametrised).get(own)
+        if usual is not None and not alike(getattr(self, own), usual.default):
+            refuse_twice({own: getattr(self, own), name: value})
+        setattr(self, own, value)
+
+    @classmethod
+    def _known(cls, name: str) -> str:
+        """Return a parameter's own name, for any spelling of it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such parameter.
+        """
+        own, names = own_name(name), every_parameter(cls, Parametrised).keys() - {*cls._absent}
+        if own in names or own in XGBOOST_ONLY:
+            return own
+        if name in _INSTEAD:
+            raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
+        raise unknown(name, [*names, *SPELLINGS, *XGBOOST_ONLY], f"parameter of {cls.__name__}")
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the constructor's parameters, and of those it hands on by ``**``."""
+        return sorted(parameters_of(cls, Parametrised).keys() - {*cls._absent})
+
+    def _given_of_xgboost(self) -> dict[str, Any]:
+        """Return what was given of parameters that XGBoost alone has."""
+        others = XGBOOST_ONLY.keys() - every_parameter(type(self), Parametrised).keys()
+        return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by their own names, and XGBoost's others where they were given.
+
+        Those of a subclass are its own; with ``**`` in its constructor also those behind that.
+        """
+        params: dict[str, Any] = {**super().get_params(deep), **self._given_of_xgboost()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, by any of their spellings.
+
+        Raises
+        ------
+        ParameterError
+            If one is unknown or spelled twice; then none is set.
+        """
+        refuse_twice(params)
+        own = super().get_params(deep=True).keys()
+        others = {name: v for name, v in params.items() if name not in own and "__" not in name}
+        known = {self._known(name): value for name, value in others.items()}
+        super().set_params(**{name: v for name, v in params.items() if name not in others})
+        for name, value in known.items():
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy, also of parameters that a subclass has set by itself."""
+        named = {*self.get_params(deep=False)}
+        try:
+            copy = super().__sklearn_clone__()
+        except TypeError:  # the constructor hands on by ** what it also sets itself
+            named = {*own_parameters(type(self), Parametrised)}
+            copy = type(self)(**{name: clone(getattr(self, name), safe=False) for name in named})
+        for name in every_parameter(type(self), Parametrised).keys() - named:
+            if hasattr(self, name):
+                setattr(copy, name, clone(getattr(self, name), safe=False))
+        return copy
 
     def _named_parameters(self) -> dict[str, Any]:
         """Return what was given of the table of parameters, but for the seed."""
-        params = self.get_params(deep=False)
-        for name in (*_NO_PARAMETERS_OF_TRAIN, "random_state"):
-            params.pop(name, None)
+        params = {row.name: getattr(self, row.name, None) for row in TABLE}
+        params |= self._given_of_xgboost()
+        del params["random_state"]
         params["objective"] = self._loss()
         return {name: value for name, value in params.items() if value is not None}
 
@@ -260,3 +364,16 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         if isinstance(given, np.random.Generator):
             return int(given.integers(_MOST_SEEDS))
         return given
+
+
+def _by_alias(own: str) -> property:
+    """Return an attribute that is another spelling of one."""
+    return property(
+        lambda self: getattr(self, own),
+        lambda self, value: setattr(self, own, value),
+        doc=f"Another spelling of ``{own}``.",
+    )
+
+
+for _spelling, _name in SPELLINGS.items():
+    setattr(Parametrised, _spelling, _by_alias(_name))

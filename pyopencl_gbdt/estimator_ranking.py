@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_matrix, check_target
-from pyopencl_gbdt.data.containers import is_frame
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.check import column_labels, take_column
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base
 from pyopencl_gbdt.estimator_parameters import Parametrised
-from pyopencl_gbdt.evaluation_sets import one_each
+from pyopencl_gbdt.evaluation_sets import one_each, pairs_of
 from pyopencl_gbdt.metrics import get_metric, takes_queries
 from pyopencl_gbdt.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
+_Own = TypeVar("_Own", bound="GBDTRanker")
 
 
 class GBDTRanker(Base):
@@ -37,20 +37,34 @@ class GBDTRanker(Base):
     def _labels(self, y: Any, n_rows: int) -> F32:
         return check_target(y, n_rows)
 
+    def _check_own(self) -> None:
+        super()._check_own()
+        if self.objective is not None and not str(self.objective).startswith("rank:"):
+            raise ParameterError(
+                f"objective={self.objective!r}: expected rank:ndcg, rank:map or rank:pairwise for "
+                f"{type(self).__name__}; use GBDTRegressor for other losses"
+            )
+
     def fit(
-        self,
+        self: _Own,
         X: Any,
         y: Any,
         sample_weight: Any = None,
         *,
-        qid: Any = None,
         group: Any = None,
+        qid: Any = None,
+        base_margin: Any = None,
         eval_set: Sequence[tuple[Any, Any]] | None = None,
-        eval_qid: Sequence[Any] | None = None,
         eval_group: Sequence[Any] | None = None,
-        **options: Any,
-    ) -> Any:
-        """Train; see ``GBDTRegressor.fit``.
+        eval_qid: Sequence[Any] | None = None,
+        sample_weight_eval_set: Sequence[Any] | None = None,
+        base_margin_eval_set: Sequence[Any] | None = None,
+        xgb_model: Any = None,
+        init_model: Any = None,
+        verbose: bool | int | None = False,
+        profile: bool = False,
+    ) -> _Own:
+        """Train.
 
         Parameters
         ----------
@@ -60,14 +74,16 @@ class GBDTRanker(Base):
             The higher, the more relevant: 0 to 31 for ``rank:ndcg``, 0 and 1 for ``rank:map``.
         sample_weight : (n_queries,) array-like or None
             A weight a query; one a row will do where a query's rows have the same.
-        qid : (n_rows,) array-like of integers, or None
-            The query of each row; must not descend.
         group : (n_queries,) array-like of integers, or None
             Rows of each query, instead of ``qid``.
+        qid : (n_rows,) array-like of integers, or None
+            The query of each row; must not descend.
         eval_set : list of (X, y) or None
-        eval_qid, eval_group : list of array-like, or None
+        eval_group, eval_qid : list of array-like, or None
             The queries of every set.
-        **options
+        base_margin, sample_weight_eval_set, base_margin_eval_set
+            As for ``GBDTRegressor.fit``.
+        xgb_model, init_model, verbose, profile
             As for ``GBDTRegressor.fit``.
 
         Returns
@@ -79,13 +95,8 @@ class GBDTRanker(Base):
         DataError, ParameterError, DeviceError, MemoryPlanError
             The estimator stays as it was.
         """
-        if self.objective is not None and not str(self.objective).startswith("rank:"):
-            raise ParameterError(
-                f"objective={self.objective!r}: expected rank:ndcg, rank:map or rank:pairwise for "
-                f"{type(self).__name__}; use GBDTRegressor for other losses"
-            )
         X, qid = split_qid(X, qid)
-        pairs = list(eval_set or ())
+        pairs = pairs_of(eval_set)
         ids, groups = (
             one_each(name, given, len(pairs))
             for name, given in (("eval_qid", eval_qid), ("eval_group", eval_group))
@@ -97,7 +108,12 @@ class GBDTRanker(Base):
         self._queries = [{"qid": qid, "group": group}]
         self._queries += [{"qid": q, "group": g} for q, g in zip(ids, groups, strict=True)]
         try:
-            return super().fit(X, y, sample_weight, eval_set=pairs or None, **options)
+            return super().fit(
+                X, y, sample_weight, base_margin=base_margin, eval_set=pairs or None,
+                sample_weight_eval_set=sample_weight_eval_set,
+                base_margin_eval_set=base_margin_eval_set, xgb_model=xgb_model,
+                init_model=init_model, verbose=verbose, profile=profile,
+            )  # fmt: skip
         finally:
             del self._queries
 
@@ -145,8 +161,8 @@ class GBDTRanker(Base):
         names = [name for name in listed if isinstance(name, str)]
         parameters = Parameters.from_dict(self._named_parameters())
         name = names[-1] if names else self._fitted().objective.metric
-        values, _ = check_matrix(X)
-        rows = Dataset(values, y, sample_weight, qid=qid, group=group)
+        missing = self.missing
+        rows = Dataset(X, y, sample_weight, qid=qid, group=group, missing=missing)
         queries = (rows.group_offsets,) if takes_queries(name) else ()
         metric = get_metric(name, parameters)
         return float(metric(rows.label, self.predict(X), rows.weight, *queries))
@@ -160,14 +176,11 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any]:
     DataError
         If the queries are given beside it too.
     """
-    if not is_frame(X) or "qid" not in list(X.columns):
+    if "qid" not in (column_labels(X) or ()):
         return X, qid
     if qid is not None:
         raise DataError("X has a column 'qid', and qid is given: expected one of them")
-    return X.drop(columns=["qid"]), np.asarray(X["qid"])
+    return take_column(X, "qid")
 
 
-GBDTRanker.__signature__ = inspect.signature(Parametrised.__init__).replace(
-    parameters=list(inspect.signature(Parametrised.__init__).parameters.values())[1:]
-)
 GBDTRanker.__doc__ = f"{GBDTRanker.__doc__}\n" + (Parametrised.__doc__ or "").split("\n", 1)[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from typing import Any
@@ -11,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.class_weights import weights_of_classes
-from pyopencl_gbdt.data import check_target, check_weight, encode_known_labels, encode_labels
+from pyopencl_gbdt.data import (
+    check_indicators,
+    check_target,
+    check_weight,
+    encode_known_labels,
+    encode_labels,
+    is_multilabel,
+)
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimator_files import BINARY as _BINARY
@@ -22,6 +28,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.sklearn_names import ClassifierMixin, RegressorMixin
+from pyopencl_gbdt.training import Model
 
 F32 = npt.NDArray[np.float32]
 
@@ -91,9 +98,11 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
 
 
 class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
-    """Gradient-boosted trees for two classes or more, with any labels; ``classes_`` holds them.
+    """Gradient-boosted trees for classes with any labels; ``classes_`` holds them.
 
-    More than two take ``multi:softprob``, a tree for each in every round.
+    More than two take ``multi:softprob``, a tree for each in every round. A class alone is
+    predicted with probability 1. ``y`` of shape (n_rows, n_labels) has a 1 for every label of a
+    row, and each label has trees of its own; ``classes_`` is then 0, 1, .., n_labels - 1.
     """
 
     _objective = "binary:logistic"
@@ -104,11 +113,45 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         super().__init__(**others)
         self.class_weight = class_weight
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _check_own(self) -> None:
+        super()._check_own()
+        own = custom_objective(self.objective) is not None
+        if not own and self.objective not in (None, *_BINARY, *MULTICLASS):
+            raise ParameterError(
+                f"objective={self.objective!r}: expected one of "
+                f"{', '.join((*_BINARY, *MULTICLASS))}, or your own for {type(self).__name__}; use "
+                f"GBDTRegressor for other losses"
+            )
+
     def _labels(self, y: Any, n_rows: int) -> F32:
+        if is_multilabel(y):
+            return self._indicators(y, n_rows)
         self._new_classes, codes = encode_labels(y)
+        self._new_multilabel = False
         if codes.size != n_rows:
             raise DataError(f"y has {codes.size} labels for {n_rows} rows of X; give one a row")
         return codes
+
+    def _indicators(self, y: Any, n_rows: int) -> F32:
+        labels = check_indicators(y, n_rows)
+        self._new_classes, self._new_multilabel = np.arange(labels.shape[1]), True
+        if self.objective in MULTICLASS:
+            raise ParameterError(
+                f"objective={self.objective!r}: expected one of {', '.join(_BINARY)} where y has "
+                f"several columns; leave it out"
+            )
+        if self.class_weight is not None:
+            raise ParameterError(
+                f"class_weight={self.class_weight!r}: expected None where y has several columns; "
+                f"give sample_weight to fit"
+            )
+        return labels
 
     def _row_weight(self, labels: F32, sample_weight: Any) -> Any:
         if self.class_weight is None:
@@ -119,6 +162,8 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
     def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
         name = f"eval_set[{index}]: y"
+        if self._new_multilabel:
+            return check_indicators(y, n_rows, name)
         codes = encode_known_labels(y, self._new_classes, name)
         if codes.size != n_rows:
             raise DataError(f"{name} has {codes.size} labels for {n_rows} rows; give one a row")
@@ -126,10 +171,12 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
     def _training_parameters(self) -> dict[str, Any]:
         params, n_classes = super()._training_parameters(), len(self._new_classes)
+        if self._new_multilabel:
+            return params
         if self.objective is None and n_classes > 2:
             params["objective"] = "multi:softprob"
         if params["objective"] in MULTICLASS:
-            params["num_class"] = n_classes
+            params["num_class"] = max(2, n_classes)
         elif n_classes > 2:
             raise ParameterError(
                 f"objective={self.objective!r}: expected {' or '.join(MULTICLASS)} for the "
@@ -138,37 +185,39 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         return params
 
     def _check_before(self, before: Ensemble) -> None:
-        own = self._new_classes.tolist()
-        known = read_classes(before, "the model to continue").tolist()
-        if _CLASSES in before.attributes and known != own:
+        own: list[Any] = self._new_classes.tolist()
+        known: list[Any] | None = None
+        if _CLASSES in before.attributes:
+            known = read_classes(before, "the model to continue").tolist()
+        if self._former() is not None:
+            known = self.classes_.tolist()
+        if known is not None and known != own:
             raise DataError(
                 f"y has the classes {own}: the model to continue has the classes {known}; give "
                 f"labels of these"
             )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
-        """Train; see ``GBDTRegressor.fit``. ``y`` holds distinct labels of any kind."""
-        own = custom_objective(self.objective) is not None
-        if not own and self.objective not in (None, *_BINARY, *MULTICLASS):
-            raise ParameterError(
-                f"objective={self.objective!r}: expected one of "
-                f"{', '.join((*_BINARY, *MULTICLASS))}, or your own for {type(self).__name__}; use "
-                f"GBDTRegressor for other losses"
-            )
-        try:
-            super().fit(X, y, sample_weight, **options)
-            self.classes_ = self._new_classes
-        finally:
-            self.__dict__.pop("_new_classes", None)
-        if self.classes_.dtype.kind in "iufbU":
-            self.model_.ensemble.attributes[_CLASSES] = json.dumps(self.classes_.tolist())
-        return self
+    def _take(self, model: Model, names: list[str] | None) -> None:
+        super()._take(model, names)
+        if "_new_classes" not in self.__dict__:  # a model that was read
+            return
+        self.classes_ = self._new_classes
+        if self.classes_.dtype.kind in "iufbU" and not self._new_multilabel:
+            model.ensemble.attributes[_CLASSES] = json.dumps(self.classes_.tolist())
+
+    def _forget_labels(self) -> None:
+        self.__dict__.pop("_new_classes", None)
+        self.__dict__.pop("_new_multilabel", None)
 
     def load_model(self, path: str | os.PathLike[str]) -> Any:
         """Read XGBoost's JSON format and become fitted; classes are 0, 1, .. if it names none."""
         super().load_model(path)
         self.classes_ = read_classes(self.model_.ensemble, os.fspath(path))
         return self
+
+    def _is_multilabel(self) -> bool:
+        ensemble = self._fitted().ensemble
+        return ensemble.n_outputs > 1 and ensemble.objective not in MULTICLASS
 
     def predict_proba(
         self,
@@ -179,11 +228,14 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     ) -> F32:
         """Return probabilities, float32, shape (n_rows, n_classes), columns as in ``classes_``.
 
-        Those of ``binary:hinge`` are 0 and 1. The arguments are those of
-        ``GBDTRegressor.predict``.
+        A class alone has the probability 1. Of several labels the shape is (n_rows, n_labels), each
+        column the probability of having the label. Those of ``binary:hinge`` are 0 and 1. The
+        arguments are those of ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         found = self._predict(X, probability=True, **options)
+        if len(self.classes_) == 1:
+            return np.ones((len(found), 1), np.float32)
         return found if found.ndim == 2 else np.column_stack([np.float32(1.0) - found, found])
 
     def predict(
@@ -196,13 +248,17 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     ) -> npt.NDArray[Any]:
         """Return the most probable label of every row, shape (n_rows,); or its margins.
 
-        Those are of shape (n_rows,), of more than two classes (n_rows, n_classes). For the
-        arguments see ``GBDTRegressor.predict``.
+        Those are of shape (n_rows,), of more than two classes (n_rows, n_classes). Of several
+        labels the answer is 1 where the probability of a label is above 0.5, else 0; shape
+        (n_rows, n_labels). For the arguments see ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         if output_margin:
             return self._predict(X, output_margin=True, **options)
-        most = self.predict_proba(X, **options).argmax(axis=1)
+        found = self.predict_proba(X, **options)
+        if self._is_multilabel():
+            return (found > 0.5).astype(np.int64)
+        most = found.argmax(axis=1)
         labels: npt.NDArray[Any] = self.classes_[most]
         return labels
 
@@ -211,14 +267,7 @@ _CLASS_WEIGHT = """    class_weight : "balanced", dict of class to number, or No
         Factors on the weights of training rows by their class, as in scikit-learn; those of
         ``"balanced"`` make the classes weigh the same. Evaluation sets do without.
 """
-_SHARED = list(inspect.signature(Parametrised.__init__).parameters.values())
-_OWN = inspect.Parameter("class_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
-# scikit-learn takes the names of the parameters from here
-GBDTClassifier.__init__.__signature__ = inspect.Signature([*_SHARED, _OWN])  # type: ignore[attr-defined]
 for _estimator in (GBDTRegressor, GBDTClassifier):  # parameters are described once
-    _estimator.__signature__ = inspect.Signature(
-        list(inspect.signature(_estimator.__init__).parameters.values())[1:]
-    )
     _own = _CLASS_WEIGHT if _estimator is GBDTClassifier else ""
     _shared = (Parametrised.__doc__ or "").split("\n", 1)[1]
     _estimator.__doc__ = f"{_estimator.__doc__}\n" + _shared.replace(

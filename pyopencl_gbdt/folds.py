@@ -118,14 +118,16 @@ def given_folds(folds: Any, values: Any, label: npt.NDArray[np.float32]) -> list
     ParameterError
         If they are none, or name rows that are not there.
     """
-    pairs = list(folds.split(values, label) if hasattr(folds, "split") else _listed(folds))
+    splits = hasattr(folds, "split") and not isinstance(folds, (str, bytes))
+    pairs = list(folds.split(values, label) if splits else _listed(folds))
     if not pairs:
         raise ParameterError("folds=[]: expected a fold or more; leave it out for nfold of them")
     return [_checked(index, pair, label.size) for index, pair in enumerate(pairs)]
 
 
 def _listed(folds: Any) -> Iterable[Any]:
-    if isinstance(folds, Iterable) and not isinstance(folds, (str, bytes)):
+    scalar = isinstance(folds, (str, bytes)) or getattr(folds, "shape", None) == ()
+    if isinstance(folds, Iterable) and not scalar:
         return folds
     raise ParameterError(
         f"folds={folds!r}: expected a list of (rows to train on, rows to test on), or a "

@@ -6,6 +6,7 @@ import difflib
 import json
 import math
 import numbers
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,10 @@ from pyopencl_gbdt.errors import ParameterError
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Parameters reach the kernels as float32, so a larger number would turn into infinity."""
 
+
+#: A number as text; digits are limited, since Python reads thousands of them slowly.
+_DECIMAL = re.compile(r"[-+]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,5})?")
+_WHOLE = re.compile(r"[-+]?[0-9]+")
 
 #: What a parameter can be when it is checked.
 Value = int | float | str | tuple[int | float, ...] | None
@@ -45,7 +50,8 @@ class ParameterRow:
     structured : bool
         The string may be given as a list, tuple or dict, and is kept as JSON; "" is none.
     several : bool
-        A list of numbers is allowed too, and kept as a tuple; that of one is the number.
+        A list of numbers is allowed too, also as JSON, and kept as a tuple; that of one is the
+        number.
     doc : str
         One sentence for the user.
     """
@@ -71,8 +77,10 @@ class ParameterRow:
         name = spelling or self.name
         if self.structured:
             return _as_json(value, name)
-        if isinstance(value, np.ndarray) and value.ndim:
-            value = list(value)
+        if isinstance(value, np.ndarray):
+            value = list(value) if value.ndim else value[()]
+        if self.several and isinstance(value, str) and value.strip().startswith("["):
+            value = _listed(value)
         if self.several and isinstance(value, (list, tuple)) and value:
             numbers = tuple(self._checked(number, name) for number in value)
             return numbers if len(numbers) > 1 else numbers[0]
@@ -163,8 +171,25 @@ def _plain(value: object) -> object:
     raise TypeError(type(value).__name__)
 
 
+def _listed(text: str) -> object:
+    """Return the list that a text holds as JSON; the text itself if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _spelled_out(text: str) -> object:
+    """Return the number that a text holds in decimal digits; the text itself if it is none."""
+    if not _DECIMAL.fullmatch(text.strip()):
+        return text
+    return int(text) if _WHOLE.fullmatch(text.strip()) else float(text)
+
+
 def _number(value: object, name: str, expected: str, *, integral: bool) -> int | float:
-    """Return a real number as int or float; bool, strings, NaN and infinity are refused."""
+    """Return a real number as int or float; bool, NaN, infinity and other strings are refused."""
+    if isinstance(value, str):
+        value = _spelled_out(value)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{name}={show(value)}: expected {expected}; give a number")
     if integral and isinstance(value, numbers.Integral):
@@ -187,9 +212,12 @@ def _number(value: object, name: str, expected: str, *, integral: bool) -> int |
 def same(value: object, neutral: object) -> bool:
     """Compare a value with a neutral one: NaN equals NaN, and empty equals empty."""
     if isinstance(neutral, tuple):
-        return isinstance(value, (list, tuple, dict, np.ndarray)) and len(value) == 0
+        size = value.size if isinstance(value, np.ndarray) else None
+        return size == 0 or (isinstance(value, (list, tuple, dict)) and len(value) == 0)
     if isinstance(neutral, str) or isinstance(value, str):
         return isinstance(value, str) and value == neutral
     if not isinstance(value, (numbers.Real, np.bool_)) or not isinstance(neutral, numbers.Real):
         return False
+    if isinstance(value, numbers.Integral):
+        return int(value) == neutral
     return float(value) == float(neutral) or (math.isnan(value) and math.isnan(neutral))

@@ -15,6 +15,8 @@ OBJECTIVES = (
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
+DEEPEST_LEVEL = 64
+"""Most splits between root and leaf of trees that grow level by level, where max_depth is 0."""
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
@@ -23,13 +25,13 @@ TABLE: tuple[ParameterRow, ...] = (
                  "a callable, or kernel code behind kernel:.", allowed=(*OBJECTIVES, "custom")),
     ParameterRow("n_estimators", int, 100, "Boosting rounds (trees); 0 gives the base score alone.",
                  low=0, high=2**31 - 1, aliases=("num_boost_round",)),
-    ParameterRow("learning_rate", float, 0.3, "Factor on every leaf value.",
-                 low=0, low_open=True, aliases=("eta",)),
+    ParameterRow("learning_rate", float, 0.3, "Factor on every leaf value; 0 gives leaves of 0.",
+                 low=0, aliases=("eta",)),
     ParameterRow("num_parallel_tree", int, 1, "Trees that a round adds to each output, each "
                  "learning_rate / num_parallel_tree of its own: a random forest.",
                  low=1, high=2**16),
-    ParameterRow("max_depth", int, 6, "Most splits between root and leaf; 0 is no limit, where "
-                 "max_leaves is one.", low=0, high=32),
+    ParameterRow("max_depth", int, 6, f"Most splits between root and leaf; 0 is no limit, but "
+                 f"{DEEPEST_LEVEL} by depthwise.", low=0, high=32),
     ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
                  low=0, high=2**16),
     ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those nearest the "
@@ -67,7 +69,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("interaction_constraints", str, "", "Columns that may follow each other on the "
                  "way to a leaf: a list of lists.", structured=True),
     ParameterRow("base_score", float, None, "Prediction before the first tree (a probability "
-                 "for binary:logistic); None takes it from the data."),
+                 "for binary:logistic), or a list with one for each class, target or quantile; "
+                 "None takes it from the data.", several=True),
     ParameterRow("scale_pos_weight", float, 1.0, "Weight of rows with label 1, for "
                  "binary:logistic, binary:logitraw, reg:logistic and cross_entropy.", low=0),
     ParameterRow("huber_slope", float, 1.0, "reg:pseudohubererror and mphe: the difference where "

@@ -6,24 +6,20 @@ holds the two together.
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.xgboost_links import LINKS, MULTICLASS
-from pyopencl_gbdt.parameter_row import ParameterRow, same
-from pyopencl_gbdt.parameter_table import IGNORED, POISSON_DELTA_STEP, TABLE, XGBOOST_ONLY
+from pyopencl_gbdt.parameter_names import ROWS, as_mapping, check_foreign
+from pyopencl_gbdt.parameter_table import DEEPEST_LEVEL, POISSON_DELTA_STEP, TABLE
 
 _BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
-_ROWS: dict[str, ParameterRow] = {
-    spelling: row for row in TABLE for spelling in (row.name, *row.aliases)
-}
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class Parameters:
     colsample_bynode: float
     monotone_constraints: str
     interaction_constraints: str
-    base_score: float | None
+    base_score: float | tuple[float, ...] | None
     scale_pos_weight: float
     huber_slope: float
     tweedie_variance_power: float
@@ -81,15 +77,12 @@ class Parameters:
     def __post_init__(self) -> None:
         """Convert and check every attribute, then what concerns two of them."""
         for field in fields(self):
-            checked = _ROWS[field.name].convert(getattr(self, field.name))
+            checked = ROWS[field.name].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
         self._check_sampling()
-        if self.max_leaves == 1 or (self.max_depth == 0 and self.max_leaves == 0):
-            name, value = ("max_leaves", 1) if self.max_leaves else ("max_depth", 0)
-            raise ParameterError(
-                f"{name}={value}: expected max_depth above 0, or max_leaves of 2 or more; give one"
-            )
+        if self.max_leaves == 1:
+            raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
         multiclass = self.objective in MULTICLASS
         if multiclass != (self.num_class > 1):
             expected = "2 or more" if multiclass else "0, or objective='multi:softprob'"
@@ -120,10 +113,35 @@ class Parameters:
                 f"is {self.other_rate!r}; lower one of them"
             )
 
+    def starting_scores(self, n_outputs: int) -> Score | None:
+        """Return the score before the first tree, if one is given; of several outputs a tuple.
+
+        Raises
+        ------
+        ParameterError
+            If there are several, and not as many as outputs.
+        """
+        if self.base_score is None:
+            return None
+        given = tuple(float(np.float32(score)) for score in each(self.base_score))
+        if len(given) not in (1, n_outputs):
+            many = f"1 or {n_outputs} numbers, one for each output" if n_outputs > 1 else "1 number"
+            raise ParameterError(
+                f"base_score has {len(given)} numbers: expected {many}; give as many"
+            )
+        if n_outputs == 1:
+            return given[0]
+        return given if len(given) > 1 else given * n_outputs
+
     @property
     def leaf_wise(self) -> bool:
         """Whether leaves split one by one; without a limit of them the order does not matter."""
         return self.grow_policy == "lossguide" and self.max_leaves > 0
+
+    @property
+    def deepest(self) -> int:
+        """Most splits between root and leaf that are tried."""
+        return self.max_depth or (2**31 if self.leaf_wise else DEEPEST_LEVEL)
 
     @property
     def samples_rows(self) -> bool:
@@ -145,7 +163,7 @@ class Parameters:
     @property
     def rounds_of_all_rows(self) -> int:
         """Rounds before the first that GOSS samples for, as LightGBM has it: 1 / learning_rate."""
-        return int(min(1.0 / self.learning_rate, 2.0**31))
+        return int(min(1.0 / max(self.learning_rate, 2.0**-31), 2.0**31))
 
     @property
     def samples_columns(self) -> bool:
@@ -166,30 +184,32 @@ class Parameters:
         In float32, as the kernels see it: 1 - 1e-9 is 1 there, and its log-odds are infinite.
         """
         link = LINKS[self.objective]
-        score = self.base_score
-        if score is None or link.lowest < np.float32(score) < link.highest:
-            return
-        unit = link.highest == 1
-        bounds = "0 < base_score < 1" if unit else "base_score > 0"
-        raise ParameterError(
-            f"base_score={score!r}: expected {bounds} for objective={self.objective!r}; "
-            f"give a {'probability' if unit else 'mean above 0'}, or None"
-        )
+        given = () if self.base_score is None else each(self.base_score)
+        for score in given:
+            if link.lowest < np.float32(score) < link.highest:
+                continue
+            unit = link.highest == 1
+            bounds = "0 < base_score < 1" if unit else "base_score > 0"
+            raise ParameterError(
+                f"base_score={score!r}: expected {bounds} for objective={self.objective!r}; "
+                f"give a {'probability' if unit else 'mean above 0'}, or None"
+            )
 
     @classmethod
-    def from_dict(cls, mapping: Mapping[str, object]) -> Parameters:
+    def from_dict(cls, mapping: Mapping[str, object] | Sequence[tuple[str, object]]) -> Parameters:
         """Check a user's parameters and fill in the defaults.
 
         Parameters
         ----------
-        mapping : mapping of str to object
+        mapping : mapping of str to object, or sequence of (str, object)
             XGBoost's names or aliases. None stands for "not given", as in XGBoost. NumPy scalars,
-            an int for a float and 6.0 for an int are accepted.
+            an int for a float, 6.0 for an int and numbers as strings are accepted. Of pairs with
+            one name the last counts.
 
         Returns
         -------
         checked : Parameters
-            Every attribute is a plain int, float, str or None.
+            Every attribute is a plain int, float, str, tuple of float, or None.
 
         Raises
         ------
@@ -197,14 +217,12 @@ class Parameters:
             A name is unknown or given in two spellings; a value has the wrong type or is out of
             range; a parameter of XGBoost that is not supported yet has a value that matters.
         """
-        if not isinstance(mapping, Mapping):
-            raise ParameterError(f"parameters={show(mapping)}: expected a dict of names to values")
         values: dict[str, Any] = {row.name: row.default for row in TABLE}
         spelled: dict[str, str] = {}
-        for name, value in mapping.items():
-            row = _ROWS.get(name)
+        for name, value in as_mapping(mapping).items():
+            row = ROWS.get(name) if isinstance(name, str) else None
             if row is None:
-                _check_foreign(name, value)
+                check_foreign(name, value)
             elif value is not None:
                 if row.name in spelled:
                     raise ParameterError(
@@ -216,18 +234,3 @@ class Parameters:
         if values["objective"] == "count:poisson" and "max_delta_step" not in spelled:
             values["max_delta_step"] = POISSON_DELTA_STEP
         return cls(**values)
-
-
-def _check_foreign(name: object, value: object) -> None:
-    """Accept what changes nothing; raise for anything else that is not in `TABLE`."""
-    if name in IGNORED:
-        return
-    if isinstance(name, str) and name in XGBOOST_ONLY:
-        if value is None or any(same(value, neutral) for neutral in XGBOOST_ONLY[name]):
-            return
-        raise ParameterError(
-            f"{name}={show(value)}: known from XGBoost, not supported yet; leave it out"
-        )
-    near = difflib.get_close_matches(str(name).lower(), [*_ROWS, *IGNORED, *XGBOOST_ONLY], n=1)
-    move = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(r.name for r in TABLE)
-    raise ParameterError(f"unknown parameter {show(name)}; {move}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.arguments import check_callables, check_path
+from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
@@ -17,15 +20,21 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fitted_model import Model
 from pyopencl_gbdt.fitting import StartingPoint, Task
 from pyopencl_gbdt.limits import limits_of
-from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, takes_queries
+from pyopencl_gbdt.metrics import Metric, get_metric, takes_queries
 from pyopencl_gbdt.metrics.custom import named
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
+from pyopencl_gbdt.parameter_names import as_mapping
+from pyopencl_gbdt.parameter_row import same
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.steps.label_mean import sums_labels_on_device
+from pyopencl_gbdt.training_arguments import check_dataset, check_pairs
 
 Evals = Sequence[tuple[Dataset, str]]
+#: Parameters of ``train``: a dict, or pairs of which several may be called ``eval_metric``.
+Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 #: Names of metrics, and metrics of the user's own.
 Metrics = str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
 Before = Model | Ensemble | str | os.PathLike[str]
@@ -35,9 +44,9 @@ _HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size",
 
 
 def prepare(
-    params: Mapping[str, Any],
+    params: Given,
     data: Dataset,
-    evals: Evals,
+    evals: Evals | None,
     eval_metric: Metrics,
     before: Before | None,
     custom_metric: Callable[..., Any] | None = None,
@@ -46,10 +55,10 @@ def prepare(
 
     Parameters
     ----------
-    params : mapping
+    params : mapping or sequence of (str, object)
         May hold ``eval_metric`` too, as XGBoost's does; the argument goes first.
     data : Dataset
-    evals : sequence of (Dataset, str)
+    evals : sequence of (Dataset, str), or None
     eval_metric : str, callable, sequence of them, or None
     before : Model, Ensemble, path or None
         The model to continue.
@@ -60,21 +69,23 @@ def prepare(
     ------
     ParameterError, DataError, ModelFormatError
     """
-    if not isinstance(params, Mapping):
-        Parameters.from_dict(params)  # says so
-    given = dict(params)
+    given = as_mapping(params)
+    check_dataset(data)
+    evals = check_pairs(evals)
+    check_callables(custom_metric=custom_metric)
     in_params = given.pop("eval_metric", None)
     eval_metric = in_params if eval_metric is None else eval_metric
     for name in ("early_stopping_rounds", "callbacks"):
-        if given.get(name):
+        value = given.get(name)
+        if not (value is None or value is False or same(value, ())):
             raise ParameterError(
                 f"{name}: expected as an argument of train or an estimator; take it out of params"
             )
-    if given.get("feature_weights") is not None:
-        raise ParameterError(
-            "feature_weights: expected as an argument of Dataset or an estimator; take it out of "
-            "params"
-        )
+    for name, neutral in (("feature_weights", ()), ("missing", math.nan)):
+        if given.get(name) is not None and not same(given[name], neutral):
+            raise ParameterError(
+                f"{name}: expected as an argument of Dataset or an estimator; take it out of params"
+            )
     own = custom_objective(given.get("objective"))
     if own is not None:
         given["objective"] = CUSTOM
@@ -82,11 +93,14 @@ def prepare(
     if own is None and p.objective == CUSTOM:
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
+    _check_labelled(data, "the training data")
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits_of(p, data)  # refuses constraints that do not go with the data
+    start: StartingPoint | None = None
     if before is None:
-        start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
+        if p.base_score is not None or not sums_labels_on_device(objective, data):
+            start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
         ensemble = as_ensemble(before)
         start = _continued(ensemble, p, objective, data)
@@ -94,12 +108,12 @@ def prepare(
 
     def sample() -> tuple[Any, Dataset]:
         rows = evals[0][0] if evals else data
-        margins = np.array(each(start.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
+        known = start or StartingPoint(*_starting_score(p, objective, data, n_outputs))
+        margins = np.array(each(known.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
         return objective.to_prediction(margins if n_outputs > 1 else margins[0]).T, rows
 
-    metrics = choose_metrics(eval_metric, objective, p, sample)
-    if custom_metric is not None:
-        metrics |= choose_metrics([custom_metric], objective, p, sample)
+    more = () if custom_metric is None else (custom_metric,)
+    metrics = choose_metrics(eval_metric, objective, p, sample, more)
     for rows, _ in evals:
         check_ranked(metrics, rows)
     return Task(p, objective, data, evals, metrics, start)
@@ -109,18 +123,13 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
     """Refuse evaluation sets that do not go with the training data."""
     names: set[str] = set()
     for index, pair in enumerate(evals):
-        is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
-        if not is_pair or not isinstance(pair[0], Dataset) or not isinstance(pair[1], str):
-            raise ParameterError(
-                f"evals[{index}]={type(pair).__name__}: expected (Dataset, name); make a Dataset "
-                "of the rows and their labels"
-            )
         rows, name = pair
         if name in names:
             raise ParameterError(
                 f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
             )
         names.add(name)
+        _check_labelled(rows, f"evals: {name!r}")
         _check_outputs(p, objective, rows, f"evals: {name!r}: y")
         if rows.n_targets != data.n_targets:
             raise DataError(
@@ -130,20 +139,20 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
         _check_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
 
 
+def _check_labelled(rows: Dataset, what: str) -> None:
+    if not rows.has_label:
+        raise DataError(
+            f"{what}: label is None: expected a number per row; give the target to Dataset"
+        )
+
+
 def _check_columns(what: str, n_features: int, names: list[str] | None, data: Dataset) -> None:
     if n_features != data.n_features:
         raise DataError(
             f"{what} has {n_features} features, the training data {data.n_features}; give both the "
             "same columns"
         )
-    if names is None or data.feature_names is None or names == data.feature_names:
-        return
-    pairs = zip(names, data.feature_names, strict=False)
-    index = next((i for i, (one, other) in enumerate(pairs) if one != other), 0)
-    raise DataError(
-        f"{what} has {names[index]!r} as column {index}, the training data "
-        f"{data.feature_names[index]!r}; give both the same columns in the same order"
-    )
+    check_columns(names, data.feature_names, what, "the training data")
 
 
 def choose_metrics(
@@ -151,29 +160,45 @@ def choose_metrics(
     objective: Objective,
     p: Parameters,
     sample: Callable[[], tuple[Any, Dataset]],
+    more: Sequence[Callable[..., Any]] = (),
 ) -> dict[str, Metric]:
     """Return the metrics by their names; the loss's own if none is asked for.
 
     A user's own is called once for its name, with what ``sample`` returns: predictions and their
-    rows.
+    rows. Where another metric has that name, it is called ``name-2``. ``more`` are a user's own,
+    behind the others.
     """
     if eval_metric is None:
-        return {objective.metric: get_metric(objective.metric, p)}
+        eval_metric = objective.metric
     alone = isinstance(eval_metric, str) or callable(eval_metric)
     if not alone and not isinstance(eval_metric, Iterable):
         raise ParameterError(
             f"eval_metric={show(eval_metric)}: expected a name, a callable or a list of them; give "
             "one"
         )
+    if isinstance(eval_metric, np.ndarray):
+        eval_metric = np.atleast_1d(eval_metric).tolist()
     asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
     if not asked:
         raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
-    pairs = [named(m, *sample()) if callable(m) else (m, get_metric(m, p)) for m in asked]
-    names = [name for name, _ in pairs]
-    for name, metric in pairs:
-        if isinstance(metric, DatasetMetric) and metric.of_prediction and names.count(name) > 1:
-            raise ParameterError(f"eval_metric: two metrics are called {name!r}; rename yours")
-    return dict(pairs)
+    ours = {m: get_metric(m, p) for m in asked if not callable(m)}
+    found: dict[str, Metric] = {}
+    for m in (*asked, *more):
+        if callable(m):
+            name, metric = named(m, *sample())
+            found[_free_name(name, metric, {**ours, **found})] = metric
+        else:
+            found[m] = ours[m]
+    return found
+
+
+def _free_name(name: str, metric: Metric, taken: Mapping[str, Metric]) -> str:
+    """Return what a user's own metric is called beside others, with a number where it has to."""
+    free, number = name, 1
+    while free in taken and taken[free] != metric:
+        number += 1
+        free = f"{name}-{number}"
+    return free
 
 
 def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
@@ -199,12 +224,9 @@ def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str
 def _starting_score(
     p: Parameters, objective: Objective, data: Dataset, n_outputs: int
 ) -> tuple[Score, Score]:
-    score: Score
-    if p.base_score is None:
+    score = p.starting_scores(n_outputs)
+    if score is None:
         score = objective.starting_scores(data.label, data.weight)
-    else:
-        score = float(np.float32(p.base_score))
-        score = score if n_outputs == 1 else (score,) * n_outputs
     return score, objective.to_margin(score)
 
 
@@ -215,6 +237,7 @@ def as_ensemble(before: Before) -> Ensemble:
     if isinstance(before, Model):
         return before.ensemble
     if isinstance(before, (str, os.PathLike)):
+        check_path("model", before)
         return read_model(before)
     raise ParameterError(
         f"model={type(before).__name__}: expected a Model or the path of one; give what train "
@@ -234,7 +257,8 @@ def _continued(
             "objective and the same parameters of it"
         )
     _check_columns("model: the one to continue", before.n_features, before.feature_names, data)
-    if p.base_score is not None and {float(np.float32(p.base_score))} != {*each(before.base_score)}:
+    asked = p.starting_scores(before.n_outputs)
+    if asked is not None and asked != before.base_score:
         raise ParameterError(
             f"base_score={p.base_score}: the model to continue starts at {before.base_score}; "
             "leave it out"
@@ -276,7 +300,7 @@ def fingerprint(task: Task) -> dict[str, str]:
         found |= {f"evals.{name}.{part}": digest for part, digest in parts.items()}
     found["evals"] = str([name for _, name in task.evals])
     found["eval_metric"] = str(list(task.metrics))
-    if task.start.before is not None:
+    if task.start is not None and task.start.before is not None:
         text = to_xgboost_json(task.start.before)
         found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
     from sklearn.exceptions import DataConversionWarning
     from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 except ImportError as error:
@@ -14,5 +14,5 @@ except ImportError as error:
 
 __all__ = [
     "BaseEstimator", "ClassifierMixin", "DataConversionWarning", "RegressorMixin",
-    "SklearnNotFittedError",
+    "SklearnNotFittedError", "clone",
 ]  # fmt: skip

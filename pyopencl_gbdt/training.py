@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
 from pyopencl_gbdt.callbacks import (
     CallbackList,
     EarlyStopping,
@@ -16,29 +17,32 @@ from pyopencl_gbdt.callbacks import (
     TrainingCheckPoint,
 )
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
+from pyopencl_gbdt.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.preparing import Before, Evals, Metrics, fingerprint, prepare
+from pyopencl_gbdt.parameter_names import as_mapping
+from pyopencl_gbdt.preparing import Before, Evals, Given, Metrics, fingerprint, prepare
+from pyopencl_gbdt.training_arguments import check_rounds
 
 
 def train(
-    params: Mapping[str, Any],
+    params: Given,
     data: Dataset,
     n_rounds: int | None = None,
     *,
-    evals: Evals = (),
+    evals: Evals | None = (),
     eval_metric: Metrics = None,
     custom_metric: Callable[..., Any] | None = None,
     early_stopping_rounds: int | None = None,
     maximize: bool | None = None,
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[TrainingCallback] | None = (),
     model: Before | None = None,
-    verbose: bool | int = False,
+    verbose: bool | int | None = False,
     report: Callable[[str], None] | None = None,
     profile: bool = False,
 ) -> Model:
@@ -46,14 +50,15 @@ def train(
 
     Parameters
     ----------
-    params : mapping
+    params : mapping, or sequence of (str, object)
         XGBoost's names and defaults; see ``pyopencl_gbdt.parameters``. ``objective`` may be a loss
         of your own: ``function(margins, dataset)`` that returns gradients and Hessians, a
-        ``DeviceObjective``, or a ``KernelObjective``.
+        ``DeviceObjective``, or a ``KernelObjective``. Of pairs, several may be called
+        ``eval_metric``; of others with one name the last counts.
     data : Dataset
     n_rounds : int or None
         Number of trees; None takes ``n_estimators`` from ``params`` (100).
-    evals : sequence of (Dataset, str)
+    evals : sequence of (Dataset, str), or None
         Sets to evaluate after every round, with their names. The training data themselves cost
         nothing but the metric.
     eval_metric : str, callable, sequence of them, or None
@@ -67,13 +72,13 @@ def train(
         and keep the trees up to the best one; see ``callbacks.EarlyStopping``.
     maximize : bool or None
         Whether more of that metric is better; None asks the metric.
-    callbacks : sequence of TrainingCallback
+    callbacks : sequence of TrainingCallback, or None
         What runs between rounds, see ``pyopencl_gbdt.callbacks``.
     model : Model, Ensemble, path or None
         Add ``n_rounds`` trees to those of this model, which stays as it is (XGBoost's
         ``xgb_model``). With the same data and parameters, 10 rounds and 10 more give the same
         model as 20.
-    verbose : bool or int, default False
+    verbose : bool, int or None, default False
         Print metrics every round (True) or every so many rounds.
     report : callable or None
         Receives each line instead of standard output.
@@ -99,18 +104,22 @@ def train(
     Whatever ends it early, Ctrl-C or an error of a callback, ends it within a round or two, and
     the device's memory is free again.
     """
+    n_rounds, period = check_rounds(n_rounds), check_verbose(verbose)
     if n_rounds is not None:
-        params = {**params, "n_estimators": n_rounds}
+        params = {**as_mapping(params), "n_estimators": n_rounds}
+    check_callables(report=report)
+    check_switches(maximize=maximize, profile=profile)
     task = prepare(params, data, evals, eval_metric, model, custom_metric)
-    listed = CallbackList(callbacks).callbacks
-    if verbose:
-        listed.append(EvaluationMonitor(int(verbose), logger=report))
+    listed = CallbackList(() if callbacks is None else callbacks).callbacks
+    if period:
+        listed.append(EvaluationMonitor(period, logger=report))
     if early_stopping_rounds is not None:
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
     watched = {name: list(task.metrics) for _, name in task.evals}
-    start = partial(task.start.model, task)
-    everyone.check(Plan(task.params.n_estimators, watched, partial(fingerprint, task), start))
+    everyone.check(
+        Plan(task.params.n_estimators, watched, partial(fingerprint, task), task.begins_with)
+    )
     saved = _saved(everyone)
     try:
         return with_fallbacks(partial(_fit, task, everyone, saved, profile))
@@ -135,7 +144,8 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
     """Train on a device; what can be checked beforehand was."""
     if saved is not None:
-        start = replace(task.start, before=saved.ensemble)
+        before = saved.ensemble
+        start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history)
     device = open_device(task.params.device, profile=profile)
     with settled(device):

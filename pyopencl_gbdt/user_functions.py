@@ -58,6 +58,8 @@ def scikit_learn_metrics(eval_metric: Any) -> Any:
     """Return an estimator's ``eval_metric`` as ``train`` takes it."""
     if callable(eval_metric):
         return ScikitLearnMetric(eval_metric)
+    if isinstance(eval_metric, np.ndarray):
+        eval_metric = np.atleast_1d(eval_metric).tolist()
     if isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable):
         return eval_metric
     return [ScikitLearnMetric(m) if callable(m) else m for m in eval_metric]

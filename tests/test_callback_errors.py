@@ -61,7 +61,6 @@ BAD = [
     ([EvaluationMonitor], r"callbacks\[0\]=.*; write EvaluationMonitor\(\.\.\.\)"),
     (EvaluationMonitor(), "expected a list of TrainingCallback; put it in a list"),
     ([EvaluationMonitor(0)], "period=0: expected an integer >= 1"),
-    ([LearningRateScheduler(lambda n: float("nan") if n == 2 else 0.1)], "round 2 is nan"),
     ([LearningRateScheduler([0.1, 0.1, 0.0, 0.1])], "round 2 is 0.0: expected a finite number"),
     ([LearningRateScheduler([0.1, None, 0.0, 0.1])], "round 1 is None"),
     ([LearningRateScheduler([0.1, 0.2])], "expected a function of the round, or 4 numbers"),
@@ -88,7 +87,11 @@ def test_bad_evaluation_sets_are_refused_before_anything_runs(monkeypatch):
     for evals, data, words in [
         ([TEST], DATA, r"evals\[0\]=Dataset: expected \(Dataset, name\)"),
         ([(TEST, "a"), (TEST, "a")], DATA, r"evals\[1\]: the name 'a' is taken"),
-        ([(other, "t")], named, "'t' has 'c' as column 1, the training data 'b'"),
+        (
+            [(other, "t")],
+            named,
+            "'t' has 'c' as column 1, .* expected 'b', as in the train",
+        ),
         ([(Dataset(X[:, :2], Y), "t")], DATA, "'t' has 2 features, the training data 4"),
     ]:
         with pytest.raises(ValueError, match=words):

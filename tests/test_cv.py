@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import io
 
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, cv, train
-from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.callbacks import (
+    LearningRateScheduler,
+    ProgressBar,
+    TrainingCallback,
+    TrainingCheckPoint,
+)
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.folds import make_folds
@@ -114,6 +120,70 @@ def test_lines_and_frames():
     assert lines[1].endswith(f"test-rmse:{mean:.5f}+{std:.5f}")
 
 
+def test_a_frame_is_the_dict_of_as_pandas_false():
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    given = {"nfold": 2, "metrics": ["mae", "rmse"], "seed": 3}
+    frame, plain = (
+        cv(PARAMS, Dataset(X, Y), 4, as_pandas=answer, **given) for answer in (True, False)
+    )
+    assert isinstance(plain, dict)
+    pandas.testing.assert_frame_equal(frame, pandas.DataFrame(plain))
+    assert list(frame.index) == [0, 1, 2, 3]
+
+
+def test_a_line_a_round_by_xgboosts_names(capsys):
+    data = Dataset(X, Y)
+    frame = cv(PARAMS, data, num_boost_round=3, verbose_eval=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(frame) == 3
+    for number, line in enumerate(lines):
+        row = frame.iloc[number]
+        assert line == (
+            f"[{number}]\ttrain-rmse:{row['train-rmse-mean']:.5f}+{row['train-rmse-std']:.5f}"
+            f"\ttest-rmse:{row['test-rmse-mean']:.5f}+{row['test-rmse-std']:.5f}"
+        )
+    cv(PARAMS, data, 3, verbose_eval=2, show_stdv=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["[0]", "[2]"]
+    assert "+" not in lines[0]
+    cv(PARAMS, data, 2, verbose=True, verbose_eval=False)
+    cv(PARAMS, data, 2, verbose_eval=None)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_bar_over_the_rounds():
+    stream = io.StringIO()
+    cv(PARAMS, Dataset(X, Y), 4, callbacks=[ProgressBar("cv", file=stream)])
+    assert "4" in stream.getvalue()
+    assert "test-rmse" in stream.getvalue()
+
+
+def test_a_loss_of_the_users_own():
+    def squared(margins, data):
+        return margins - data.label, np.ones_like(margins)
+
+    data = Dataset(X, Y)
+    found = cv(PARAMS, data, 2, obj=squared, metrics="mae", as_pandas=False)
+    wanted = cv({**PARAMS, "objective": squared}, data, 2, metrics="mae", as_pandas=False)
+    assert found == wanted
+
+
+def test_a_function_prepares_each_fold():
+    seen = []
+
+    def prepare(own, test, params):
+        seen.append((own.n_rows, test.n_rows, params["n_estimators"]))
+        params["max_depth"] = 1
+        return own, test, params
+
+    data = Dataset(X, Y)
+    found = cv(PARAMS, data, 3, fpreproc=prepare, as_pandas=False)
+    assert found == cv({**PARAMS, "max_depth": 1}, data, 3, as_pandas=False)
+    assert seen == [(160, 80, 3)] * 3
+    forgetful = cv(PARAMS, data, 3, fpreproc=lambda a, b, p: (a, b, dict(PARAMS)), as_pandas=False)
+    assert forgetful == cv(PARAMS, data, 3, as_pandas=False)
+
+
 def test_callbacks_act_on_all_folds():
     rates = [0.5, 0.1, 0.2]
     data = Dataset(X, Y)
@@ -180,6 +250,12 @@ BAD = [
     ({"metrics": "nonsense"}, "eval_metric='nonsense'"),
     ({"early_stopping_rounds": 0}, "early_stopping_rounds=0"),
     ({"callbacks": [TrainingCheckPoint(".")]}, "cross-validation has no model to save"),
+    ({"fpreproc": lambda own, test, p: own}, "fpreproc returned Dataset: expected .train, test, p"),
+    ({"fpreproc": lambda own, test, p: (own, test)}, "fpreproc returned tuple: expected"),
+    (
+        {"fpreproc": lambda own, test, p: (own, test, {"objective": "count:poisson"})},
+        "a fold has the metrics .*poisson-nloglik.*: expected .*rmse",
+    ),
 ]
 
 

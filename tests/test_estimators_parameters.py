@@ -10,7 +10,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, train
+from pyopencl_gbdt import (
+    Dataset,
+    GBDTClassifier,
+    GBDTRandomForestRegressor,
+    GBDTRanker,
+    GBDTRegressor,
+    train,
+)
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.parameter_table import TABLE
 
@@ -56,7 +63,7 @@ def test_none_is_forgotten(estimator):
         assert row.name in estimator.__doc__
     known = {row.name for row in TABLE} | {
         "callbacks", "class_weight", "early_stopping_rounds", "eval_metric", "feature_weights",
-        "n_jobs",
+        "importance_type", "missing", "n_jobs", "warm_start",
     }  # fmt: skip
     assert set(signature) <= known
 
@@ -151,6 +158,31 @@ def test_rows_and_columns_of_classes():
     assert fitted.score(X, labels) > 0.7
 
 
+@pytest.mark.parametrize("estimator", [GBDTRegressor, GBDTClassifier, GBDTRandomForestRegressor])
+def test_the_kind_of_importance(estimator):
+    fitted = estimator(**SMALL).fit(X, Y > 0)
+    for kind in ("gain", "weight", "cover", "total_gain", "total_cover"):
+        wanted = fitted.model_.feature_importances(kind)
+        np.testing.assert_array_equal(
+            fitted.set_params(importance_type=kind).feature_importances_, wanted
+        )
+        again = estimator(**SMALL, importance_type=kind).fit(X, Y > 0)
+        np.testing.assert_array_equal(again.feature_importances_, wanted)
+    by_count = fitted.set_params(importance_type="weight").feature_importances_
+    np.testing.assert_array_equal(
+        fitted.set_params(importance_type="split").feature_importances_, by_count
+    )
+    by_gain = fitted.set_params(importance_type="gain").feature_importances_
+    assert not np.array_equal(by_gain, by_count)
+    np.testing.assert_array_equal(
+        fitted.set_params(importance_type=None).feature_importances_, by_gain
+    )
+    with pytest.raises(ParameterError, match="importance_type='gini': expected one of gain"):
+        fitted.set_params(importance_type="gini").feature_importances_  # noqa: B018
+    with pytest.raises(ParameterError, match="importance_type='gini': expected one of gain"):
+        fitted.fit(X, Y > 0)
+
+
 def test_several_quantiles():
     fitted = regressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9])
     found = clone(fitted).fit(X, Y).predict(X)
@@ -159,9 +191,8 @@ def test_several_quantiles():
 
 
 BAD = [
-    ({"max_leaves": 1}, ParameterError, "max_leaves=1: expected max_depth above 0, or max_leaves"),
+    ({"max_leaves": 1}, ParameterError, r"max_leaves=1: expected 0 \(no limit\) or 2 or more"),
     ({"max_leaves": -1}, ParameterError, "max_leaves=-1: expected"),
-    ({"max_depth": 0}, ParameterError, "max_depth=0: expected max_depth above 0, or max_leaves"),
     ({"grow_policy": "symmetric"}, ParameterError, "expected 'depthwise' or 'lossguide'"),
     ({"num_parallel_tree": 0}, ParameterError, r"num_parallel_tree=0: expected 1..65536"),
     ({"subsample": 0}, ParameterError, r"subsample=0\.0: .* 0 < number <= 1; raise subsample"),

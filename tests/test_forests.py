@@ -61,7 +61,7 @@ def test_a_prediction_is_the_mean_of_trees():
 def test_parameters(forest, boosted):
     ours, theirs = forest().get_params(), boosted().get_params()
     assert theirs.keys() - ours.keys() == {"num_parallel_tree"}
-    changed = {name: value for name, value in ours.items() if value != theirs[name]}
+    changed = {name: value for name, value in ours.items() if value is not theirs[name]}
     assert changed == {
         "learning_rate": 1.0, "subsample": 0.8, "colsample_bynode": 0.8, "reg_lambda": 1e-5
     }  # fmt: skip

@@ -11,9 +11,9 @@ from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.memory_estimate import estimate_memory
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import columns, sample
-from pyopencl_gbdt.reference.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
@@ -264,8 +264,7 @@ def test_trees_are_xgboosts(case):
         ({"interaction_constraints": [[0, 28]]}, "names the column 28: expected one of"),
         ({"interaction_constraints": "[" * 10**6}, "expected lists of columns"),
         ({"interaction_constraints": [0, 1]}, r"expected lists of columns, such as \[\[0, 1\]"),
-        ({"max_leaves": 1}, "max_leaves=1: expected max_depth above 0, or max_leaves of 2"),
-        ({"max_depth": 0}, "max_depth=0: expected max_depth above 0"),
+        ({"max_leaves": 1}, r"max_leaves=1: expected 0 \(no limit\) or 2 or more; raise it"),
         ({"grow_policy": "best"}, "grow_policy='best'"),
     ],
 )

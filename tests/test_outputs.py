@@ -10,6 +10,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import open_device, runnable
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.limits import Limits
@@ -21,7 +22,7 @@ from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import predict as predict_twin
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.trees import decode_trees
-from pyopencl_gbdt.workspace import MOST_Y, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 from .conftest import TEST_DEVICE
 

@@ -18,8 +18,8 @@ def test_table_and_attributes_agree():
     assert [field.name for field in fields(Parameters)] == [row.name for row in TABLE]
     annotated = {field.name: str(field.type) for field in fields(Parameters)}
     for row in TABLE:
-        optional = " | None" if row.default is None else ""
-        optional += " | tuple[float, ...]" if row.several else ""
+        optional = " | tuple[float, ...]" if row.several else ""
+        optional += " | None" if row.default is None else ""
         assert annotated[row.name] == row.kind.__name__ + optional
 
 
@@ -43,6 +43,41 @@ def test_defaults_pass_their_own_checks():
 )
 def test_alias_sets_the_parameter(alias, name):
     assert getattr(Parameters.from_dict({alias: 3}), name) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"max_depth": "7"}, {"max_depth": 7}),
+        ({"max_depth": " 7.0 "}, {"max_depth": 7}),
+        ({"eta": "1e-1"}, {"learning_rate": 0.1}),
+        ({"eta": ".25", "seed": "3"}, {"learning_rate": 0.25, "random_state": 3}),
+        ({"base_score": "[0.5]"}, {"base_score": 0.5}),
+        ({"base_score": ["0.5", 1]}, {"base_score": (0.5, 1.0)}),
+        ({"base_score": np.array([0.5, 1], np.float32)}, {"base_score": (0.5, 1.0)}),
+        ({"quantile_alpha": "[0.25, 0.5]"}, {"quantile_alpha": (0.25, 0.5)}),
+        ({"quantile_alpha": np.array(0.25)}, {"quantile_alpha": 0.25}),
+        ({"lambdarank_unbiased": "1"}, {"lambdarank_unbiased": True}),
+        ({"lambdarank_unbiased": np.True_}, {"lambdarank_unbiased": True}),
+        ({"ndcg_exp_gain": 0}, {"ndcg_exp_gain": False}),
+        ({"ndcg_exp_gain": np.int64(0)}, {"ndcg_exp_gain": False}),
+        ({"learning_rate": 0}, {"learning_rate": 0.0}),
+    ],
+)
+def test_values_as_xgboost_takes_them(given, expected):
+    assert Parameters.from_dict(given) == replace(Parameters.from_dict({}), **expected)
+
+
+def test_pairs_as_xgboost_takes_them():
+    wanted = Parameters.from_dict({"max_depth": 2, "eta": 0.5})
+    for pairs in (
+        [("max_depth", 2), ("eta", 0.5)],
+        (["max_depth", 2], ["eta", 0.5]),
+        {"max_depth": 2, "eta": 0.5}.items(),
+        iter([("max_depth", 5), ("eta", 0.5), ("max_depth", 2)]),
+    ):
+        assert Parameters.from_dict(pairs) == wanted
+    assert Parameters.from_dict([]) == Parameters.from_dict({})
 
 
 def test_two_spellings_are_refused():
@@ -75,7 +110,24 @@ def test_float_conversions(value):
 
 @pytest.mark.parametrize("name", ["max_depth", "reg_lambda"])
 @pytest.mark.parametrize(
-    "value", [True, np.True_, "1", math.nan, math.inf, [1], np.array([1]), 1j, object, b"1"]
+    "value",
+    [
+        True,
+        np.True_,
+        "one",
+        "1_0",
+        "1e400",
+        "nan",
+        "0x1",
+        "",
+        math.nan,
+        math.inf,
+        [1],
+        np.array([1]),
+        1j,
+        object,
+        b"1",
+    ],
 )
 def test_what_is_no_number_is_refused(name, value):
     with pytest.raises(ParameterError, match=f"^{name}=.*expected"):
@@ -104,8 +156,9 @@ def test_bounds(row, bound, outwards):
 
 
 def test_open_bound():
-    with pytest.raises(ParameterError, match=r"eta=0.0: expected a finite number > 0; raise eta"):
-        Parameters.from_dict({"eta": 0})
+    words = r"subsample=0.0: expected a number, 0 < number <= 1; raise subsample"
+    with pytest.raises(ParameterError, match=words):
+        Parameters.from_dict({"subsample": 0})
 
 
 @pytest.mark.parametrize(
@@ -129,7 +182,6 @@ def test_open_bound():
         ({"huber_slope": 0}, "huber_slope=0.0: expected 1e-06..1000000.0; raise huber_slope"),
         ({"fair_c": -1}, "fair_c=-1.0: expected 1e-06..1000000.0; raise fair_c"),
         ({"huber_alpha": 0}, "huber_alpha=0.0: expected a finite number > 0; raise huber_alpha"),
-        ({"quantile_alpha": np.array(0.5)}, "expected 0..1; give a number"),
         ({"quantile_alpha": []}, r"quantile_alpha=\[\]: expected 0..1; give a number"),
         ({"quantile_alpha": 1.5}, "quantile_alpha=1.5: expected 0..1; lower quantile_alpha"),
         (
@@ -141,9 +193,15 @@ def test_open_bound():
         ({"max_dept": 3}, "unknown parameter 'max_dept'; did you mean 'max_depth'"),
         ({"Max_Depth": 3}, "did you mean 'max_depth'"),
         ({"sub_sample": 3}, "did you mean 'subsample'"),
-        ({"zzz": 3}, "unknown parameter 'zzz'; known: objective, n_estimators"),
+        ({"zzz": 3}, r"unknown parameter 'zzz'; did you mean '\w+', '\w+' or '\w+'\?$"),
+        ({"nonsense" * 9: 3}, r"unknown parameter .*; did you mean '\w+', '\w+' or '\w+'\?$"),
         ({5: 3}, "unknown parameter 5"),
-        ([("max_depth", 3)], "expected a dict"),
+        ([("max_depth", 3, 4)], "params: .*expected a dict of names to values, or a list of such"),
+        ("max_depth", "params: str: expected a dict"),
+        (np.zeros((3, 2)), "params: ndarray: expected a dict"),
+        ({"base_score": []}, r"base_score=\[\]: expected a finite number; give a number"),
+        ({"base_score": [0.5, "x"]}, "base_score='x': expected a finite number; give a number"),
+        ({"base_score": [[0.5]]}, r"base_score=\[0.5\]: expected a finite number; give a number"),
     ],
 )
 def test_messages(given, message):

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import GBDTError, ModelFormatError, ParameterError
-from pyopencl_gbdt.fitting import TrainingModel
-from pyopencl_gbdt.model import Ensemble
 
 #: ``evals_log[evaluation set][metric]``: a number per round; in cross-validation (mean, deviation).
 EvalsLog = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -26,14 +25,15 @@ class Plan:
         The metrics of every evaluation set.
     fingerprint : callable or None
         Returns what decides over the model, by name, as text; None in cross-validation.
-    start : callable or None
-        Returns the model before the first round; None in cross-validation.
+    begins_with : callable or None
+        Returns what every model of the training has, by the names of ``Ensemble``'s fields;
+        ``trees`` are those of the model to continue. None in cross-validation.
     """
 
     n_rounds: int
     watched: Mapping[str, Sequence[str]]
     fingerprint: Callable[[], dict[str, str]] | None
-    start: Callable[[], Ensemble] | None = None
+    begins_with: Callable[[], dict[str, Any]] | None = None
 
 
 class TrainingCallback:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.checkpoint_files import (
     CheckPoint,
@@ -17,8 +18,8 @@ from pyopencl_gbdt.callbacks.checkpoint_files import (
     checkpoint_files,
     read_checkpoint,
 )
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
-from pyopencl_gbdt.fitting import TrainingModel
 from pyopencl_gbdt.whole_file import remove_partial_files, write_whole
 
 #: A name of the longest number of rounds.
@@ -66,6 +67,8 @@ class TrainingCheckPoint(TrainingCallback):
         keep: int | None = 2,
         resume: bool = True,
     ) -> None:
+        check_path("TrainingCheckPoint: directory", directory)
+        check_switches(resume=resume)
         self.directory, self.name = Path(directory), name
         self.interval, self.keep, self.resume = interval, keep, resume
         self._callbacks: CallbackList | None = None
@@ -82,7 +85,7 @@ class TrainingCheckPoint(TrainingCallback):
                     "give a number of rounds" if parameter == "interval" else
                     f"TrainingCheckPoint: keep={value!r}: expected an integer >= 1, or None for all"
                 )  # fmt: skip
-        if plan.fingerprint is None or plan.start is None:
+        if plan.fingerprint is None:
             raise ParameterError(
                 "TrainingCheckPoint: cross-validation has no model to save; leave it out"
             )
@@ -168,16 +171,16 @@ class TrainingCheckPoint(TrainingCallback):
                 f"TrainingCheckPoint: directory={os.fspath(self.directory)!r}: cannot be read "
                 f"({error}); give another, or resume=False"
             ) from error
-        if not files or self._plan.start is None:
+        if not files or self._plan.begins_with is None:
             return
-        start = self._plan.start()
+        begins_with = self._plan.begins_with()
         for number, path in files:
             if not 1 <= number <= self._plan.n_rounds:
                 continue
             try:
                 point = read_checkpoint(path, number)
                 self._compare(path, point.fingerprint)
-                check_checkpoint(point, path, self._plan.watched, start)
+                check_checkpoint(point, path, self._plan.watched, begins_with)
                 if self._callbacks is not None:
                     self._callbacks.restore(point.callbacks)
             except FileNotFoundError:  # another training removed it

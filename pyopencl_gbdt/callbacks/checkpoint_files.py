@@ -20,11 +20,6 @@ from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.best_round import check_best_round
 
 _KEY = "pyopencl_gbdt.checkpoint"
-#: What a checkpoint's model shares with the one before the first round.
-_SHARED = (
-    "objective", "objective_parameters", "n_features", "n_outputs", "n_parallel", "base_margin",
-    "base_score",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,10 @@ def read_checkpoint(path: Path, n_rounds: int) -> CheckPoint:
 
 
 def check_checkpoint(
-    found: CheckPoint, path: Path, watched: Mapping[str, Sequence[str]], start: Ensemble
+    found: CheckPoint,
+    path: Path,
+    watched: Mapping[str, Sequence[str]],
+    begins_with: Mapping[str, Any],
 ) -> None:
     """Refuse a checkpoint that cannot be one of a training.
 
@@ -116,8 +114,8 @@ def check_checkpoint(
     path : Path
     watched : mapping of str to sequence of str
         The metrics of every evaluation set.
-    start : Ensemble
-        The model before the first round.
+    begins_with : mapping of str to object
+        What every model of the training has, see ``Plan``.
 
     Raises
     ------
@@ -131,18 +129,18 @@ def check_checkpoint(
         raise ModelFormatError(
             f"{path}: {_KEY}: history: expected {found.n_rounds} values of every metric"
         )
-    ensemble = found.ensemble
-    for name in _SHARED:
-        if getattr(ensemble, name) != getattr(start, name):
+    ensemble, first = found.ensemble, begins_with["trees"]
+    for name, value in begins_with.items():
+        if name != "trees" and getattr(ensemble, name) != value:
             raise ModelFormatError(
-                f"{path}: {name}={getattr(ensemble, name)!r:.80}: expected "
-                f"{getattr(start, name)!r:.80}, as this training has"
+                f"{path}: {name}={getattr(ensemble, name)!r:.80}: expected {value!r:.80}, as this "
+                "training has"
             )
-    n_rounds = start.n_rounds + found.n_rounds
-    if ensemble.n_rounds != n_rounds or ensemble.trees[: len(start.trees)] != start.trees:
+    n_trees = len(first) + found.n_rounds * ensemble.round_trees
+    if len(ensemble.trees) != n_trees or ensemble.trees[: len(first)] != first:
         raise ModelFormatError(
-            f"{path}: {len(ensemble.trees)} trees: expected {n_rounds * start.round_trees}, which "
-            "begin with those of the model to continue"
+            f"{path}: {len(ensemble.trees)} trees: expected {n_trees}, which begin with those of "
+            "the model to continue"
         )
 
 

@@ -6,10 +6,11 @@ import math
 import numbers
 from typing import Any
 
+from pyopencl_gbdt.arguments import check_switches
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import BEST_ITERATION, BEST_SCORE
-from pyopencl_gbdt.fitting import TrainingModel
 
 #: Metrics, without what follows ``@``, of which more is better.
 MAXIMIZED = frozenset({"auc", "aucpr", "pre", "map", "ndcg", "interval-regression-accuracy"})
@@ -60,6 +61,7 @@ class EarlyStopping(TrainingCallback):
 
     def check(self, plan: Plan) -> None:
         """Refuse numbers that cannot be, and what is not there to watch."""
+        check_switches(maximize=self.maximize, save_best=self.save_best)
         whole = isinstance(self.rounds, numbers.Integral) and not isinstance(self.rounds, bool)
         if not whole or self.rounds < 1:
             raise ParameterError(
@@ -151,7 +153,7 @@ class EarlyStopping(TrainingCallback):
 
 
 def _one_of(parameter: str, name: str | None, known: list[str]) -> str:
-    if name is not None and name not in known:
+    if name is not None and (not isinstance(name, str) or name not in known):
         raise ParameterError(
             f"EarlyStopping: {parameter}={name!r}: expected one of {known}; "
             "leave it out for the last one"

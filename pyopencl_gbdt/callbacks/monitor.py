@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from pyopencl_gbdt.arguments import check_callables, check_switches
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fitting import TrainingModel
 
 
 def print_line(line: str) -> None:
@@ -48,11 +49,13 @@ class EvaluationMonitor(TrainingCallback):
         logger: Callable[[str], None] | None = None,
     ) -> None:
         self.period, self.show_stdv = period, show_stdv
-        self.logger = logger or print_line
+        self.logger = print_line if logger is None else logger
         self._waiting: str | None = None
 
     def check(self, plan: Plan) -> None:
-        """Refuse a period that is no number of rounds."""
+        """Refuse a period that is no number of rounds, and a logger that is no function."""
+        check_callables(logger=self.logger)
+        check_switches(show_stdv=self.show_stdv)
         if isinstance(self.period, bool) or not isinstance(self.period, int) or self.period < 1:
             raise ParameterError(
                 f"EvaluationMonitor: period={self.period!r}: expected an integer >= 1; "

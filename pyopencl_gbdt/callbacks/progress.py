@@ -7,7 +7,9 @@ from typing import Any, TextIO
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.monitor import latest
-from pyopencl_gbdt.fitting import TrainingModel
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.errors import ParameterError
 
 
 class ProgressBar(TrainingCallback):
@@ -36,7 +38,12 @@ class ProgressBar(TrainingCallback):
         self._bar: Any = None
 
     def check(self, plan: Plan) -> None:
-        """Learn the number of rounds."""
+        """Learn the number of rounds; refuse a file that cannot be written to."""
+        if self.file is not None and not callable(getattr(self.file, "write", None)):
+            raise ParameterError(
+                f"ProgressBar: file={show(self.file)}: expected an open text file, or None for "
+                "standard error; give one of them"
+            )
         self._n_rounds = plan.n_rounds
 
     def before_training(self, model: TrainingModel) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fitting import TrainingModel
 
 
 class LearningRateScheduler(TrainingCallback):
@@ -20,12 +20,19 @@ class LearningRateScheduler(TrainingCallback):
     Parameters
     ----------
     learning_rates : callable or sequence of float
-        A function of the round's number, from 0; or a rate for every round. Each above 0.
+        A function of the round's number, from 0; or a rate for every round. Each at least 0.
+
+    Raises
+    ------
+    ParameterError
+        When training begins, if a sequence is too short or holds a rate that cannot be used; before
+        the round, if a function returns one.
 
     Notes
     -----
-    A function is asked for all rounds before the first one, so that a rate that cannot be used is
-    refused before anything runs. Nothing waits for the device.
+    A function is called once a round, right before it. Where a training is resumed from a
+    checkpoint, it is called for the rounds that are done too, in their order, and has to return the
+    same rates. Nothing waits for the device.
     """
 
     def __init__(self, learning_rates: Callable[[int], float] | Sequence[float]) -> None:
@@ -34,18 +41,19 @@ class LearningRateScheduler(TrainingCallback):
         self._done = 0
 
     def check(self, plan: Plan) -> None:
-        """Ask for all rates, and refuse those that cannot be used."""
+        """Refuse a sequence that is too short or holds a rate that cannot be used."""
         given = self.learning_rates
+        self._rates, self._done = [], 0
         if callable(given):
-            asked: list[Any] = [given(number) for number in range(plan.n_rounds)]
-        else:
-            asked = list(given) if isinstance(given, (Sequence, np.ndarray)) else []
-            if len(asked) < plan.n_rounds or isinstance(given, str):
-                raise ParameterError(
-                    f"LearningRateScheduler: learning_rates={given!r}: expected a function of the "
-                    f"round, or {plan.n_rounds} numbers; give one a round"
-                )
-        self._rates = [_rate(value, number) for number, value in enumerate(asked)]
+            return
+        listed = isinstance(given, (Sequence, np.ndarray)) and getattr(given, "shape", None) != ()
+        rates: list[Any] = list(given) if listed else []
+        if len(rates) < plan.n_rounds or isinstance(given, str):
+            raise ParameterError(
+                f"LearningRateScheduler: learning_rates={given!r}: expected a function of the "
+                f"round, or {plan.n_rounds} numbers; give one a round"
+            )
+        self._rates = [_rate(value, number) for number, value in enumerate(rates)]
 
     def before_training(self, model: TrainingModel) -> None:
         """Begin with the first rate."""
@@ -53,9 +61,18 @@ class LearningRateScheduler(TrainingCallback):
 
     def before_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
         """Set this round's rate."""
-        model.learning_rate = self._rates[epoch]
+        model.learning_rate = self._rate_of(epoch)
         self._done = epoch + 1
         return False
+
+    def _rate_of(self, number: int) -> float:
+        """Return a round's rate; a function is asked for those that it was not asked for yet."""
+        given = self.learning_rates
+        if callable(given):
+            while len(self._rates) <= number:
+                asked = len(self._rates)
+                self._rates.append(_rate(given(asked), asked))
+        return self._rates[number]
 
     def state(self) -> list[float]:
         """Return the rates so far."""
@@ -64,7 +81,8 @@ class LearningRateScheduler(TrainingCallback):
     def restore(self, state: Any) -> None:
         """Go on, if the rates so far were the same."""
         self._done = len(state)
-        for number, (now, then) in enumerate(zip(self._rates, state, strict=False)):
+        for number, then in enumerate(state):
+            now = self._rate_of(number)
             if now != then:
                 raise ParameterError(
                     f"LearningRateScheduler: learning rate of round {number} is {now}: expected "
@@ -76,9 +94,9 @@ def _rate(value: Any, number: int) -> float:
     real = isinstance(value, (numbers.Real, np.floating)) and not isinstance(value, bool)
     rate = float(value) if real else math.nan
     most = float(np.finfo(np.float32).max)
-    if not 0 < rate <= most or np.float32(rate) == 0:
+    if not 0 <= rate <= most:
         raise ParameterError(
             f"LearningRateScheduler: learning rate of round {number} is {value!r}: expected a "
-            "finite number above 0; look at learning_rates"
+            "finite number of at least 0; look at learning_rates"
         )
     return rate

@@ -11,6 +11,7 @@ To register it, append the function to ``COMMANDS``.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import warnings
@@ -20,7 +21,9 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
 from pyopencl_gbdt.cli.output import complain, say
-from pyopencl_gbdt.errors import GBDTError
+from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.errors import GBDTError, ParameterError
+from pyopencl_gbdt.parameter_names import unknown
 
 #: What adds each subcommand, in the order of the help.
 COMMANDS: tuple[Callable[[Any], None], ...] = (
@@ -59,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyopencl-gbdt {__version__}")
     parser.set_defaults(run=None)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for add in COMMANDS:
         add(commands)
     return parser
@@ -96,24 +99,44 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain("interrupted")
             return EXIT_INTERRUPTED
         except GBDTError as error:
-            complain(f"error: {error}")
-            return EXIT_ERROR
+            return _fail(str(error))
         except OSError as error:
-            complain(f"error: {_reason(error)}")
-            return EXIT_ERROR
+            return _fail(_reason(error))
         except MemoryError:
-            complain("error: this machine's main memory is exhausted; use fewer rows")
-            return EXIT_ERROR
+            return _fail("this machine's main memory is exhausted; use fewer rows")
     return code
+
+
+def _fail(reason: str) -> int:
+    """Say why; also where standard output or standard error is a file on a full disk."""
+    with contextlib.suppress(OSError):
+        complain(f"error: {reason}")
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+    return EXIT_ERROR
 
 
 def _run(argv: Sequence[str] | None) -> int:
     parser = build_parser()
-    args = parser.parse_args(argv)
+    args, rest = parser.parse_known_args(argv)
+    if rest:
+        raise _not_known(parser, args.command, rest[0])
     if args.run is None:
         say(parser.format_help().rstrip())
         return 0
     return int(args.run(args))
+
+
+def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) -> ParameterError:
+    """Return the error for a word that no command takes, with the nearest options."""
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    chosen = commands.choices.get(command or "", parser)
+    option = word.partition("=")[0]
+    if not option.startswith("-"):
+        return ParameterError(f"{chosen.prog}: unexpected {show(word)}; see {chosen.prog} --help")
+    return unknown(option, chosen._option_string_actions, f"option of {chosen.prog}")
 
 
 def _reason(error: OSError) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, FileWriteError
 from pyopencl_gbdt.whole_file import write_whole
 
 #: Columns of the narrowest terminal that is written for.
@@ -32,8 +32,22 @@ def complain(text: str) -> None:
 def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     # a feature's name may not exist in the terminal's encoding
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    stream.flush()
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard error" if stream is sys.stderr else "standard output"
+        raise _unwritten(name, error) from error
+
+
+def _unwritten(name: str, error: OSError) -> FileWriteError:
+    return FileWriteError(
+        f"{name}: cannot be written ({error.strerror or error}): expected a place with room left; "
+        f"free some, or write elsewhere"
+    )
 
 
 def wrapped(text: str, first: str = "", later: str | None = None) -> str:
@@ -145,7 +159,12 @@ def write_text(path: str, text: str) -> None:
     Of a symbolic link the target is replaced; a pipe or another device is written to as it is.
     """
     if _is_special(path):  # replacing it would put a file where the device was
-        with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        try:
+            with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _unwritten(path, error) from error
         return
     write_whole(path, text.encode("utf-8"))

@@ -23,7 +23,7 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
     Parameters
     ----------
     y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
-        Distinct labels, two or more: strings, bools, numbers; more than two numbers are whole.
+        Distinct labels: strings, bools, numbers; more than two numbers are whole.
 
     Returns
     -------
@@ -35,16 +35,17 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
     Raises
     ------
     DataError
-        A label is missing or infinite, there is one class alone, or numbers are no classes.
+        There is no label, one is missing or infinite, or numbers are no classes.
     """
     classes, codes = _distinct(y, "y")
     fractions = classes.dtype.kind == "f" and bool((classes != np.rint(classes)).any())
-    if len(classes) < 2 or (len(classes) > 2 and fractions):
-        n_classes = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
-        expected = "2 or more; add rows of another class"
-        if fractions:
-            expected = "whole numbers. Unknown label type: continuous; use GBDTRegressor"
-        raise DataError(f"y has {n_classes} ({_some(classes)}): expected {expected}")
+    if len(classes) == 0:
+        raise DataError("y has 0 classes: expected 1 or more; add rows")
+    if len(classes) > 2 and fractions:
+        raise DataError(
+            f"y has {len(classes)} classes ({_some(classes)}): expected whole numbers. Unknown "
+            f"label type: continuous; use GBDTRegressor"
+        )
     return classes, codes.astype(np.float32)
 
 

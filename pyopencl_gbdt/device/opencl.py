@@ -35,6 +35,11 @@ _programs: dict[tuple[int, int, str], cl.Program] = {}
 _FILL_BYTES = 1 << 30
 
 
+def is_shared(context: Any) -> bool:
+    """Tell whether this is the context of one of our devices, whose kernels see its buffers."""
+    return any(known == context for known in _contexts.values())
+
+
 def _seconds(first: Any, last: Any) -> float | None:
     """Return the time from one event's start to another's end, or None while it goes on."""
     status = last.command_execution_status
@@ -192,6 +197,11 @@ class OpenCLDevice(Device):
             except cl.Error as error:
                 raise self.lost("copying memory", error) from error
             self._copied(COPY, event, 2 * source.nbytes)
+
+    def _part(
+        self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
+    ) -> Any:
+        return array.handle.get_sub_region(start_bytes, nbytes)
 
     def read(self, array: DeviceArray) -> Array:
         host = np.empty(array.shape, array.dtype)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device.base import DeviceArray, Launch, Program, array_bytes
+from pyopencl_gbdt.device.base import DeviceArray, Groups, Launch, Program, array_bytes
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.errors import MemoryPlanError
 
@@ -27,10 +27,10 @@ class OpenCLProgram(Program):
         self.wg_size = wg_size
         self._kernels: dict[str, Any] = {}
 
-    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         return Launch(name, _Enqueue(self, name, groups, args))
 
-    def prepare(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+    def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         if name not in self._kernels:  # making one takes pyopencl 0.2 ms, setting arguments 14 us
             self._kernels[name] = cl.Kernel(self.program, name)
         return Launch(name, _Enqueue(self, name, groups, args, self._kernels[name]))
@@ -58,7 +58,7 @@ class _Enqueue:
         self,
         program: OpenCLProgram,
         name: str,
-        groups: int | tuple[int, int],
+        groups: Groups,
         args: Any,
         shared: Any = None,
     ) -> None:

@@ -292,13 +292,15 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     Raises
     ------
     ParameterError
-        If ``name`` is no variant of the kernel or the device lacks what it needs.
+        If there is no such kernel, ``name`` is no variant of it, or the device lacks what it needs.
     """
+    if not isinstance(kernel, str) or kernel not in kernels():
+        raise ParameterError(f"kernel={kernel!r}: expected one of {kernels()}; choose one")
     rows = [row for row in TABLE if row.kernel == kernel]
-    if name == "auto":
+    if isinstance(name, str) and name == "auto":
         return fallbacks(kernel, caps)[0]
     for row in rows:
-        if row.name == name:
+        if isinstance(name, str) and row.name == name:
             if row.lacks(caps):
                 raise ParameterError(
                     f"{kernel}={name!r}: {caps.label} lacks {row.lacks(caps)}; use 'auto'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.explain import dump_text, feature_importances
+from pyopencl_gbdt.model.importance_plot import plot_importance
 from pyopencl_gbdt.model.plot import plot_importances, plot_tree
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, NUMERIC_SPLIT, Tree
 from pyopencl_gbdt.model.xgboost_json import (
@@ -24,6 +25,7 @@ __all__ = [
     "feature_importances",
     "from_xgboost_json",
     "margin_from_base_score",
+    "plot_importance",
     "plot_importances",
     "plot_tree",
     "read_model",

@@ -6,10 +6,31 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble, each
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
+
+
+def check_importance_kind(kind: str | None, name: str = "kind") -> str:
+    """Return a kind of importance; None is ``"gain"``, and ``"split"`` LightGBM's ``"weight"``.
+
+    Raises
+    ------
+    ParameterError
+        If ``kind`` is another.
+    """
+    found = {None: "gain", "split": "weight"}.get(kind, kind) if _is_name(kind) else None
+    if found not in IMPORTANCE_KINDS:
+        raise ParameterError(
+            f"{name}={kind!r}: expected one of {', '.join((*IMPORTANCE_KINDS, 'split'))}; choose "
+            f"one of these"
+        )
+    return found
+
+
+def _is_name(kind: object) -> bool:
+    return kind is None or isinstance(kind, str)
 
 
 def feature_importances(
@@ -20,9 +41,10 @@ def feature_importances(
     Parameters
     ----------
     ensemble : Ensemble
-    kind : {"gain", "weight", "cover", "total_gain", "total_cover"}
-        ``weight``: number of splits on the feature. ``total_gain``, ``total_cover``: sum of the
-        gains, or of the nodes' Hessian sums, of those splits. ``gain``, ``cover``: their mean.
+    kind : {"gain", "weight", "split", "cover", "total_gain", "total_cover"}
+        ``weight``, or ``split``: number of splits on the feature. ``total_gain``,
+        ``total_cover``: sum of the gains, or of the nodes' Hessian sums, of those splits.
+        ``gain``, ``cover``: their mean.
     normalize : bool
         Divide by the sum over the features, as ``feature_importances_`` of XGBoost's
         scikit-learn classes does; no effect when it is 0.
@@ -37,10 +59,8 @@ def feature_importances(
     ParameterError
         If ``kind`` is another.
     """
-    if kind not in IMPORTANCE_KINDS:
-        raise ParameterError(
-            f"kind={kind!r}: expected one of {', '.join(IMPORTANCE_KINDS)}; choose one of these"
-        )
+    check_is_ensemble(ensemble)
+    kind = check_importance_kind(kind)
     asked = [tree.feature[~tree.is_leaf] for tree in ensemble.trees]
     # a file may name 2^31 features in ten bytes: memory for those that are used alone
     used = np.unique(np.concatenate([np.zeros(0, np.int32), *asked]))
@@ -83,6 +103,7 @@ def dump_text(ensemble: Ensemble) -> str:
         The first child is for "yes". Cover is the sum of the Hessians. Numbers are float32 in
         the fewest digits that tell them from their neighbours.
     """
+    check_is_ensemble(ensemble)
     lines = [
         f"{ensemble.objective}: {_count(len(ensemble.trees), 'tree')}, "
         f"{_count(ensemble.n_features, 'feature')}, "

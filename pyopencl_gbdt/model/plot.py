@@ -6,15 +6,20 @@ and in threads.
 
 from __future__ import annotations
 
+import io
+import numbers
 import os
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyopencl_gbdt.arguments import check_path
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.explain import feature_importances
+from pyopencl_gbdt.model.importance_plot import ensemble_of
 from pyopencl_gbdt.model.tree_layout import TreeLayout, lay_out
+from pyopencl_gbdt.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +37,7 @@ CHARACTER, LONGEST_LABEL = 0.077, 34
 
 
 def plot_tree(
-    ensemble: Ensemble,
+    model: Any,
     tree: int = 0,
     path: str | os.PathLike[str] | None = None,
     *,
@@ -42,7 +47,7 @@ def plot_tree(
 
     Parameters
     ----------
-    ensemble : Ensemble
+    model : estimator, Model or Ensemble
     tree : int
         Index of the tree.
     path : path-like, optional
@@ -62,6 +67,10 @@ def plot_tree(
     ImportError
         If matplotlib is missing.
     """
+    ensemble = ensemble_of(model)
+    for name, number in (("tree", tree), ("max_depth", max_depth)):
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+            raise ParameterError(f"{name}={number!r}: expected an integer; give a whole number")
     if not 0 <= tree < len(ensemble.trees):
         raise ParameterError(
             f"tree={tree}: expected 0..{len(ensemble.trees) - 1}; choose a tree that exists"
@@ -80,7 +89,7 @@ def plot_tree(
 
 
 def plot_importances(
-    ensemble: Ensemble,
+    model: Any,
     path: str | os.PathLike[str] | None = None,
     top: int = 20,
     *,
@@ -90,7 +99,7 @@ def plot_importances(
 
     Parameters
     ----------
-    ensemble : Ensemble
+    model : estimator, Model or Ensemble
     path : path-like, optional
         Where to save the picture; its ending chooses the format (.png, .svg, .pdf).
     top : int
@@ -111,6 +120,7 @@ def plot_importances(
     """
     if top < 1:
         raise ParameterError(f"top={top}: expected 1 or more; raise top")
+    ensemble = ensemble_of(model)
     share = feature_importances(ensemble, kind)
     order = np.argsort(-share, kind="stable")[:top]
     names = [_cut(ensemble.feature_name(int(feature))) for feature in order]
@@ -160,8 +170,13 @@ def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
 
 def _finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     if path is not None:
+        check_path("path", path)
         longest_side = float(max(figure.get_size_inches()))
-        figure.savefig(path, dpi=min(120.0, 60_000 / longest_side))  # Agg draws 65 535 pixels
+        name, drawn = os.fsdecode(path), io.BytesIO()
+        ending = PurePath(name).suffix
+        dpi = min(120.0, 60_000 / longest_side)  # Agg draws 65 535 pixels
+        figure.savefig(drawn, dpi=dpi, format=ending[1:] or "png")
+        write_whole(name if ending else f"{name}.png", drawn.getvalue())
     return figure
 
 

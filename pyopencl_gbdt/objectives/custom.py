@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.objectives.base import F32, GradientSource, Objective
-from pyopencl_gbdt.reference.portable_math import portable_sigmoid
+from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
+from pyopencl_gbdt.objectives.base import F32, Objective
 from pyopencl_gbdt.user_functions import name_of
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.workspace import Workspace
 
 CUSTOM = "custom"
 _KERNEL = "kernel:"
@@ -58,12 +58,6 @@ class Custom(Objective):
             f"objective={self.custom_name!r}: a model's file has the name of a custom loss alone; "
             "give the loss itself as objective="
         )
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return what computes the gradients."""
-        from pyopencl_gbdt.steps.custom import source
-
-        return source(self, ws, data)
 
     def to_probability(self, margin: F32) -> F32:
         return portable_sigmoid(margin) if self.custom_link == "logit" else margin
@@ -147,6 +141,11 @@ class DeviceObjective(Custom):
                 f"DeviceObjective: function={type(function).__name__}: expected a callable; give "
                 "a function of (margins, labels, g, h)"
             )
+        if not isinstance(custom_name, str):
+            raise ParameterError(
+                f"DeviceObjective: custom_name={show(custom_name)}: expected a string; leave it "
+                "out for the function's name"
+            )
         _set(self, function=function, custom_name=custom_name or name_of(function))
 
 
@@ -171,12 +170,17 @@ class KernelObjective(Custom):
     code: str = field(kw_only=True)
 
     def __init__(self, code: str) -> None:
-        if not isinstance(code, str) or not code.strip():
+        if not isinstance(code, str) or not code.strip() or "\0" in code or not _encodes(code):
             raise ParameterError(
                 f"KernelObjective: code={code!r}: expected C statements that set g and h; write "
                 "'g = margin - label; h = 1.0f;', say"
             )
         _set(self, code=code.strip(), custom_name=f"{_KERNEL} {code.strip()}")
+
+
+def _encodes(code: str) -> bool:
+    """Tell whether a compiler can be given a text; lone surrogates are no UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in code)
 
 
 def _set(objective: Custom, **values: Any) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.limits import RISING, Limits
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.reference.columns import chosen, may_follow
@@ -24,7 +25,6 @@ from pyopencl_gbdt.reference.gain import (
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.reference.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.reference.split import Candidate, best_split
 
 I64 = npt.NDArray[np.int64]
@@ -175,7 +175,7 @@ class Grower:
     def _best(self, node: Node) -> tuple[Candidate, np.float32] | None:
         """Return the best split of a node and what it gains; None if that is too little."""
         p = self.params
-        if node.depth >= (p.max_depth or 2**31):
+        if node.depth >= p.deepest:
             return None
         least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
         hist = histogram(self.codes, self.quanta, node.rows, self.layout)

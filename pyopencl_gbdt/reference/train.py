@@ -10,18 +10,19 @@ import numpy.typing as npt
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.ensemble import Score, each
+from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import NO_NODE
+from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import quantize
 from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
 from pyopencl_gbdt.reference.grow import Grower, Node, to_tree
+from pyopencl_gbdt.reference.host_gradients import host_gradients
 from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.reference.sample import factors
-from pyopencl_gbdt.weights import normalise
 
 F32 = npt.NDArray[np.float32]
 
@@ -56,12 +57,9 @@ def train_reference(
     objective = get_objective(params.objective, params)
     data = Dataset(values, label, weight, **extra)
     n_outputs = max(objective.n_outputs, data.n_targets)
-    base_score: Score
-    if params.base_score is None:
+    base_score = params.starting_scores(n_outputs)
+    if base_score is None:
         base_score = objective.starting_scores(data.label, weight)
-    else:
-        base_score = float(np.float32(params.base_score))
-        base_score = base_score if n_outputs == 1 else (base_score,) * n_outputs
     base_margin = objective.to_margin(base_score)
     layout = quantize.make_layout(quantize.cuts(values, weight, params.max_bin))
     codes = quantize.encode(values, layout)
@@ -70,10 +68,10 @@ def train_reference(
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
     limits = limits_of(params, data)
-    host_gradients = objective.host_gradients(data, params.random_state)
+    gradients_of = host_gradients(objective, data, params.random_state)
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            gradients, before = host_gradients(number, margins), margins.copy()
+            gradients, before = gradients_of(number, margins), margins.copy()
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
                 for parallel in range(params.num_parallel_tree):
                     tree = (number, output * params.num_parallel_tree + parallel)

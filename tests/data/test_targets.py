@@ -189,7 +189,6 @@ def test_classes_keep_a_plain_dtype():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (["a", "a"], r"y has 1 class \('a'\): expected 2 or more; add rows"),
         (np.arange(7) + 0.5, r"7 classes \(0.5, 1.5, 2.5, 3.5, 4.5, ...\): expected whole"),
         ([1.5, 2.5, 3.5], r"3 classes \(1.5, 2.5, 3.5\).*GBDTRegressor"),
         ([], r"y has 0 classes"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import cache, open_device
+from pyopencl_gbdt.dtypes import WALK
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,10 +143,10 @@ def build_and_run(device):
     """Build `leaf`'s neighbour with the shortest kernel and see that it works."""
     program = device.build("predict", wg_size=1, items=1, rows=0)
     margins = device.upload(np.array([1.0], np.float32))
-    nodes = device.zeros(4, np.uint32)
     program.launch(
-        "predict", 1, np.uint64(1), *np.uint32([1, 0, 0, 1, 1]),
-        device.zeros(1, np.float32), nodes, device.zeros(1, np.uint32), margins,
+        "predict", 1, n_rows=1, n_features=1, first_output=0, first_tree=0, n_trees=1, longest=1,
+        values=device.zeros(1, np.float32), nodes=device.zeros(1, WALK),
+        tree_begin=device.zeros(1, np.uint32), margins=margins,
     )  # fmt: skip
     return margins.get().tolist() == [1.0]
 

@@ -36,6 +36,9 @@ class Format:
     n_sampled = 40
     pieces: tuple[bytes, ...] = ()
 
+    def prepare(self) -> None:
+        """Import, once, what no mutation shall account for; the seeds are read besides."""
+
     def seeds(self) -> list[bytes]:
         """Return files that `read` accepts; the same ones each time."""
         raise NotImplementedError

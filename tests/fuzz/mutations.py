@@ -30,7 +30,7 @@ def mutate(data: bytes, rng: np.random.Generator, pieces: Sequence[bytes] = ()) 
     pieces : sequence of bytes
         What the format's own text is made of.
     """
-    for _ in range(rng.integers(1, 5)):
+    for _ in range(min(rng.geometric(0.6), 4)):
         data = _CHANGES[rng.integers(len(_CHANGES))](data, rng, pieces)[:MOST_BYTES]
     return data
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pyopencl_gbdt.data import read_table
+from pyopencl_gbdt.data.block_parsers import PARSERS
 from tests.fuzz.formats import Format
 from tests.fuzz.mutations import mutate
 
@@ -27,6 +28,10 @@ class Table(Format):
 
     def __init__(self, name: str, suffix: str, *texts: bytes) -> None:
         self.name, self.suffix, self.texts = name, suffix, texts
+
+    def prepare(self) -> None:
+        for parse in PARSERS.values():
+            parse(b"1,2\n" * 10**5, ",", 2)
 
     def seeds(self) -> list[bytes]:
         return list(self.texts)
@@ -47,6 +52,9 @@ class Gzipped(Format):
         self.inner = inner
         self.name, self.suffix = f"{inner.name}.gz", f"{inner.suffix}.gz"
         self.pieces = inner.pieces
+
+    def prepare(self) -> None:
+        self.inner.prepare()
 
     def seeds(self) -> list[bytes]:
         return [gzip.compress(data, mtime=0) for data in self.inner.seeds()]

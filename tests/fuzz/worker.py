@@ -26,6 +26,7 @@ def main(words: list[str]) -> None:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         for name, _, _ in jobs:  # what is imported or cached once counts for no mutation
+            formats[name].prepare()
             for data in formats[name].seeds():
                 _read(formats[name], Path(folder) / f"seed{formats[name].suffix}", data)
         in_use = _status("VmSize")

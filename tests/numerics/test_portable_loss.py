@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.metrics.likelihood import log64
-from pyopencl_gbdt.reference import portable_loss as pl
+from pyopencl_gbdt.numerics import portable_loss as pl
 
 N = 20_000
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.reference.portable_log import portable_log, portable_log1p
-from pyopencl_gbdt.reference.portable_math import F, portable_exp, reciprocal
+from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p
+from pyopencl_gbdt.numerics.portable_math import F, portable_exp, reciprocal
 
 _f = np.float32
 _MILLS = (

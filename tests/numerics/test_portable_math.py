@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.reference import portable_math as pm
+from pyopencl_gbdt.numerics import portable_math as pm
 from tests.compare import assert_same_bits
 from tests.test_dtypes import FIELDS
 
@@ -124,8 +124,9 @@ def test_integers_have_the_twins_bits(device, rng):
     df, keys = device.zeros((N, 2), np.float32), device.zeros(N, np.uint32)
     missing = device.zeros(N, np.uint32)
     program.launch(
-        "integers", -(-N // program.wg_size), np.uint32(N), *map(device.upload, (x, weight, q, k)),
-        quanta, weighed, df, keys, missing,
+        "integers", -(-N // program.wg_size), n=N, xs=device.upload(x),
+        weights=device.upload(weight), qs=device.upload(q), ks=device.upload(k), quanta=quanta,
+        weighed=weighed, two_floats=df, keys=keys, missing=missing,
     )  # fmt: skip
     assert_same_bits(quanta.get(), by_power(pm.to_quanta, x, k), "to_quanta")
     assert_same_bits(weighed.get(), pm.weigh(q, weight), "weigh")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.weights import normalise
+from pyopencl_gbdt.numerics.weights import normalise
 from tests.compare import assert_same_bits
 
 TINY = np.finfo(np.float32).tiny

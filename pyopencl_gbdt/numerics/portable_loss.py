@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.reference.portable_log import portable_log, portable_log1p, portable_rsqrt
-from pyopencl_gbdt.reference.portable_math import F, reciprocal
+from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p, portable_rsqrt
+from pyopencl_gbdt.numerics.portable_math import F, reciprocal
 
 _f = np.float32
 _LEAST_SQUARE = _f(2.0**-100)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.reference.portable_math import F, reciprocal, two_sum
+from pyopencl_gbdt.numerics.portable_math import F, reciprocal, two_sum
 
 _f = np.float32
 _TINY = _f(2.0**-126)

@@ -59,21 +59,3 @@ def whole(weight: F64) -> I64:
     largest = math.frexp(float(weight.max(initial=0.0)))[1]  # weight < 2^largest
     scaled = np.rint(np.ldexp(weight, 61 - weight.size.bit_length() - largest))
     return np.maximum(scaled.astype(np.int64), (weight > 0).astype(np.int64))
-
-
-def fraction_of(alpha: float) -> tuple[int, int]:
-    """Return (mantissa, shift) with float32(alpha) = mantissa / 2^shift; below 2^-36 it is 0.
-
-    Parameters
-    ----------
-    alpha : float
-        0 to 1.
-
-    Returns
-    -------
-    mantissa, shift : int
-        The mantissa has at most 24 bits, shift lies in 23..60.
-    """
-    mantissa, exponent = math.frexp(float(np.float32(alpha)))
-    shift = 24 - exponent
-    return (0, 24) if shift > 60 else (int(mantissa * 2**24), shift)

@@ -1,0 +1,72 @@
+"""The kinds of arguments: switches, functions and paths, checked before anything is done."""
+
+from __future__ import annotations
+
+import numbers
+import operator
+import os
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.errors import ParameterError
+
+
+def check_verbose(verbose: Any) -> int:
+    """Return after how many rounds metrics are printed; 0 is never.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if verbose is None:
+        return 0
+    try:
+        period = operator.index(verbose)
+    except TypeError:
+        period = -1
+    if period < 0:
+        raise ParameterError(
+            f"verbose={show(verbose)}: expected True, False or a number of rounds >= 1; give one"
+        )
+    return period
+
+
+def check_callables(**given: Any) -> None:
+    """Refuse arguments that are neither None nor functions.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            raise ParameterError(f"{name}={show(value)}: expected a function or None; give one")
+
+
+def check_switches(**given: Any) -> None:
+    """Refuse arguments that are neither None nor True, False, 1 or 0.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for name, value in given.items():
+        number = isinstance(value, (bool, np.bool_, numbers.Integral))
+        if value is not None and (not number or value not in (0, 1)):
+            raise ParameterError(f"{name}={show(value)}: expected True or False; give one of them")
+
+
+def check_path(name: str, path: Any) -> None:
+    """Refuse what cannot be the path of a file.
+
+    Raises
+    ------
+    ParameterError
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ParameterError(
+            f"{name}={show(path)}: expected the path of a file as str or Path; give one"
+        )
