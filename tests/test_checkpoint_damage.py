@@ -273,3 +273,15 @@ def test_another_models_rounds_come_first(tmp_path):
             PARAMS, DATA, 8, model=first, callbacks=[TrainingCheckPoint(tmp_path, interval=2)]
         )
     assert text_of(model) == text_of(train(PARAMS, DATA, 11))
+
+
+def test_long_and_many_names_of_a_fingerprint_are_cut(saved, tmp_path):
+    def edit(facts):
+        facts["fingerprint"] |= {"\x1b[2J" + "x" * 10_000: "1"}
+        facts["fingerprint"] |= {f"other{number}": "1" for number in range(1000)}
+        facts["fingerprint"]["parameters.max_depth"] = "\x1b[2J"
+
+    with pytest.raises(ParameterError, match=r"max_depth differs; .*more\. Give what") as caught:
+        resume(tmp_path, saved, facts=edit)
+    assert len(str(caught.value)) < 1500
+    assert "\x1b" not in str(caught.value)

@@ -19,11 +19,14 @@ from pyopencl_gbdt.callbacks.checkpoint_files import (
     read_checkpoint,
 )
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.whole_file import remove_partial_files, write_whole
 
 #: A name of the longest number of rounds.
 _LONGEST = "_9999999999.json"
+#: Differences from a checkpoint that an error tells.
+_MOST_SHOWN = 8
 
 
 class TrainingCheckPoint(TrainingCallback):
@@ -196,9 +199,12 @@ class TrainingCheckPoint(TrainingCallback):
         now = self._fingerprint
         differing = [n for n in dict.fromkeys([*now, *then]) if now.get(n) != then.get(n)]
         if differing:
+            shown = [_difference(n, now.get(n), then.get(n)) for n in differing[:_MOST_SHOWN]]
+            if len(differing) > _MOST_SHOWN:
+                shown.append(f"and {len(differing) - _MOST_SHOWN} more")
             raise ParameterError(
                 f"checkpoint {path} is of another training: "
-                + "; ".join(_difference(name, now.get(name), then.get(name)) for name in differing)
+                + "; ".join(shown)
                 + ". Give what it was trained with, or another directory=, or resume=False"
             )
 
@@ -206,8 +212,10 @@ class TrainingCheckPoint(TrainingCallback):
 def _difference(name: str, now: str | None, then: str | None) -> str:
     """Say what differs; digests say nothing to a reader."""
     longest = 40
+    name = name if name.isprintable() and len(name) <= 2 * longest else show(name)
     if now is None or then is None:
         return f"{name} is {'absent' if now is None else 'given'} now, unlike then"
-    if len(now) > longest or len(then) > longest or not (now and then):
+    plain = now.isprintable() and then.isprintable()
+    if len(now) > longest or len(then) > longest or not (now and then and plain):
         return f"{name} differs"
     return f"{name} is {now} now and was {then}"
