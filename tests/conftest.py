@@ -3,6 +3,8 @@
 ``device`` opens what ``PYOPENCL_GBDT_DEVICE`` names, else PoCL; every test that takes ``variant``
 runs each row of the variant table that this device can run.
 
+PoCL builds kernels of several work-items without optimising them, see ``quick_builds``.
+
 Tests marked ``thorough`` repeat a proof at more points. They run where ``-m`` asks for them and
 where the command line names them with ``::``.
 """
@@ -10,10 +12,13 @@ where the command line names them with ``::``.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from pyopencl_gbdt.device import Device, find, open_device
+from pyopencl_gbdt.device.opencl import OpenCLDevice
+from pyopencl_gbdt.device.opencl_source import POCL
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
@@ -48,6 +53,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if thorough:
         config.hook.pytest_deselected(items=thorough)
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have PoCL leave kernels of several work-items as they are written.
+
+    Those are a GPU's: a CPU gets one work-item. To optimise one with barriers takes PoCL 3 to 9 s
+    instead of 0.5 s, and the bits are the same. What ``-m`` asks for is optimised, and so is all
+    that ``python -m tests.portability`` runs.
+    """
+    usual = OpenCLDevice._options
+
+    def options(self: OpenCLDevice, wg_size: int) -> list[str]:
+        quick = self.caps.platform == POCL and wg_size > 1
+        return [*usual(self, wg_size), *(["-cl-opt-disable"] if quick else [])]
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.config.option.markexpr:
+            patch.setattr(OpenCLDevice, "_options", options)
+        yield
 
 
 @pytest.fixture(scope="session")
