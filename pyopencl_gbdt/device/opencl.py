@@ -16,6 +16,7 @@ from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Program, Wait,
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
+from pyopencl_gbdt.device.opencl_source import POCL, build_source
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
@@ -25,7 +26,7 @@ _SIMULATOR_OPTIONS = ["-cl-std=CL1.2", "-cl-opt-disable"]
 _OPTIONS = ["-cl-std=CL1.2"]
 #: Platforms that keep built kernels on disk themselves. Asking PoCL 3.0 for a program's binary
 #: builds every kernel once more: a first fit took 39 s instead of 10 s (2 busy cores).
-_KEEP_THEIR_OWN = ("Portable Computing Language",)
+_KEEP_THEIR_OWN = (POCL,)
 _lock = threading.RLock()
 #: A context per process and device: contexts do not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
@@ -282,9 +283,12 @@ class OpenCLDevice(Device):
             f"(PoCL's is {place}), and run again"
         )
 
+    def _options(self, wg_size: int) -> list[str]:
+        """Return the compiler's options for kernels of so many work-items."""
+        return _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
+
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
-        caps = self.caps
-        options = _SIMULATOR_OPTIONS if caps.is_simulator else _OPTIONS
+        caps, options = self.caps, self._options(wg_size)
         key = cache.cache_key(
             source,
             *options,
@@ -305,7 +309,10 @@ class OpenCLDevice(Device):
                 except cl.Error:
                     pass  # a driver that refuses its own binary: build from source again
             try:
-                program = cl.Program(self.context, source).build(options, cache_dir=False)
+                own_code = bool(params.get("statements"))
+                program = build_source(
+                    self.context, caps.platform, source, options, own_code=own_code
+                )
             except cl.Error as error:
                 raise KernelBuildError(
                     f"kernel {template!r} does not build on {caps.label}, driver {caps.driver}, "
