@@ -182,7 +182,7 @@ def _loaded(kind: type[Base], path: Path, ensemble: Ensemble) -> bool:
         estimator.load_model(path)
     except ModelFormatError as error:
         assert path.name in str(error)  # noqa: PT017 - it may be raised
-        assert not hasattr(estimator, "model_")  # noqa: PT017
+        assert not hasattr(estimator, "model_")
         return False
     if ensemble.n_features <= _MOST_FEATURES:
         X = _rows(ensemble.n_features)
