@@ -1,4 +1,4 @@
-"""Real data for ``python -m bench tasks``: a folder of small files, and what scikit-learn brings.
+"""Real data for ``python -m bench tasks``: small files, the package's HIGGS, scikit-learn's sets.
 
 Categories are numbers here: their codes, or one-hot columns as they come.
 """
@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import read_table
+from pyopencl_gbdt.data import load_higgs7k, read_table
 
 F32 = npt.NDArray[np.float32]
+#: The files that come with the bench; the README there names their sources and licences.
+FOLDER = Path(__file__).with_name("data")
 #: Of the rows, or of the queries, this part is trained on; the rest is held out.
 TRAINED = 0.7
 
@@ -76,12 +78,6 @@ def _libsvm(*paths: Path, one_based: bool = True) -> tuple[F32, F32]:
     return X, np.concatenate([part.y for part in parts if part.y is not None])
 
 
-def _higgs(folder: Path) -> Table:
-    parts = [read_table(folder / f"higgs7k.{part}.tsv.gz") for part in ("train", "test")]
-    y = np.concatenate([part.y for part in parts if part.y is not None])
-    return Table("higgs7k", "binary", np.concatenate([part.X for part in parts]), y)
-
-
 def _agaricus(folder: Path) -> Table:
     files = (folder / f"agaricus.{part}.libsvm.gz" for part in ("train", "test"))
     return Table("agaricus", "binary", *_libsvm(*files))
@@ -117,15 +113,21 @@ def _veterans(folder: Path) -> Table:
     return Table("veterans", "survival", rows[:, 2:].copy(), rows[:, 0], upper=rows[:, 1])
 
 
-#: Files of the folder by the name of the data set.
+def _higgs() -> Table:
+    X, y, X_test, y_test = load_higgs7k()
+    return Table("higgs7k", "binary", np.concatenate([X, X_test]), np.concatenate([y, y_test]))
+
+
+#: Readers of the folder's files, by the name of the data set.
 FILES: dict[str, Callable[[Path], Table]] = {
-    "higgs7k": _higgs,
     "agaricus": _agaricus,
     "categorical": _categorical,
     "machine": _machine,
     "rank": _rank,
     "veterans": _veterans,
 }
+#: Data that the package itself has.
+PACKAGED: dict[str, Callable[[], Table]] = {"higgs7k": _higgs}
 #: Functions of ``sklearn.datasets``, and the kind of each.
 BUNDLED = {
     "breast_cancer": "binary",
@@ -136,7 +138,7 @@ BUNDLED = {
 }
 #: Fetched by scikit-learn; used where they have been already.
 FETCHED = {"california_housing": "numbers"}
-NAMES = (*FILES, *BUNDLED, *FETCHED)
+NAMES = (*PACKAGED, *FILES, *BUNDLED, *FETCHED)
 
 
 def tables(folder: Path, names: tuple[str, ...]) -> Iterator[Table | str]:
@@ -145,7 +147,9 @@ def tables(folder: Path, names: tuple[str, ...]) -> Iterator[Table | str]:
 
     for name in names:
         try:
-            if name in FILES:
+            if name in PACKAGED:
+                yield PACKAGED[name]()
+            elif name in FILES:
                 yield FILES[name](folder)
             elif name in BUNDLED:
                 X, y = getattr(datasets, f"load_{name}")(return_X_y=True)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.host import describe_host, package_versions
-from bench.task_data import NAMES, TRAINED, Table, split, tables
+from bench.task_data import FOLDER, NAMES, TRAINED, Table, split, tables
 from bench.task_list import SCORES, TASKS, Task, refusal
 from bench.task_page import between, lines_of
 from bench.task_systems import SYSTEMS, Budget, installed
@@ -35,7 +35,8 @@ def main(arguments: list[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), metavar="FOLDER")
+    parser.add_argument("--data", type=Path, default=FOLDER, metavar="FOLDER",
+                        help="where the files are; by default bench/data")  # fmt: skip
     parser.add_argument("--tables", nargs="+", choices=NAMES, default=NAMES, metavar="NAME",
                         help=f"data sets; of {', '.join(NAMES)}")  # fmt: skip
     parser.add_argument("--splits", type=int, default=10, help="at least 2")

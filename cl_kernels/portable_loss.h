@@ -1,6 +1,6 @@
 /* portable_loss: differences of logarithms that lose nothing; needs portable_math, portable_log.
 
-   Built as portable_math is. The twin is pyopencl_gbdt/reference/portable_loss.py. */
+   Built as portable_math is. The twin is pyopencl_gbdt/numerics/portable_loss.py. */
 
 /* t - ln(1 + t) for t > -1, within 5 ulp. With s = t / (2 + t), ln(1 + t) = 2 s + 2 s^3 / 3 + ... and
    t - 2 s = t s, hence t - ln(1 + t) = s (t - 2 s^2 (1/3 + s^2 / 5 + ...)), for t in -1/2 .. 1. */

@@ -2,7 +2,7 @@
 
    Built from correctly rounded +, -, * in float32 alone, in a written order. No division, exp,
    log, sqrt or fma of the driver, no contraction, no subnormals that matter. The twin is
-   pyopencl_gbdt/reference/portable_math.py.
+   pyopencl_gbdt/numerics/portable_math.py.
 
    df is a number carried in two floats, hi + lo with |lo| <= ulp(hi) / 2: about 48 bits
    (Dekker 1971, "A floating-point technique for extending the available precision"; Knuth's

@@ -1,5 +1,5 @@
 /* random: numbers that depend on a seed and on places alone, the same on every device and in any
-   order. Twin: reference/random_numbers.py.
+   order. Twin: numerics/random_numbers.py.
 
    `mix` is a bijection of 32 bits (C. Wellons 2018, "Prospecting for Hash Functions", lowbias32). */
 

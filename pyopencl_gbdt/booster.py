@@ -16,28 +16,30 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.fit_steps import Steps
+from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.base import CheckedSource
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.quantized import Layout, QuantizedPage, smallest_layout
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.quantized import Layout, smallest_layout
 from pyopencl_gbdt.reservations import Reservations
+from pyopencl_gbdt.steps.quantize import quantized
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees, kept_nodes
 from pyopencl_gbdt.watched import Start, WatchedRows
-from pyopencl_gbdt.weights import normalise
 from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
-#: Kernels that multiply leaves by the learning rate.
-_RATED = ("decide", "pick", "finish_tree", "renew")
+#: Returns the margin before the first tree from labels and weights on the device.
+LateStart = Callable[[Workspace], Start]
 
 
 class Boosting:
@@ -49,8 +51,8 @@ class Boosting:
     params : Parameters
     objective : Objective
     data : Dataset
-    base_margin : float or float32 array, shape (n_rows,) or (n_outputs, n_rows)
-        Margins before the first tree.
+    base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable
+        Margins before the first tree; a callable is asked once the labels lie on the device.
     first_round : int, default 0
         Rounds before the first one, which what is random depends on.
     beside : MemoryPlan or None
@@ -63,14 +65,14 @@ class Boosting:
         params: Parameters,
         objective: Objective,
         data: Dataset,
-        base_margin: Start,
+        base_margin: Start | LateStart,
         first_round: int = 0,
         beside: MemoryPlan | None = None,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
-        def workspace(layout: Layout, page: QuantizedPage | None) -> Workspace:
+        def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
             ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
@@ -80,8 +82,8 @@ class Boosting:
 
         # at least this much, asked before the data are quantised; then exactly
         workspace(smallest_layout(data.n_features), None).check()
-        quantized = data.quantized(device, params.max_bin)
-        self.ws = ws = workspace(quantized.layout, quantized.pages[0])
+        codes = quantized(data, device, params.max_bin)
+        self.ws = ws = workspace(codes.layout, codes.pages[0])
         try:
             self.steps = Steps(ws, objective, data)  # their variants decide what is planned
         except BaseException:
@@ -93,7 +95,7 @@ class Boosting:
             ws["weights"].set(weight)
         if self.steps.columns is not None:
             self.steps.columns.begin()
-        self.base_margin = base_margin
+        self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
         self.learning_rate = params.learning_rate
@@ -113,7 +115,7 @@ class Boosting:
             margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         self._before = [] if source is None else source.launches()
         self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
-        self._bound_rate = self.ws.params.learning_rate
+        self._rate = self.ws.params.learning_rate  # what the device has
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []
@@ -123,12 +125,12 @@ class Boosting:
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
             launches.extend(rows.launches(self.ws, batch))
 
-    def watch(self, values: F32, start: Start | None = None) -> None:
+    def watch(self, values: F32 | DeviceArray, start: Start | None = None) -> None:
         """Follow the margins of another set of rows.
 
         Parameters
         ----------
-        values : float32 array, shape (n_rows, n_features), C order
+        values : float32 array or DeviceArray, shape (n_rows, n_features), C order
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Their margins before the first tree; None is that of all training rows.
         """
@@ -136,7 +138,8 @@ class Boosting:
         start = self.base_margin if start is None else start
         margins = device.empty(self.ws.margin_shape(n_rows), np.float32)
         margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
-        rows = WatchedRows(device.upload(values), start, margins)
+        there = values if isinstance(values, DeviceArray) else device.upload(values)
+        rows = WatchedRows(there, start, margins)
         self.evaluation.append(rows)
         self._follow(rows)
         if self.tally is not None:
@@ -145,17 +148,6 @@ class Boosting:
     def watch_training_rows(self) -> None:
         """Follow the margins of the training rows, which costs nothing."""
         self.evaluation.append(WatchedRows(None, self.base_margin, self.ws["margins"]))
-
-    def _bind_rate(self, rate: float) -> None:
-        """Bind anew what has the learning rate among its arguments; nothing waits."""
-        if rate == self._bound_rate:
-            return
-        fresh = self.steps.with_rate(rate)
-        for launches in self._batches:
-            for i, launch in enumerate(launches):
-                if launch.name in _RATED:
-                    launches[i] = next(fresh)
-        self._bound_rate = rate
 
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
         """Boost; return the trees.
@@ -199,7 +191,10 @@ class Boosting:
         return self.trees
 
     def _one_round(self, pace: Pace) -> None:
-        self._bind_rate(self.rates[self._rounds])
+        rate = self.rates[self._rounds]
+        if rate != self._rate:
+            self.steps.finish.set_rate(rate)
+            self._rate = rate
         if self.steps.source is not None:
             self.steps.source.before_round(self.ws.first_round + self._rounds)
         for launch in self._before:
@@ -244,6 +239,9 @@ class Boosting:
             if self.tally is not None:
                 for tree, its_levels in enumerate(levels):
                     self.tally.add_tree({name: nodes[name][tree] for name in nodes}, its_levels)
-            self.trees += decode_trees(nodes, levels, ws.layout)
+            first = len(self.trees) // ws.round_trees
+            rates = self.rates[first : first + self._waiting // len(self._batches)]
+            leaf_rates = np.repeat([ws.leaf_rate(rate) for rate in rates], ws.round_trees)
+            self.trees += decode_trees(nodes, levels, ws.layout, leaf_rates)
         self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
         self._waiting = 0

@@ -17,13 +17,14 @@ from pyopencl_gbdt.callbacks import (
     Plan,
     TrainingCallback,
 )
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fitted_model import BEST_ITERATION
-from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
+from pyopencl_gbdt.fitting import Fit, Task
 from pyopencl_gbdt.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.parameter_names import as_mapping

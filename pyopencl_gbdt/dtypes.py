@@ -97,6 +97,15 @@ STEP = np.dtype(
     ],
     align=True,
 )
+#: Records by the kernels' words for them.
+STRUCTS = {
+    "node_t": NODE,
+    "level_t": LEVEL,
+    "candidate_t": CANDIDATE,
+    "scale_t": SCALE,
+    "walk_t": WALK,
+    "step_t": STEP,
+}
 #: Fields of a node that wait for the host, an array each, in the order of templates/finish.cl.mako:
 #: what a model keeps, and what is counted.
 KEPT = (

@@ -61,3 +61,11 @@ class KernelFallbackWarning(RuntimeWarning):
 
 class MemoryPlanError(GBDTError, MemoryError):
     """A fit needs more memory than the device has; raised before anything is allocated."""
+
+
+class FileWriteError(GBDTError, OSError):
+    """A file cannot be written; what was there is as it was."""
+
+
+class MissingFolderError(FileWriteError, FileNotFoundError):
+    """The folder of a file that is to be written is absent."""

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_matrix, check_target
-from pyopencl_gbdt.data.containers import is_frame
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.check import column_labels, take_column
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base
@@ -26,6 +26,7 @@ class GBDTRanker(Base):
     """Gradient-boosted trees that rank the rows of each query; ``rank:ndcg`` unless named."""
 
     _objective = "rank:ndcg"
+    _kind = "ranker"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -160,8 +161,8 @@ class GBDTRanker(Base):
         names = [name for name in listed if isinstance(name, str)]
         parameters = Parameters.from_dict(self._named_parameters())
         name = names[-1] if names else self._fitted().objective.metric
-        values, _ = check_matrix(X)
-        rows = Dataset(values, y, sample_weight, qid=qid, group=group)
+        missing = self.missing
+        rows = Dataset(X, y, sample_weight, qid=qid, group=group, missing=missing)
         queries = (rows.group_offsets,) if takes_queries(name) else ()
         metric = get_metric(name, parameters)
         return float(metric(rows.label, self.predict(X), rows.weight, *queries))
@@ -175,11 +176,11 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any]:
     DataError
         If the queries are given beside it too.
     """
-    if not is_frame(X) or "qid" not in list(X.columns):
+    if "qid" not in (column_labels(X) or ()):
         return X, qid
     if qid is not None:
         raise DataError("X has a column 'qid', and qid is given: expected one of them")
-    return X.drop(columns=["qid"]), np.asarray(X["qid"])
+    return take_column(X, "qid")
 
 
 GBDTRanker.__doc__ = f"{GBDTRanker.__doc__}\n" + (Parametrised.__doc__ or "").split("\n", 1)[1]

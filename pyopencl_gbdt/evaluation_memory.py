@@ -42,7 +42,8 @@ def plan_evaluation(
     for rows, name in evals:
         prefix, n_outputs = f"evals {name!r}", max(objective.n_outputs, rows.n_targets)
         if rows is not data:
-            plan.add(f"{prefix}: values", rows.values.shape, np.float32)
+            shape = 0 if rows.lies_on(device) else (rows.n_rows, rows.n_features)
+            plan.add(f"{prefix}: values", shape, np.float32)
             plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)
         on_device = {m: one for m, one in metrics.items() if has_kernels(one, objective, rows)}
         if on_device:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.data.check import column_names
+from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.features import check_features
 
 F32 = npt.NDArray[np.float32]
 
@@ -71,9 +73,12 @@ def evaluation_sets(
         more = extra(i)
         if not given.same_as(GivenRows(X, y, own_weights[i], own_margins[i], tuple(more.values()))):
             n_features = data.n_features
-            values, names = check_matrix(X, name=f"eval_set[{i}]", n_features=n_features)
+            name, missing = f"eval_set[{i}]", data.missing
+            check_columns(column_names(X, name), data.feature_names, name)
+            values, names = check_features(X, name=name, n_features=n_features, missing=missing)
             labels = to_labels(y, values.shape[0], i)
-            rows = Dataset(values, labels, own_weights[i], names, own_margins[i], **more)
+            own = (own_weights[i], names, own_margins[i])
+            rows = Dataset(values, labels, *own, missing=missing, **more)
         evals.append((rows, f"validation_{i}"))
     return evals
 

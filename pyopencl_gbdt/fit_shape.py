@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.quantized import Layout, QuantizedPage
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.quantized import Layout
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.limits import Limits
@@ -52,7 +53,7 @@ class FitShape:
     device: Device
     params: Parameters
     layout: Layout
-    page: QuantizedPage | None
+    page: PackedCodes | None
     n_rows: int
     weighted: bool
     weight_bits: int
@@ -150,10 +151,9 @@ class FitShape:
         """Whether nodes may split on some of the features alone."""
         return self.params.samples_columns or bool(self.interactions)
 
-    def leaf_rate(self, learning_rate: float | None) -> np.float32:
-        """Return the factor on leaf values; None is the parameters' learning rate."""
-        rate = self.params.learning_rate if learning_rate is None else learning_rate
-        factor: np.float32 = np.float32(rate) / np.float32(self.n_parallel)
+    def leaf_rate(self, learning_rate: float) -> np.float32:
+        """Return the factor on leaf values."""
+        factor: np.float32 = np.float32(learning_rate) / np.float32(self.n_parallel)
         return factor
 
     @property

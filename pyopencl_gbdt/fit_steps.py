@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.steps.columns import Columns
 from pyopencl_gbdt.steps.finish import Finish
@@ -27,7 +26,7 @@ class Steps:
 
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws = ws
-        self.source = objective.source(ws, data) if objective.given else None
+        self.source = source_of(objective, ws, data) if objective.given else None
         self.leaf = Leaf(ws)
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
@@ -58,15 +57,3 @@ class Steps:
         return [
             *launches, self.finish.tree(batch), *renewed, self.leaf.add(batch), self.finish.keep()
         ]  # fmt: skip
-
-    def with_rate(self, learning_rate: float) -> Iterator[Launch]:
-        """Return, in order, those launches of a round that know the learning rate, for another."""
-        for batch in self.ws.batches:
-            for depth in range(self.ws.n_levels):
-                if self.picking is not None:
-                    yield self.picking.pick(depth, batch, learning_rate)
-                else:
-                    yield self.grow.decide(depth, learning_rate)
-            yield self.finish.tree(batch, learning_rate)
-            if self.renewal is not None:
-                yield self.renewal.renew(learning_rate)

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyopencl_gbdt.device import Program, Variant, build_variant
-from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
-from pyopencl_gbdt.dtypes import BLOCK_BYTES, code_dtype, row_codes
+from pyopencl_gbdt.device.variants import choose
 from pyopencl_gbdt.fit_shape import FitShape
+from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_groups
 
-#: Work-groups of a histogram launch, over those that a device runs at a time.
-_WAVES = 4
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
-#: Local accumulators of a code: 32 bits for the gradient, 32 for the Hessian.
-_BYTES_PER_CODE = 8
 #: Kernels of the variant table that a fit launches.
 FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "leaf")
 
@@ -26,19 +22,13 @@ class FitVariants(FitShape):
     """The variants of a fit's kernels, by device, data and parameters."""
 
     def variant(self, kernel: str) -> Variant:
-        """Return the row of the variant table that this fit uses for a kernel.
-
-        A histogram whose local accumulators hold fewer codes than a feature has is built in
-        ``bin_range_passes``.
-        """
+        """Return the row of the variant table that this fit uses for a kernel."""
         caps, name = self.device.caps, self.params.histogram
         if kernel == "leaf" and self.n_parallel > 1:
             return choose(kernel, caps, "walk")  # by rows, two trees would meet at a margin
         if kernel != "histogram":
             return choose(kernel, caps)
-        rows = fallbacks(kernel, caps) if name == "auto" else [choose(kernel, caps, name)]
-        fits = (row for row in rows if self._can_hold(row))
-        return next(fits, None) or choose(kernel, caps, "bin_range_passes")
+        return choose_histogram(caps, self.layout.most_codes, name)
 
     def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
         """Build a kernel's variant, or the next one where the driver fails to.
@@ -50,27 +40,7 @@ class FitVariants(FitShape):
         KernelBuildError
             If no variant builds, or the one that does not was asked for by name.
         """
-        named = kernel == "histogram" and self.params.histogram != "auto"
-        variant = self.variant(kernel) if named else partial(self.variant, kernel)
-        return build_variant(self.device, kernel, variant, make)[1]
-
-    def _can_hold(self, row: Variant) -> bool:
-        """Tell whether a variant of the histogram takes the feature with most codes."""
-        split_by_codes = row.name in ("cpu", "bin_range_passes")
-        return split_by_codes or self.layout.most_codes <= self._local_codes(row)
-
-    def _local_codes(self, row: Variant) -> int:
-        each = _BYTES_PER_CODE * (2 if row.name == "private" else 1)  # of 64 bits there
-        fits = (self.device.caps.local_bytes - LOCAL_HEADROOM) // each
-        return min(fits, row.params["codes"])
-
-    @property
-    def histogram_capacity(self) -> int:
-        """Codes that a work-group of the histogram holds at a time."""
-        row = self.variant("histogram")
-        if row.name == "cpu":  # in global memory
-            return row.params["codes"]
-        return self._local_codes(row)
+        return build_variant(self.device, kernel, partial(self.variant, kernel), make)[1]
 
     def wg_size(self, row: Variant) -> int:
         """Return the work-group size to build a variant for."""
@@ -89,17 +59,10 @@ class FitVariants(FitShape):
 
     @property
     def histogram_groups(self) -> int:
-        """Work-groups that share the histogram tasks of a level, for each range of codes.
-
-        Many ranges keep the device busy with few groups each; more would find nothing to do.
-        """
+        """Work-groups that share the histogram tasks of a level, for each range of codes."""
+        layout = self.layout
         row = self.variant("histogram")
-        groups = self.device.caps.compute_units * row.params["groups_per_unit"]
-        if row.name == "cpu":
-            return groups
-        dtype = code_dtype(self.layout.most_codes)
-        blocks = row_codes(self.layout.n_features, dtype) * dtype.itemsize // BLOCK_BYTES
-        return min(groups, -(-_WAVES * groups // blocks))
+        return work_groups(row, self.device.caps, layout.n_features, layout.most_codes)
 
     @property
     def lists_drawn(self) -> bool:

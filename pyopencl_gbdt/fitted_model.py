@@ -10,20 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_path, check_switches
-from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.data.check import column_names
+from pyopencl_gbdt.data.names import check_columns, check_feature_names
 from pyopencl_gbdt.data.targets import check_base_margin
+from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.features import check_features
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
+from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.profiling import Profile
 
+__all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
+
 F32 = npt.NDArray[np.float32]
 History = dict[str, dict[str, list[float]]]
-
-#: XGBoost's attributes of a model that was stopped early.
-BEST_ITERATION, BEST_SCORE = "best_iteration", "best_score"
 
 
 class Model:
@@ -57,12 +60,14 @@ class Model:
     @property
     def best_iteration(self) -> int:
         """The round, counted from 0, whose score was best; there is one after early stopping."""
-        return int(self._attribute(BEST_ITERATION))
+        self._attribute(BEST_ITERATION)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[0]
 
     @property
     def best_score(self) -> float:
         """The score of the best round."""
-        return float(self._attribute(BEST_SCORE))
+        self._attribute(BEST_SCORE)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[1]
 
     def _attribute(self, name: str) -> str:
         if name not in self.ensemble.attributes:
@@ -71,6 +76,26 @@ class Model:
                 "early_stopping_rounds= and an evaluation set"
             )
         return self.ensemble.attributes[name]
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of training; can be set."""
+        return self.ensemble.feature_names
+
+    @feature_names.setter
+    def feature_names(self, names: Any) -> None:
+        n_features = self.ensemble.n_features
+        found = None if names is None else check_feature_names(names, n_features)
+        self.ensemble.feature_names = found
+
+    def __repr__(self) -> str:
+        parts = [repr(self.ensemble)[len("Ensemble(") : -1]]
+        best = self.ensemble.attributes.get(BEST_ITERATION)
+        if best is not None:
+            parts.append(f"best_iteration {best}")
+        if self.training_device:
+            parts.append(f"trained on {self.training_device}")
+        return f"Model({', '.join(parts)})"
 
     def num_boosted_rounds(self) -> int:
         """Return the number of rounds that the trees come from."""
@@ -83,13 +108,16 @@ class Model:
         output_margin: bool = False,
         iteration_range: tuple[int, int] | None = None,
         base_margin: Any = None,
+        missing: float | None = None,
         device: str | Device = "auto",
     ) -> F32:
         """Predict.
 
         Parameters
         ----------
-        X : (n_rows, n_features) array-like or DataFrame
+        X : (n_rows, n_features) array-like or DataFrame, or Dataset
+            Columns with names have to be those of training, in the same order; an array's have
+            none. A Dataset needs no labels, and its ``base_margin`` is used.
         output_margin : bool, default False
             Return the sums of leaf values instead of probabilities.
         iteration_range : (int, int) or None
@@ -97,6 +125,8 @@ class Model:
             them, or those up to the best round after early stopping.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
             Where the margin of every row starts, instead of the model's ``base_score``.
+        missing : float or None
+            A number that means "missing" in X beside NaN, as in ``Dataset``.
         device : str or Device, default "auto"
             As in ``train``; every device gives the same bits.
 
@@ -107,17 +137,28 @@ class Model:
         Raises
         ------
         DataError
-            If the columns are not those of training.
+            If the columns are not those of training; names the first that differs.
         ParameterError
             If there are no such rounds.
         """
         check_switches(output_margin=output_margin)
         rounds = self._rounds(iteration_range)
-        values, _ = check_matrix(X, n_features=self.ensemble.n_features)
-        n_outputs = self.ensemble.n_outputs
+        ensemble = self.ensemble
+        if isinstance(X, Dataset):
+            if base_margin is not None and X.base_margin is not None:
+                raise ParameterError(
+                    "base_margin is given, and X has one: expected one of them; leave one out"
+                )
+            base_margin = X.base_margin if base_margin is None else base_margin
+            names, X = X.feature_names, X.features
+        else:
+            names = column_names(X)
+        check_columns(names, ensemble.feature_names)
+        values, _ = check_features(X, n_features=ensemble.n_features, missing=missing)
+        n_outputs = ensemble.n_outputs
         start = check_base_margin(base_margin, values.shape[0], n_outputs)
         start = start if start is None or n_outputs == 1 else start.T
-        margins = predict_margins(self.ensemble, values, device, start=start, rounds=rounds)
+        margins = predict_margins(ensemble, values, device, start=start, rounds=rounds)
         found = margins if output_margin else self.objective.to_prediction(margins)
         return np.ascontiguousarray(found.T)
 
@@ -129,8 +170,10 @@ class Model:
         except (TypeError, ValueError):
             first, last = 0, -1
         if (first, last) == (0, 0):
-            best = self.ensemble.attributes.get(BEST_ITERATION)
-            return 0, n_rounds if best is None else min(int(best) + 1, n_rounds)
+            if BEST_ITERATION not in self.ensemble.attributes:
+                return 0, n_rounds
+            best, _ = check_best_round(self.ensemble.attributes, "model.ensemble.attributes")
+            return 0, min(best + 1, n_rounds)
         if 0 <= first < last <= n_rounds:
             return first, last
         raise ParameterError(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.booster import Boosting
+from pyopencl_gbdt.booster import Boosting, LateStart
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import Pace
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.evaluation import Evaluation
 from pyopencl_gbdt.evaluation_memory import plan_evaluation
 from pyopencl_gbdt.fitted_model import History, Model
@@ -21,11 +21,12 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.parameter_table import TABLE
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.profiling import Recorder
+from pyopencl_gbdt.steps.label_mean import starting_score
 from pyopencl_gbdt.watched import Start, start_of
+from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 
@@ -54,7 +55,7 @@ class StartingPoint:
         """Return the margins of rows; the same bits as if these trees had just been trained."""
         own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
         if self.before is not None and self.before.trees:
-            return predict_margins(self.before, rows.values, device, start=own)
+            return predict_margins(self.before, rows.features, device, start=own)
         return start_of(self.base_margin) if own is None else own
 
     @property
@@ -68,6 +69,8 @@ class Task:
 
     Attributes
     ----------
+    start : StartingPoint or None
+        None is taken from the mean label, on the device.
     history : dict
         Metrics of the rounds of this training that are done already.
     """
@@ -77,8 +80,22 @@ class Task:
     data: Dataset
     evals: Sequence[tuple[Dataset, str]]
     metrics: dict[str, Metric]
-    start: StartingPoint
+    start: StartingPoint | None
     history: History = field(default_factory=dict)
+
+    def begins_with(self) -> dict[str, Any]:
+        """Return what every model of this training has: fields of ``Ensemble``, the first trees."""
+        found = {
+            "trees": [] if self.start is None else self.start.trees,
+            "objective": self.params.objective,
+            "objective_parameters": self.objective.parameters,
+            "n_features": self.data.n_features,
+            "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
+            "n_parallel": self.params.num_parallel_tree,
+        }
+        if self.start is not None:
+            found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
+        return found
 
 
 class Fit:
@@ -87,21 +104,26 @@ class Fit:
     def __init__(self, device: Device, task: Task) -> None:
         self.task, self.device = task, device
         self._recorder = None if device.profiler is None else Recorder(device)
-        start, data = task.start, task.data
-        if start.trees:
-            task.objective.check_continued()
-        # before memory is taken for training, as rows of a few trees need some of their own
-        margins = start.margins(data, device)
-        others = [None if rows is data else start.margins(rows, device) for rows, _ in task.evals]
+        data = task.data
+        margins: Start | LateStart = self._start_at_mean
+        others: list[Start | None] = []
+        if task.start is not None:
+            self.start = task.start
+            if self.start.trees:
+                task.objective.check_continued()
+            # before memory is taken for training, as rows of a few trees need some of their own
+            margins, others = self.start.margins(data, device), self._margins_of_evals()
         beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
+        first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Boosting(
-            device, task.params, task.objective, data, margins, start.n_rounds, beside=beside
+            device, task.params, task.objective, data, margins, first_round, beside=beside
         )
+        others = others or self._margins_of_evals()
         for (rows, _), other in zip(task.evals, others, strict=True):
             if other is None:
                 self.boosting.watch_training_rows()
             else:
-                self.boosting.watch(rows.values, other)
+                self.boosting.watch(rows.features_for(device), other)
         done = task.history
         self.history: History = {
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
@@ -114,10 +136,34 @@ class Fit:
             self._recorder.begin_rounds()
         self._pace = Pace(device)
 
+    def _start_at_mean(self, ws: Workspace) -> Start:
+        """Start from the mean of the labels, which lie on the device now."""
+        objective, data = self.task.objective, self.task.data
+        score = starting_score(ws, objective, data)
+        self.start = StartingPoint(score, objective.to_margin(score))
+        return self.start.margins(data, ws.device)
+
+    def _margins_of_evals(self) -> list[Start | None]:
+        """Return the first margins of every evaluation set; None for the training rows."""
+        data, device = self.task.data, self.device
+        return [
+            None if rows is data else self.start.margins(rows, device)
+            for rows, _ in self.task.evals
+        ]
+
     @property
     def n_rounds(self) -> int:
         """Rounds so far, with those of the starting point."""
-        return self.task.start.n_rounds + len(self.boosting.rates)
+        return self.start.n_rounds + len(self.boosting.rates)
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the rounds to come; can be set."""
+        return self.boosting.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self.boosting.learning_rate = value
 
     def step(self) -> None:
         """Train one round and take its metrics; waits for it if there are any."""
@@ -138,7 +184,7 @@ class Fit:
         attributes : dict of str to str or None
             Facts to keep in the model.
         """
-        task, start, ws = self.task, self.task.start, self.boosting.ws
+        task, start, ws = self.task, self.start, self.boosting.ws
         trees = [*start.trees, *self.boosting.finished_trees()]
         ensemble = Ensemble(
             trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],
@@ -164,71 +210,3 @@ class Fit:
             weighted = self.task.data.weight is not None
             model.profile = self._recorder.profile(tally, rounds, weighted=weighted)
         return model
-
-
-class TrainingModel:
-    """What callbacks get: the model of a training that is under way.
-
-    Attributes
-    ----------
-    attributes : dict of str to str
-        Facts that the model keeps, also in its file.
-    """
-
-    def __init__(self, fits: Sequence[Fit]) -> None:
-        self._fits = list(fits)
-        self._n_rounds = fits[0].n_rounds if fits else 0
-        self._keep: int | None = None
-        self.attributes: dict[str, str] = {}
-
-    @property
-    def learning_rate(self) -> float:
-        """The learning rate of the rounds to come; can be set."""
-        return self._alive()[0].boosting.learning_rate
-
-    @learning_rate.setter
-    def learning_rate(self, value: float) -> None:
-        row = next(row for row in TABLE if row.name == "learning_rate")
-        checked = row.convert(value)
-        assert isinstance(checked, float | int)
-        for fit in self._alive():
-            fit.boosting.learning_rate = float(checked)
-
-    def set_param(self, name: str, value: float) -> None:
-        """Change a parameter of the rounds to come; the learning rate is the one that can be."""
-        if name not in ("learning_rate", "eta"):
-            raise ParameterError(
-                f"set_param({name!r}): expected 'learning_rate' while a model is trained; give "
-                f"{name} to train"
-            )
-        self.learning_rate = value
-
-    @property
-    def is_cv(self) -> bool:
-        """Whether these are the folds of a cross-validation."""
-        return len(self._alive()) > 1
-
-    def num_boosted_rounds(self) -> int:
-        """Return the number of rounds so far, with those of a model that is continued."""
-        return self._fits[0].n_rounds if self._fits else self._n_rounds
-
-    def keep_rounds(self, n_rounds: int) -> None:
-        """Keep the first rounds alone when training is over."""
-        self._keep = n_rounds
-
-    def current(self) -> Model:
-        """Return the model of the rounds so far; waits for the device."""
-        fits = self._alive()
-        if len(fits) > 1:
-            raise ParameterError("cross-validation has no model of its own; train one by train")
-        return fits[0].model(self._keep, self.attributes)
-
-    def close(self) -> None:
-        """Let go of the device's memory."""
-        self._n_rounds = self.num_boosted_rounds()
-        self._fits = []
-
-    def _alive(self) -> list[Fit]:
-        if not self._fits:
-            raise ParameterError("training is over: expected use within a callback's hooks")
-        return self._fits

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_callables, check_path
+from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.dataset import Dataset
@@ -28,6 +29,7 @@ from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameter_names import as_mapping
 from pyopencl_gbdt.parameter_row import same
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.steps.label_mean import sums_labels_on_device
 from pyopencl_gbdt.training_arguments import check_dataset, check_pairs
 
 Evals = Sequence[tuple[Dataset, str]]
@@ -91,11 +93,14 @@ def prepare(
     if own is None and p.objective == CUSTOM:
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
+    _check_labelled(data, "the training data")
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits_of(p, data)  # refuses constraints that do not go with the data
+    start: StartingPoint | None = None
     if before is None:
-        start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
+        if p.base_score is not None or not sums_labels_on_device(objective, data):
+            start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
         ensemble = as_ensemble(before)
         start = _continued(ensemble, p, objective, data)
@@ -103,7 +108,8 @@ def prepare(
 
     def sample() -> tuple[Any, Dataset]:
         rows = evals[0][0] if evals else data
-        margins = np.array(each(start.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
+        known = start or StartingPoint(*_starting_score(p, objective, data, n_outputs))
+        margins = np.array(each(known.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
         return objective.to_prediction(margins if n_outputs > 1 else margins[0]).T, rows
 
     more = () if custom_metric is None else (custom_metric,)
@@ -123,6 +129,7 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
                 f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
             )
         names.add(name)
+        _check_labelled(rows, f"evals: {name!r}")
         _check_outputs(p, objective, rows, f"evals: {name!r}: y")
         if rows.n_targets != data.n_targets:
             raise DataError(
@@ -132,20 +139,20 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
         _check_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
 
 
+def _check_labelled(rows: Dataset, what: str) -> None:
+    if not rows.has_label:
+        raise DataError(
+            f"{what}: label is None: expected a number per row; give the target to Dataset"
+        )
+
+
 def _check_columns(what: str, n_features: int, names: list[str] | None, data: Dataset) -> None:
     if n_features != data.n_features:
         raise DataError(
             f"{what} has {n_features} features, the training data {data.n_features}; give both the "
             "same columns"
         )
-    if names is None or data.feature_names is None or names == data.feature_names:
-        return
-    pairs = zip(names, data.feature_names, strict=False)
-    index = next((i for i, (one, other) in enumerate(pairs) if one != other), 0)
-    raise DataError(
-        f"{what} has {names[index]!r} as column {index}, the training data "
-        f"{data.feature_names[index]!r}; give both the same columns in the same order"
-    )
+    check_columns(names, data.feature_names, what, "the training data")
 
 
 def choose_metrics(
@@ -293,7 +300,7 @@ def fingerprint(task: Task) -> dict[str, str]:
         found |= {f"evals.{name}.{part}": digest for part, digest in parts.items()}
     found["evals"] = str([name for _, name in task.evals])
     found["eval_metric"] = str(list(task.metrics))
-    if task.start.before is not None:
+    if task.start is not None and task.start.before is not None:
         text = to_xgboost_json(task.start.before)
         found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
     return found

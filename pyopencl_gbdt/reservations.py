@@ -8,6 +8,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.gradients import sources
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.steps import columns, renew_leaves, sample
 from pyopencl_gbdt.workspace import Workspace
@@ -41,7 +42,7 @@ class Reservations:
         """Plan them; again, if trees at a time have changed."""
         objective = self.objective
         if objective.given:
-            objective.reserve(ws, self.n_queries, self.longest)
+            sources.reserve(objective, ws, self.n_queries, self.longest)
         if ws.params.samples_rows:
             sample.reserve(ws)
         if ws.masks_columns:

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
-from pyopencl_gbdt.quantized import empty_page
-from pyopencl_gbdt.workspace import MOST_Y
 
 #: What training holds for each row beside its codes.
 ROW_BYTES = 24
@@ -53,7 +53,7 @@ class _Paper:
 def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> int:
     """Return the bytes of all codes, of features with ``max_bin`` codes if there are the rows."""
     paper: Any = _Paper(device)
-    empty_page(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
+    empty_codes(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
     n_bytes: int = paper.n_bytes
     return n_bytes
 
@@ -86,9 +86,18 @@ class SetUp:
 
 
 def plan_set_up(
-    device: Device, n_rows: int, n_features: int, max_bin: int, *, weighted: bool
+    device: Device,
+    n_rows: int,
+    n_features: int,
+    max_bin: int,
+    *,
+    weighted: bool,
+    resident: bool = False,
 ) -> SetUp:
-    """Return sizes that keep to the budget, or the least possible ones."""
+    """Return sizes that keep to the budget, or the least possible ones.
+
+    Values that are ``resident`` lie on the device already, in one piece.
+    """
     caps = device.caps
     page = page_bytes(device, n_rows, n_features, max_bin)
     there = caps.global_bytes - device.allocated_bytes
@@ -99,14 +108,14 @@ def plan_set_up(
     most_rows = max(1, caps.max_alloc_bytes // row)
 
     batch = max(1, min(n_features, MOST_Y, BATCH_BYTES // (n_rows * (8 if weighted else 4))))
-    if caps.kind == "cpu" and 2 * caps.compute_units * column <= budget // 2:
+    if not caps.side_by_side and 2 * caps.compute_units * column <= budget // 2:
         batch = max(batch, min(n_features, caps.compute_units))  # a column for every core
     scratch = _scratch(device, n_rows, batch, weighted)
 
-    piece_rows = min(n_rows, most_rows)
-    values = 0 if device.borrows else row * n_rows
+    piece_rows = n_rows if resident else min(n_rows, most_rows)
+    values = 0 if device.borrows or resident else row * n_rows
     whole = weights + values + max(page, column + scratch) <= budget and piece_rows == n_rows
-    if not (device.borrows or whole):
+    if not (device.borrows or resident or whole):
         piece_rows = min(piece_rows, max(1, PIECE_BYTES // row))
         values = row * piece_rows
     fixed = weights + values

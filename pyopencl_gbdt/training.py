@@ -16,13 +16,14 @@ from pyopencl_gbdt.callbacks import (
     TrainingCallback,
     TrainingCheckPoint,
 )
-from pyopencl_gbdt.callbacks.checkpoint import CheckPoint
+from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.fitted_model import History, Model
-from pyopencl_gbdt.fitting import Fit, Task, TrainingModel
+from pyopencl_gbdt.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.frames import clear_frames
 from pyopencl_gbdt.parameter_names import as_mapping
 from pyopencl_gbdt.preparing import Before, Evals, Given, Metrics, fingerprint, prepare
@@ -116,7 +117,9 @@ def train(
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
     watched = {name: list(task.metrics) for _, name in task.evals}
-    everyone.check(Plan(task.params.n_estimators, watched, partial(fingerprint, task)))
+    everyone.check(
+        Plan(task.params.n_estimators, watched, partial(fingerprint, task), task.begins_with)
+    )
     saved = _saved(everyone)
     try:
         return with_fallbacks(partial(_fit, task, everyone, saved, profile))
@@ -141,7 +144,8 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
     """Train on a device; what can be checked beforehand was."""
     if saved is not None:
-        start = replace(task.start, before=saved.ensemble)
+        before = saved.ensemble
+        start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history)
     device = open_device(task.params.device, profile=profile)
     with settled(device):

@@ -25,7 +25,10 @@ def kept_nodes(words: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
 
 
 def decode_trees(
-    nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void], layout: Layout
+    nodes: Mapping[str, npt.NDArray[Any]],
+    levels: npt.NDArray[np.void],
+    layout: Layout,
+    leaf_rates: npt.NDArray[np.float32],
 ) -> list[Tree]:
     """Return model trees; all of them at once, as a small one would cost as much as many.
 
@@ -38,6 +41,8 @@ def decode_trees(
     levels : array of ``dtypes.LEVEL``, shape (n_batches, max_depth + 1)
     layout : Layout
         Thresholds of the bins.
+    leaf_rates : float32 array, shape (n_trees,)
+        What the weights of each tree's leaves are multiplied by, as XGBoost does in its files.
 
     Raises
     ------
@@ -67,6 +72,9 @@ def decode_trees(
         )
         field = {name: values[order] for name, values in field.items()}
     leaf: npt.NDArray[np.bool_] = left < 0
+    weight = shrink_leaf_weights(
+        field["weight"], leaf & (parent >= 0), np.repeat(leaf_rates, sizes)
+    )
     place = layout.feature_offset[field["feature"]].astype(np.int64) + field["bin"]
     columns = {
         "left": left,
@@ -77,7 +85,7 @@ def decode_trees(
         "default_left": (field["default_left"] != 0) & ~leaf,
         "split_kind": field["split_kind"].astype(np.uint8),
         "value": np.where(leaf, field["value"], np.float32(0))[:, None],
-        "weight": field["weight"][:, None],
+        "weight": weight[:, None],
         "gain": field["gain"],
         "sum_hessian": field["hessian"],
     }
@@ -90,6 +98,22 @@ def decode_trees(
     make = Tree.trusted if sound else _breadth_first
     bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
     return [make(**{name: c[a:b] for name, c in columns.items()}) for a, b in bounds]
+
+
+def shrink_leaf_weights(
+    weight: npt.NDArray[np.float32],
+    shrunk: npt.NDArray[np.bool_],
+    rate: npt.NDArray[np.float32] | np.float32,
+) -> npt.NDArray[np.float32]:
+    """Return weights, those of ``shrunk`` nodes times ``rate`` in float32.
+
+    XGBoost's ``hist`` keeps the weight of a leaf times the learning rate, and that of an inner node
+    without it. A root that never split counts as an inner node.
+    """
+    most = np.finfo(np.float32).max
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.clip(weight * rate, -most, most)
+    return np.where(shrunk, product, weight)
 
 
 def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:

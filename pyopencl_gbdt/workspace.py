@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.dtypes import (
     CANDIDATE,
@@ -29,12 +30,10 @@ from pyopencl_gbdt.dtypes import (
 )
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.fit_variants import FitVariants
-from pyopencl_gbdt.quantized import QuantizedPage
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
-#: Work-groups in y that one launch uses at most; CUDA allows 65535.
-MOST_Y = 4096
 _ADVICE = (
     "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use fewer rows or features"
 )
@@ -93,21 +92,25 @@ class Workspace(FitVariants):
         counts = self.n_trees * self.n_rows <= 2**32 - 2**16 and self.n_trees <= MOST_Y
         return counts and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
 
-    def gradient_inputs(
-        self, batch: Batch
-    ) -> tuple[DeviceArray, DeviceArray, tuple[np.generic, ...]]:
-        """Return what gradients are taken of, and where those of some trees lie.
+    def arguments(self, *names: str) -> dict[str, DeviceArray]:
+        """Return arrays that a kernel calls as the workspace does."""
+        return {name: self[name] for name in names}
 
-        Margins and labels, or gradients and Hessians that are given; the kernels' rows, first
-        tree, trees of an output, and distance of two outputs' labels.
+    def gradient_arguments(self, batch: Batch) -> dict[str, Any]:
+        """Return the kernels' arguments that say what gradients of some trees are taken of.
+
+        Margins and labels, or gradients and Hessians that are given; rows, the first tree, trees
+        of an output, and the distance of two outputs' labels.
         """
         names = ("given_g", "given_h") if self.given else ("margins", "labels")
         margins, labels = (self[name] for name in names)
         if self.keeps_margins:
             margins = self["before"]
         stride = self.n_rows if self.given or self.n_targets > 1 else 0
-        numbers = (np.uint32(self.n_rows), np.uint32(batch.first), np.uint32(self.n_parallel))
-        return margins, labels, (*numbers, np.uint64(stride))
+        return {
+            "margins": margins, "labels": labels, "n_rows": self.n_rows, "first_tree": batch.first,
+            "n_parallel": self.n_parallel, "label_stride": stride,
+        }  # fmt: skip
 
     @property
     def forest_block(self) -> int:
@@ -153,6 +156,7 @@ class Workspace(FitVariants):
         self._plan_leaf_wise(plan, last)
         plan.add("leaf_task_begin", nodes + 1, np.uint32)
         plan.add("leaf_header", 4, np.uint32)
+        plan.add("leaf_rate", 1, np.float32)
         plan.add("monotone", n_features if self.monotone is not None else 1, np.uint32)
         words = (search, -(-n_features // 32)) if self.masks_columns else (1, 1)
         plan.add("allowed", words, np.uint32)
@@ -182,7 +186,7 @@ class Workspace(FitVariants):
         plan.add("picked", trees, np.uint32)
 
     @property
-    def rows_page(self) -> QuantizedPage:
+    def rows_page(self) -> PackedCodes:
         """The page that all rows are in."""
         assert self.page is not None
         return self.page
@@ -196,20 +200,6 @@ class Workspace(FitVariants):
     def code_type(self) -> str:
         """The kernels' word for the dtype of the codes."""
         return c_type(self.codes.dtype)
-
-    @property
-    def places(self) -> npt.NDArray[np.int64]:
-        """Where a row has each feature's code, int64 (n_features,)."""
-        page = self.rows_page
-        block, within = np.divmod(np.arange(self.layout.n_features), page.block_features)
-        places: npt.NDArray[np.int64] = block * page.block_codes + within
-        return places
-
-    def in_row_order(self, values: npt.ArrayLike) -> npt.NDArray[np.uint32]:
-        """Return values of features as rows have their codes, padding as 0."""
-        ordered = np.zeros(self.rows_page.n_blocks * self.rows_page.block_codes, np.uint32)
-        ordered[self.places] = values
-        return ordered
 
     def check(self) -> None:
         """Refuse what cannot fit; allocate nothing.
@@ -258,6 +248,7 @@ class Workspace(FitVariants):
         done = self.first_round * len(self.batches)
         self["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
         self["needs_high"].set([0])
+        self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
 
     def make_room_for_high_words(self) -> None:
         """Allocate them; launches have to be bound again.

@@ -1,5 +1,5 @@
 ## finish: what one work-group does when a tree has all its nodes
-## uses: portable_math structs gain tasks
+## uses: portable_math structs gain tasks decision
 ##
 ##   finish_tree  the last level's leaves, leaf tasks, and the trees as `predict` and `leaf` walk
 ##                them
@@ -15,14 +15,18 @@
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
+/* The learning rate of the rounds to come; kernels that set leaves read it. */
+KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate) {
+    if (LOCAL_ID == 0) leaf_rate[0] = rate;
+}
+
 /* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
    does whether it splits or not, as the last level's leaves need no lists of their own. Leaf-wise
    growth has no last level: `depth` is beyond all. */
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
-        const u32 most_kept,
-        const f32 learning_rate, const f32 reg_lambda, const f32 reg_alpha,
-        const f32 max_delta_step, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const f32* RESTRICT thresholds, GLOBAL u32* RESTRICT leaf_task_begin,
@@ -37,7 +41,7 @@ KERNEL(${wg_size}) finish_tree(
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         const rule_t rule = within(unbounded, nodes[id].lower, nodes[id].upper);
-        finish_node(&nodes[id], own_scale, rule, learning_rate);
+        finish_node(&nodes[id], own_scale, rule, leaf_rate[0]);
     }
     BARRIER();
     u32 n_tasks = 0, more;
@@ -58,7 +62,7 @@ KERNEL(${wg_size}) finish_tree(
         walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
         steps[id].left = walk[id].left;
         steps[id].place = feature / features_per_block * block + feature % features_per_block;
-        steps[id].lefts = bin | (default_left ? feature_bins[feature] : bin) << 16;
+        steps[id].lefts = packed_split(code_split(bin, default_left, feature_bins[feature]));
         steps[id].value = nodes[id].value;
     }
     if (LOCAL_ID == 0) {

@@ -68,10 +68,10 @@ KERNEL(${wg_size}) begin_tree(
 % if not picked:
 /* `chosen` has `n_each` candidates of every node. */
 KERNEL(${wg_size}) decide(
-        const u32 depth, const u32 n_each, const f32 learning_rate, const f32 gamma,
+        const u32 depth, const u32 n_each, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const u32 has_monotone, GLOBAL const u32* RESTRICT monotone,
-        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
+        GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL u32* splits_left, GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -127,7 +127,7 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) {
             row_task_begin[index] = my_tasks;
-            finish_node(node, own_scale, rule, learning_rate);
+            finish_node(node, own_scale, rule, leaf_rate[0]);
         }
         if (split) {
             const u32 constraint = has_monotone ? monotone[c->feature] : 0;

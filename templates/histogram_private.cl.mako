@@ -25,7 +25,7 @@ KERNEL(${wg_size}) histogram(
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
-        GLOBAL const i32* RESTRICT high, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const i32* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const ${code}* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
     LOCAL_ARRAY(i64, sums, ${2 * codes * copies});
@@ -69,7 +69,7 @@ KERNEL(${wg_size}) histogram(
                 const u64 row = in_order ? position - base : rows[position];
                 const u32 c = block_codes[row * row_stride * ${block} + place % ${block}];
                 i64 q = quanta[2 * (base + row) + part];
-                if (wide) q += (i64)high[2 * (base + row) + part] << 32;
+                if (wide) q += (i64)high_words[2 * (base + row) + part] << 32;
                 if (c != skipped) mine[2 * c] += q;
             }
         }

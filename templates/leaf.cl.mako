@@ -1,5 +1,5 @@
 ## leaf: margin[row] += value of the row's leaf
-## uses: structs tasks
+## uses: structs tasks decision
 ##
 ##   walk      every row walks the tree by its codes, row after row: memory is read in order
 ##   by_rows   the row lists of the nodes say where the rows are: less work where reading out of
@@ -31,7 +31,7 @@ KERNEL(${wg_size}) add_leaves(
             u32x4 step = steps[tree]; /* a step_t */
             while (step.x) {
                 const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
-                const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
+                const u32 left = code_goes_left(c, unpacked_split(step.z));
                 step = steps[tree + (left ? step.x : step.x + 1)];
             }
             margin += as_f32(step.w);
@@ -64,14 +64,13 @@ KERNEL(${wg_size}) add_leaves(
                 own[in_order ? position - base : rows[position]] += value;
         } else {
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
-            const u32 bin = node->bin;
-            const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
+            const code_split_t split =
+                code_split(node->bin, node->default_left, feature_bins[node->feature]);
             GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
                 + node->feature % block_features;
             for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
                 const u32 row = in_order ? position - base : rows[position];
-                const u32 c = column[row * row_stride];
-                own[row] += c <= bin || c == also_left ? left : right;
+                own[row] += code_goes_left(column[row * row_stride], split) ? left : right;
             }
         }
     }

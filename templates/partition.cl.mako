@@ -1,5 +1,5 @@
 ## partition: the rows of every node that splits, to its two children
-## uses: structs tasks
+## uses: structs tasks decision
 ##
 ##   node's rows    |a B c D|E f G H|     tasks of `chunk` rows; capitals go left
 ##   in a task       B D a c|E G H f      lefts first, the order within each side stays
@@ -83,8 +83,8 @@ KERNEL(${wg_size}) move(
         const u32 begin = node->begin + (task - task_begin[index]) * ${chunk};
         const u32 node_end = node->begin + node->count;
         const u32 size = node_end - begin < ${chunk} ? node_end - begin : ${chunk};
-        const u32 bin = node->bin;
-        const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
+        const code_split_t split =
+            code_split(node->bin, node->default_left, feature_bins[node->feature]);
         GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
             + node->feature % block_features;
 % if wg_size == 1:
@@ -92,8 +92,7 @@ KERNEL(${wg_size}) move(
         u32 n_left = 0, n_right = 0;
         for (u32 i = 0; i < size; i++) {
             const u32 row = in_order ? begin + i - base : rows[begin + i];
-            const u32 c = column[row * row_stride];
-            const u32 left = c <= bin || c == also_left;
+            const u32 left = code_goes_left(column[row * row_stride], split);
             lefts[n_left] = row;
             rights[n_right] = row;
             n_left += left;
@@ -107,8 +106,8 @@ KERNEL(${wg_size}) move(
 % else:
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
             const u32 row = in_order ? begin + i - base : rows[begin + i];
-            const u32 c = column[row * row_stride];
-            staged[PLACE(i)] = c <= bin || c == also_left ? row | LEFT : row;
+            const u32 left = code_goes_left(column[row * row_stride], split);
+            staged[PLACE(i)] = left ? row | LEFT : row;
         }
         BARRIER();
         const u32 run_begin = LOCAL_ID * ${run} < size ? LOCAL_ID * ${run} : size;

@@ -17,8 +17,8 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
    come to it; the one that gains most is picked, the first of equal ones. */
 KERNEL(${wg_size}) pick(
         const u32 step, const u32 n_each, const u32 most_leaves,
-        const u32 max_depth, const f32 learning_rate, const f32 gamma, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step,
+        const u32 max_depth, const f32 gamma, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL candidate_t* RESTRICT kept, GLOBAL u32* open, GLOBAL f32* open_gain,
@@ -37,7 +37,7 @@ KERNEL(${wg_size}) pick(
             GLOBAL node_t* node = &nodes[id];
             if (node->tree != tree) continue;
             const rule_t rule = within(unbounded, node->lower, node->upper);
-            finish_node(node, scale + tree, rule, learning_rate);
+            finish_node(node, scale + tree, rule, leaf_rate[0]);
             GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
             c += best_of(c, n_each);
             f32 gain = -1.0f;

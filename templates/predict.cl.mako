@@ -1,5 +1,5 @@
 ## predict: margin[row] += leaf value of every tree, in the order of the trees
-## uses: portable_math structs
+## uses: portable_math structs value_decision
 ##
 ##   nodes of all trees one after the other; tree t begins at tree_begin[t]; ids are within a tree
 ##
@@ -40,9 +40,7 @@ KERNEL(${wg_size}) predict(
             GLOBAL const walk_t* node = nodes + tree_begin[tree];
             GLOBAL const walk_t* at = node;
             for (u32 step_count = 0; at->left && step_count < longest; step_count++) {
-                const f32 value = x[at->feature];
-                const u32 left = is_missing(value) ? at->default_left
-                                                   : (u32)(ordered(value) < ordered(at->number));
+                const u32 left = value_goes_left(x[at->feature], at->number, at->default_left);
                 at = node + at->left + 1 - left;
             }
             margin += at->number;
@@ -52,10 +50,6 @@ KERNEL(${wg_size}) predict(
 }
 % if rows:
 <% together = range(8) %>
-#define ABOVE_ALL 0xFFFFFFFFu     /* every key is below: to the left */
-#define MISSING_RIGHT 0xFFFFFFFEu /* above the key of every number */
-#define MISSING_LEFT 0u           /* below it */
-
 /* shapes[tree] = (first place, levels, behind); tops[place] = (where a block has the column, key);
    ends[place] = bits of a leaf's value, or the node to go on from; ways[node] = (left child, where
    a block has the column, key, bits of the value), of trees with something behind alone */
@@ -114,11 +108,9 @@ KERNEL(${wg_size}) predict_blocks(
         for (u32 column = 0; column < n_columns; column++) {
             GLOBAL const f32* value = values + first * n_features + (columns[column] >> 1);
             GLOBAL u32* key = x + (u64)column * ${rows};
-            const u32 missing = columns[column] & 1 ? MISSING_LEFT : MISSING_RIGHT;
-            for (u32 row = 0; row < here; row++) {
-                const u32 number = ordered(value[(u64)row * n_features]);
-                key[row] = is_missing(value[(u64)row * n_features]) ? missing : number;
-            }
+            const u32 default_left = columns[column] & 1;
+            for (u32 row = 0; row < here; row++)
+                key[row] = value_key(value[(u64)row * n_features], default_left);
             for (u32 row = here; row < ${rows}; row++) key[row] = 0;
         }
         for (u32 row = 0; row < ${rows}; row++) sum[row] = 0.0f;
@@ -134,9 +126,9 @@ KERNEL(${wg_size}) predict_blocks(
             GLOBAL const u32* x_4 = x + top[8];
             const u32 key_2 = top[5], key_3 = top[7], key_4 = top[9];
             for (u32 row = 0; row < ${rows}; row++) {
-                const u32 left = x_2[row] < key_2;
-                const u32 left_3 = x_3[row] < key_3;
-                const u32 left_4 = x_4[row] < key_4;
+                const u32 left = key_goes_left(x_2[row], key_2);
+                const u32 left_3 = key_goes_left(x_3[row], key_3);
+                const u32 left_4 = key_goes_left(x_4[row], key_4);
                 at[row] = 8 - 2 * left - (left ? left_3 : left_4);
             }
             /* rows in turn: a processor overlaps their loads; 64-bit places need no extension */
@@ -150,7 +142,8 @@ KERNEL(${wg_size}) predict_blocks(
                 for (u32 level = 2; level < levels; level++) {
 % for r in together:
                     const u64 column_${r} = top[2 * at_${r}];
-                    at_${r} = 2 * at_${r} - (u64)(x_row[column_${r} + ${r}] < top[2 * at_${r} + 1]);
+                    at_${r} = 2 * at_${r}
+                        - (u64)key_goes_left(x_row[column_${r} + ${r}], top[2 * at_${r} + 1]);
 % endfor
                 }
 % for r in together:
@@ -171,7 +164,7 @@ KERNEL(${wg_size}) predict_blocks(
 % for r in together:
                         const u64 column_${r} = way[4 * at_${r} + 1];
                         const u64 to_${r} = (u64)way[4 * at_${r}] + 1
-                            - (u64)(x_row[column_${r} + ${r}] < way[4 * at_${r} + 2]);
+                            - (u64)key_goes_left(x_row[column_${r} + ${r}], way[4 * at_${r} + 2]);
                         moved |= to_${r} ^ at_${r};
                         at_${r} = to_${r};
 % endfor

@@ -69,7 +69,7 @@ KERNEL(${wg_size}) radix_scatter(
     const u32 shift, const u32 mask, GLOBAL const place_t* RESTRICT offsets,
     GLOBAL bits_t* RESTRICT all_out_keys, const u64 out_start
 % if value_bytes:
-    , GLOBAL const moved_t* RESTRICT all_values, GLOBAL moved_t* RESTRICT out_values
+    , GLOBAL const moved_t* RESTRICT all_values, GLOBAL moved_t* RESTRICT all_out_values
 % endif
     ) {
     const u64 begin = (u64)GROUP_ID * chunk;
@@ -79,6 +79,7 @@ KERNEL(${wg_size}) radix_scatter(
     GLOBAL bits_t* out_keys = all_out_keys + out_start;
 % if value_bytes:
     GLOBAL const moved_t* values = all_values + column;
+    GLOBAL moved_t* out_values = all_out_values;
 % endif
 % if wg_size == 1:
     place_t next[${digits}];

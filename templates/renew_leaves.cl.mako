@@ -1,5 +1,5 @@
-## renew_leaves: a leaf's value = learning_rate * quantile of label - margin over the leaf's rows
-## uses: portable_math structs gain
+## renew_leaves: a leaf's value = leaf_rate * quantile of label - margin over the leaf's rows
+## uses: portable_math structs gain decision
 ##
 ##   key of a residual   |digit 0|digit 1|digit 2|digit 3|   8 bits each; keys are ordered as residuals
 ##
@@ -84,7 +84,7 @@ KERNEL(${wg_size}) count_first(
         u32x4 step = steps[leaf]; /* a step_t */
         while (step.x) {
             const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
-            const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
+            const u32 left = code_goes_left(c, unpacked_split(step.z));
             leaf = tree + (left ? step.x : step.x + 1);
             step = steps[leaf];
         }
@@ -207,7 +207,7 @@ KERNEL(${wg_size}) pick_digit(
 }
 
 KERNEL(${wg_size}) renew(
-        const f32 learning_rate, GLOBAL const u32* RESTRICT leaf_header,
+        GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const u32* RESTRICT leaf_header,
         GLOBAL const u32* RESTRICT prefixes, GLOBAL const i64* RESTRICT ranks,
         GLOBAL const f32* RESTRICT fractions, GLOBAL node_t* RESTRICT nodes,
         GLOBAL walk_t* RESTRICT walk, GLOBAL step_t* RESTRICT steps) {
@@ -222,7 +222,7 @@ KERNEL(${wg_size}) renew(
             const f32 part = fractions[id] * gap;
             quantile = finite(low + part);
         }
-        const f32 value = finite(quantile * learning_rate);
+        const f32 value = finite(quantile * leaf_rate[0]);
         nodes[id].value = value;
         walk[id].number = value;
         steps[id].value = value;

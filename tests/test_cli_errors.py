@@ -53,6 +53,7 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
         (["--model", "."], "expected a file"),
         (["--model", "absent/m.json"], "create it first"),
         (["--model", "/dev/null"], "expected a regular file"),
+        (["--model", "m.ubj"], "UBJSON, XGBoost's binary JSON, which is not written here"),
     ],
 )
 def test_errors_of_train(
@@ -114,9 +115,9 @@ def test_columns_in_another_order(tmp_path: Path, capsys: pytest.CaptureFixture[
     swapped.write_text(data.read_text().replace("age,height", "height,age", 1))
     capsys.readouterr()
     assert main(["predict", str(swapped), "--model", saved, *DEVICE]) == 2
-    assert "feature 0 is 'height': expected 'age'" in capsys.readouterr().err
+    assert "has 'height' as column 0, counted from 0: expected 'age'" in capsys.readouterr().err
     assert main(["train", str(data), "--model", saved, "--eval", str(swapped), *SMALL]) == 2
-    assert "feature 0 is 'height': expected 'age'" in capsys.readouterr().err
+    assert "has 'height' as column 0, counted from 0: expected 'age'" in capsys.readouterr().err
 
 
 def test_write_text_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import open_device, runnable
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.limits import Limits
@@ -21,11 +22,11 @@ from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import predict as predict_twin
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.trees import decode_trees
-from pyopencl_gbdt.workspace import MOST_Y, Workspace
+from pyopencl_gbdt.workspace import Workspace
 
 from .conftest import TEST_DEVICE
 
-N = 500
+N, RATES = 500, np.ones(2, np.float32)
 CASES = {
     "classes": {"objective": "multi:softprob", "num_class": 4},
     "targets": {},
@@ -256,7 +257,7 @@ def test_nodes_that_are_their_own_children_are_refused():
     nodes["left"], nodes["parent"] = 1, NO_NODE
     levels["first"], levels["count"] = [[0, 1]], [[1, 2]]
     with pytest.raises(ModelFormatError, match="two parents"):
-        decode_trees({name: nodes[name] for name in KEPT}, levels, expected_layout(1, 2))
+        decode_trees({name: nodes[name] for name in KEPT}, levels, expected_layout(1, 2), RATES[:1])
 
 
 @pytest.mark.parametrize("roots", [1, 2])
@@ -268,11 +269,11 @@ def test_nodes_that_are_not_there_are_refused(roots, name):
     nodes["tree"][0, :roots] = range(roots)
     levels["first"], levels["count"] = [[0, roots]], [[roots, 2]]
     fields = {field: nodes[field].copy() for field in KEPT}
-    assert len(decode_trees(fields, levels, expected_layout(1, 2))) == roots
+    assert len(decode_trees(fields, levels, expected_layout(1, 2), RATES[:roots])) == roots
     for wrong in (roots + 2, 0x80000005):
         fields[name][0, 1] = wrong
         with pytest.raises(ModelFormatError, match=f"a node's {name} is none of the tree's"):
-            decode_trees(fields, levels, expected_layout(1, 2))
+            decode_trees(fields, levels, expected_layout(1, 2), RATES[:roots])
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_higgs7k():
 
 
 def test_computer_hardware():
-    lines = (Path(__file__).parent / "data" / "machine.data").read_text().split()
+    lines = (Path(__file__).parents[1] / "bench" / "data" / "machine.data").read_text().split()
     table = np.array([line.split(",")[2:9] for line in lines], np.float32)
     X, y = table[:, :-1], table[:, -1]
     params = {"objective": "reg:squarederror", "max_depth": 4, "learning_rate": 0.1}

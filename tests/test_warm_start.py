@@ -60,6 +60,12 @@ def test_as_many_estimators_as_before_add_nothing():
     steps = GBDTRegressor(n_estimators=3, warm_start=True, **SMALL).fit(X, Y)
     before = text_of(steps)
     assert text_of(steps.fit(X, Y + 1)) == before
+    sets = {"eval_set": [(X[200:], Y[200:])]}
+    stopped = GBDTRegressor(n_estimators=40, early_stopping_rounds=3, **SMALL).fit(X, Y, **sets)
+    n_rounds, log = stopped.model_.num_boosted_rounds(), stopped.evals_result()
+    stopped.set_params(n_estimators=n_rounds, warm_start=True).fit(X, Y, **sets)
+    assert stopped.best_iteration == n_rounds - 1
+    assert stopped.evals_result() == log
 
 
 def test_without_it_a_fit_begins_anew():

@@ -8,7 +8,7 @@ from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
 from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor
 from pyopencl_gbdt.callbacks.progress import ProgressBar
 from pyopencl_gbdt.callbacks.schedule import LearningRateScheduler
-from pyopencl_gbdt.fitting import TrainingModel
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
 
 __all__ = [
     "CallbackList", "EarlyStopping", "EvalsLog", "EvaluationMonitor", "LearningRateScheduler",

@@ -11,6 +11,7 @@ To register it, append the function to ``COMMANDS``.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import warnings
@@ -19,7 +20,7 @@ from typing import Any
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
-from pyopencl_gbdt.cli.output import complain, say
+from pyopencl_gbdt.cli.output import complain, escaped, say
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.parameter_names import unknown
@@ -98,15 +99,23 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain("interrupted")
             return EXIT_INTERRUPTED
         except GBDTError as error:
-            complain(f"error: {error}")
-            return EXIT_ERROR
+            return _fail(str(error))
         except OSError as error:
-            complain(f"error: {_reason(error)}")
-            return EXIT_ERROR
+            return _fail(_reason(error))
         except MemoryError:
-            complain("error: this machine's main memory is exhausted; use fewer rows")
-            return EXIT_ERROR
+            return _fail("this machine's main memory is exhausted; use fewer rows")
     return code
+
+
+def _fail(reason: str) -> int:
+    """Say why; also where standard output or standard error is a file on a full disk."""
+    with contextlib.suppress(OSError):
+        complain(f"error: {reason}")
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+    return EXIT_ERROR
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -133,7 +142,8 @@ def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) 
 def _reason(error: OSError) -> str:
     if error.filename is None or not error.strerror:
         return str(error)
-    return f"{os.fsdecode(error.filename)}: {error.strerror}; check the path and its permissions"
+    name = escaped(os.fsdecode(error.filename)).replace("\n", "\\n")
+    return f"{name}: {error.strerror}; check the path and its permissions"
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
+import re
 import sys
 import textwrap
 import time
@@ -11,12 +11,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, FileWriteError
+from pyopencl_gbdt.whole_file import write_whole
 
 #: Columns of the narrowest terminal that is written for.
 WIDTH = 80
 #: Columns before the text of a `section`.
 INDENT = 9
+#: What a terminal obeys instead of showing it, line ends and tabs excepted: control characters,
+#: also those above 127, other line ends, and what turns the direction of writing round.
+_CONTROLS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
+)
+
+
+def escaped(text: str) -> str:
+    """Return a text whose control characters are shown, as in Python's strings, and not obeyed.
+
+    Names of devices, columns and files come from drivers, data and other machines.
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def say(text: str = "") -> None:
@@ -32,8 +46,22 @@ def complain(text: str) -> None:
 def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     # a feature's name may not exist in the terminal's encoding
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    stream.flush()
+    text = escaped(text).encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard error" if stream is sys.stderr else "standard output"
+        raise _unwritten(name, error) from error
+
+
+def _unwritten(name: str, error: OSError) -> FileWriteError:
+    return FileWriteError(
+        f"{name}: cannot be written ({error.strerror or error}): expected a place with room left; "
+        f"free some, or write elsewhere"
+    )
 
 
 def wrapped(text: str, first: str = "", later: str | None = None) -> str:
@@ -143,19 +171,19 @@ def write_text(path: str, text: str) -> None:
     """Write a UTF-8 file that appears whole or not at all; replaces what was there.
 
     Of a symbolic link the target is replaced; a pipe or another device is written to as it is.
+
+    Raises
+    ------
+    OSError
+        With the file's name.
     """
-    target = Path(path).resolve()
     if _is_special(path):  # replacing it would put a file where the device was
-        with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        try:
+            with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _unwritten(path, error) from error
         return
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # same folder, same file system
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, text.encode("utf-8"))

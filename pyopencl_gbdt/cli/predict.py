@@ -9,6 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.cli import tables
 from pyopencl_gbdt.cli.output import check_output, complain, say, write_text
+from pyopencl_gbdt.data.names import check_columns
 
 
 def add(commands: Any) -> None:
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     device = find(args.device)
     ensemble = model.ensemble
     table = tables.read_unlabelled(args.data, args, ensemble.n_features)
-    tables.check_names(args.data, table.feature_names, ensemble.feature_names)
+    check_columns(table.feature_names, ensemble.feature_names, args.data)
     predictions = model.predict(table.X, output_margin=args.output_margin, device=device.device_id)
     text = "\n".join(",".join(map(str, np.atleast_1d(row))) for row in predictions)
     if args.out == "-":

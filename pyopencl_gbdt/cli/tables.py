@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
+from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
 
@@ -49,6 +50,13 @@ def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--one-based", action="store_true", help="libsvm: indices start at 1; they start at 0 else"
     )
+    group.add_argument(
+        "--max-bytes",
+        type=int,
+        metavar="N",
+        help="main memory that a file's table may take; default 32 MiB and 32 times the file's "
+        "bytes, and no more than the machine has left",
+    )
     return group
 
 
@@ -67,6 +75,7 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
         header=_HEADER[args.header],
         file_format=args.format,
         one_based=args.one_based,
+        max_bytes=args.max_bytes,
         **options,
     )
 
@@ -97,7 +106,7 @@ def read_labelled(
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     if like is not None:
-        check_names(path, table.feature_names, like.feature_names)
+        check_columns(table.feature_names, like.feature_names, path)
     return table
 
 
@@ -135,17 +144,6 @@ def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
             f"number, a line per {what} of the training data"
         )
     return table.X[:, 0]
-
-
-def check_names(path: str, names: list[str] | None, expected: list[str] | None) -> None:
-    """Raise ``DataError`` if both name their columns, and differently."""
-    if names is None or expected is None or names == expected:
-        return
-    column = next(i for i, pair in enumerate(zip(names, expected, strict=True)) if len({*pair}) > 1)
-    raise DataError(
-        f"{path}: feature {column} is {names[column]!r}: expected {expected[column]!r} as in "
-        f"training; give the same columns in the same order"
-    )
 
 
 def read_training(

@@ -17,6 +17,7 @@ from pyopencl_gbdt.cli.output import (
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import METRICS, get_metric
+from pyopencl_gbdt.model.file_formats import check_ending
 from pyopencl_gbdt.parameter_table import TABLE
 from pyopencl_gbdt.parameters import Parameters
 
@@ -235,6 +236,7 @@ def _check_options(args: argparse.Namespace) -> None:
     for name in args.eval_metric or ():
         get_metric(name)
     check_output(args.model, "--model")
+    check_ending(args.model)
     if Path(args.model).exists() and not Path(args.model).is_file():
         raise DataError(f"--model {args.model}: expected a regular file; give another name")
     if Path(args.model).suffix != ".json":

@@ -10,17 +10,29 @@ A later version may add keys; the format version rises when a key changes its me
 from __future__ import annotations
 
 import json
-import math
 import types
 from pathlib import Path
 from typing import Any
 
+from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import DataError
 
 FORMAT = "pyopencl_gbdt comparison"
 FORMAT_VERSION = 1
 
+MOST = 10**18
+"""The largest number; sums and quotients of what is at most this stay numbers."""
+
+LEAST = 1e-30
+"""The least number that is not 0, and the least that others are divided by."""
+
+
+class _Divisor(float):
+    """A number of at least `LEAST`."""
+
+
 _NUMBER = (int, float)
+_DIVISOR = (int, float, _Divisor)
 _MAYBE = (int, float, types.NoneType)
 _TEXT = (str, types.NoneType)
 
@@ -48,9 +60,9 @@ MEASURED = {
     "variants": {str: str},  # of every kernel
     "first_fit_seconds": _NUMBER,  # set-up and one round, kernels built
     "setup_seconds": _NUMBER,  # median; from NumPy arrays to ready to boost
-    "round_ms": _NUMBER,  # median
+    "round_ms": _DIVISOR,  # median
     "round_ms_runs": [_NUMBER],
-    "predicted_rows_per_second": _NUMBER,
+    "predicted_rows_per_second": _DIVISOR,
     "peak_bytes": int,
     "share_of_copy": _NUMBER,  # floor_bytes a round over the bandwidth of a copy
     "kernels": [KERNEL],
@@ -88,7 +100,7 @@ def load(path: str) -> dict[str, Any]:
         raise DataError(f"{path}: cannot be read: {reason}; check the path") from error
     except (ValueError, RecursionError) as error:
         raise DataError(
-            f"{path}: not JSON ({error}); give a file of pyopencl-gbdt bench --json"
+            f"{path}: not JSON ({show(str(error))}); give a file of pyopencl-gbdt bench --json"
         ) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DataError(
@@ -98,7 +110,7 @@ def load(path: str) -> dict[str, Any]:
     version = document.get("format_version")
     if version != FORMAT_VERSION:
         raise DataError(
-            f"{path}: format_version={version!r}: expected {FORMAT_VERSION}; run pyopencl-gbdt "
+            f"{path}: format_version={show(version)}: expected {FORMAT_VERSION}; run pyopencl-gbdt "
             f"bench again with this version of the library, or merge with that one"
         )
     problem = check(document)
@@ -137,6 +149,8 @@ def _check(value: Any, expected: Any, place: str) -> str:
         if missing:
             return f"{place}: {missing[0]} is missing"
         keys = value if str in expected else expected
+        if not all(map(_is_text, keys)):
+            return f"{place}: half of a character in a name"
         parts = [(value[key], expected.get(key, str), f"{place}.{key}") for key in keys]
     else:
         return _check_plain(value, expected, place)
@@ -147,8 +161,23 @@ def _check_plain(value: Any, expected: Any, place: str) -> str:
     allowed = expected if isinstance(expected, tuple) else (expected,)
     wrong = not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed)
     if wrong:
-        names = " or ".join(kind.__name__ for kind in allowed)
-        return f"{place}: expected {names}, found {value!r:.40}"
-    if isinstance(value, _NUMBER) and not (math.isfinite(value) and value >= 0):
-        return f"{place}: expected a finite number >= 0, found {value!r}"
+        names = " or ".join(kind.__name__ for kind in allowed if kind is not _Divisor)
+        return f"{place}: expected {names}, found {show(value)}"
+    if isinstance(value, str):
+        return "" if _is_text(value) else f"{place}: half of a character, found {show(value)}"
+    if isinstance(value, _NUMBER):
+        if not 0 <= value <= MOST:
+            return f"{place}: expected a finite number >= 0, {MOST:g} at most, found {show(value)}"
+        if value < LEAST and (value != 0 or _Divisor in allowed):
+            zero = "" if _Divisor in allowed else "0 or "
+            return f"{place}: expected {zero}a number >= {LEAST:g}, found {show(value)}"
     return ""
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether a string can be written; JSON may hold half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

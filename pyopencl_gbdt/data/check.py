@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.classes import encode_labels
 from pyopencl_gbdt.data.containers import (
+    CHUNK,
     NUMERIC_KINDS,
     as_array,
     as_numeric,
+    column_to_numeric,
     frame_names,
     is_frame,
     series_to_numeric,
 )
-from pyopencl_gbdt.data.narrow import Scan, fill, to_float32
+from pyopencl_gbdt.data.narrow import Scan, check_missing, fill, to_float32
 from pyopencl_gbdt.data.places import Source
+from pyopencl_gbdt.data.tables import Table, is_table, open_table, split_table, table_names
 from pyopencl_gbdt.data.targets import (
     check_binary_labels,
     check_target,
@@ -32,14 +35,22 @@ from pyopencl_gbdt.errors import DataError
 __all__ = [
     "check_binary_labels",
     "check_matrix",
+    "check_shape",
     "check_target",
     "check_weight",
+    "column_names",
     "encode_labels",
+    "has_text_names",
 ]
 
 
 def check_matrix(
-    X: Any, *, name: str = "X", n_features: int | None = None, allow_missing: bool = True
+    X: Any,
+    *,
+    name: str = "X",
+    n_features: int | None = None,
+    allow_missing: bool = True,
+    missing: float | None = None,
 ) -> tuple[NDArray[np.float32], list[str] | None]:
     """Check a feature matrix and convert it to float32.
 
@@ -47,38 +58,75 @@ def check_matrix(
     ----------
     X : (n_rows, n_features) array-like or DataFrame
         NumPy array of bool, integers or floats in any byte and memory order, masked array, nested
-        lists, array of Python numbers, or pandas DataFrame (nullable dtypes too). NaN, None,
-        pd.NA and masked elements are missing values.
+        lists, array of Python numbers, pandas DataFrame (nullable dtypes too), polars or Arrow
+        table, or an array of a library that speaks DLPack, copied if a device holds it. NaN, None,
+        nulls, pd.NA and masked elements are missing values.
     name : str
         What messages call it.
     n_features : int or None
         The number of columns it has to have.
     allow_missing : bool
         Missing values are allowed.
+    missing : float or None
+        A number that means "missing" beside these.
 
     Returns
     -------
     matrix : (n_rows, n_features) float32 array, C order
         `X` itself where it is that already: do not write into it. NaN is missing.
     feature_names : list of str, or None
-        The columns of a DataFrame, unless none of them is a string.
+        The columns of a table, unless they are a DataFrame's numbers 0, 1, 2, ...
 
     Raises
     ------
     DataError
         The shape, a dtype or a value cannot be used; the message says which, and where.
     """
+    absent = check_missing(missing)
     if is_frame(X):
         names = frame_names(X, Source(name))
-        _check_shape(X.shape, name, n_features)
-        return _frame_to_float32(X, Source(name, names), allow_missing), names
+        check_shape(X.shape, name, n_features)
+        return _frame_to_float32(X, Source(name, names), allow_missing, absent), names
+    if is_table(X):
+        table = open_table(X, Source(name))
+        check_shape(table.shape, name, n_features)
+        return _table_to_float32(
+            table, Source(name, table.names), allow_missing, absent
+        ), table.names
     source = Source(name)
     array = as_array(X, source)
-    _check_shape(array.shape, name, n_features)
-    return to_float32(as_numeric(array, source), source, allow_missing=allow_missing), None
+    check_shape(array.shape, name, n_features)
+    numeric = as_numeric(array, source)
+    return to_float32(numeric, source, allow_missing=allow_missing, missing=absent), None
 
 
-def _check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> None:
+def column_names(X: Any, name: str = "X") -> list[str] | None:
+    """Return the column names of a table, as `check_matrix` does, without looking at its rows."""
+    if is_frame(X):
+        return frame_names(X, Source(name))
+    return table_names(X) if is_table(X) else None
+
+
+def column_labels(X: Any) -> list[Any] | None:
+    """Return the labels of a table's columns as they are; None for an array."""
+    if is_frame(X):
+        return list(X.columns)
+    return table_names(X) if is_table(X) else None
+
+
+def take_column(X: Any, name: str) -> tuple[Any, NDArray[Any]]:
+    """Return a table without one of its columns, and that column as an array."""
+    if is_frame(X):
+        return X.drop(columns=[name]), np.asarray(X[name])
+    return split_table(X, name)
+
+
+def has_text_names(X: Any) -> bool:
+    """Tell whether a table has names that scikit-learn keeps as ``feature_names_in_``."""
+    return is_table(X) if not is_frame(X) else any(isinstance(c, str) for c in X.columns)
+
+
+def check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> None:
     """Demand two dimensions, none of them empty, and the right number of columns."""
     if len(shape) == 1:
         raise DataError(
@@ -103,18 +151,42 @@ def _check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> N
         )
 
 
-def _frame_to_float32(frame: Any, source: Source, allow_missing: bool) -> NDArray[np.float32]:
+def _frame_to_float32(
+    frame: Any, source: Source, allow_missing: bool, missing: float
+) -> NDArray[np.float32]:
     """Convert a DataFrame: at once where all columns share a NumPy dtype, else one by one."""
     dtypes = list(frame.dtypes)
     first = dtypes[0]
     if isinstance(first, np.dtype) and first.kind in NUMERIC_KINDS and len(set(dtypes)) == 1:
-        return to_float32(frame.to_numpy(), source, allow_missing=allow_missing)
+        return to_float32(frame.to_numpy(), source, allow_missing=allow_missing, missing=missing)
     matrix = np.empty(frame.shape, np.float32)
     scan = Scan(source, allow_missing=allow_missing)
     for column in range(frame.shape[1]):
         given = series_to_numeric(frame.iloc[:, column], source, column)
         narrow = matrix[:, column : column + 1]
-        fill(narrow, given)
+        fill(narrow, given, missing)
         scan.add(given, narrow, column=column)
+    scan.finish()
+    return matrix
+
+
+def _table_to_float32(
+    table: Table, source: Source, allow_missing: bool, missing: float
+) -> NDArray[np.float32]:
+    """Convert a table, some rows at a time, so that they stay in the cache."""
+    columns = [
+        column_to_numeric(column.reshape(-1, 1), source, number)
+        for number, column in enumerate(table.columns)
+    ]
+    n_rows, n_columns = table.shape
+    matrix = np.empty((n_rows, n_columns), np.float32)
+    scan = Scan(source, allow_missing=allow_missing)
+    step = max(1, CHUNK // n_columns)
+    for start in range(0, n_rows, step):
+        for number, column in enumerate(columns):
+            given = column[start : start + step]
+            narrow = matrix[start : start + step, number : number + 1]
+            fill(narrow, given, missing)
+            scan.add(given, narrow, start, number)
     scan.finish()
     return matrix

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.foreign import to_host
 from pyopencl_gbdt.data.places import Source, show
+from pyopencl_gbdt.data.tables import collected
 from pyopencl_gbdt.errors import DataError, DataTypeError
 
 NUMERIC_KINDS = "biuf"
@@ -68,7 +70,7 @@ def as_array(values: Any, source: Source) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         return values
     try:
-        array = np.asarray(values)
+        array = np.asarray(to_host(collected(values)))
         if array.dtype.kind in "USV" and not hasattr(values, "dtype"):
             array = np.asarray(values, dtype=object)
     except MemoryError:
@@ -167,10 +169,17 @@ def objects_to_float64(
 
 
 def frame_names(frame: Any, source: Source) -> list[str] | None:
-    """Return a DataFrame's column names, or None where none of them is a string."""
-    if not any(isinstance(column, str) for column in frame.columns):
+    """Return a DataFrame's column labels as strings; None where they say nothing.
+
+    That is where they are numbered 0, 1, 2, ..., or where none is a string and two are the same.
+    Labels of several levels are joined by spaces, as by XGBoost.
+    """
+    labels = list(frame.columns)
+    names = [" ".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in labels]
+    if labels == list(range(len(labels))):
         return None
-    names = [str(column) for column in frame.columns]
+    if len({*names}) < len(names) and not any(isinstance(label, str) for label in labels):
+        return None
     first: dict[str, int] = {}
     for column, name in enumerate(names):
         if first.setdefault(name, column) != column:
@@ -205,6 +214,21 @@ def series_to_numeric(series: Any, source: Source, column: int = 0) -> NDArray[A
             f"convert it (a date, for example, to days since a first date) or drop it"
         )
     return objects_to_float64(np.asarray(series, dtype=object).reshape(-1, 1), source, column)
+
+
+def column_to_numeric(column: NDArray[Any], source: Source, number: int) -> NDArray[Any]:
+    """Convert one column of a table, (n_rows, 1) of any dtype, to bool, int, uint or float."""
+    kind = column.dtype.kind
+    if kind == "O":
+        return objects_to_float64(column, source, number)
+    if kind in NUMERIC_KINDS:
+        return column
+    if kind in "USV" and column.size:
+        raise _not_a_number(column[0, 0], source, 0, number)
+    raise DataError(
+        f"{source.name}: {source.column(number)} has dtype {column.dtype}: expected real numbers; "
+        f"convert it (a date, for example, to days since a first date) or drop it"
+    )
 
 
 _NUMBERS: tuple[type, ...] = (numbers.Real, Decimal, np.bool_)

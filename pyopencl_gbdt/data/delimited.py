@@ -1,53 +1,51 @@
-"""CSV, TSV, semicolons or spaces: text -> float32, by NumPy's parser where it can.
+"""CSV, TSV, semicolons or spaces: text -> float32, by the fastest parser that is there.
 
-The careful parser defines what a table means and names the place of whatever is wrong, at some
-100 ns a field. The fast one is NumPy's; what it refuses, or reads with a result that cannot stand,
-goes to the careful one. A test holds the two to equal results.
+The careful parser defines what a table means and names the place of whatever is wrong. Lines that
+no fast one takes, or that give a result that cannot stand, go to it, a block at a time.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.files import lines_of
-from pyopencl_gbdt.data.layout import MISSING, Layout, find_layout
-from pyopencl_gbdt.data.places import plural, show
+from pyopencl_gbdt.data.block_parsers import PARSERS, Parser
+from pyopencl_gbdt.data.budget import Budget
+from pyopencl_gbdt.data.careful import OpenQuoteError, parse_carefully
+from pyopencl_gbdt.data.files import Data, is_blank
+from pyopencl_gbdt.data.layout import Layout, find_layout
 from pyopencl_gbdt.errors import DataError
 
-BLOCK = 1 << 24
-"""Characters given to NumPy at once: it takes four bytes for each."""
+Table = NDArray[np.float32]
+
+FAST_FROM = 1 << 20
+"""Bytes of text from which a parser is worth the import of its package."""
+
+SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 18, 1 << 25
+"""Bytes of text given to a parser at once, which needs some 50 bytes for each besides."""
 
 MOST_QID = 2**24 - 1
 """Integers up to this are told apart in float32."""
 
-FLOAT32_LIMIT = 2.0**128 - 2.0**103
-"""The least number that float32 rounds to infinity."""
-
 
 def parse_delimited(
-    text: str,
+    data: Data,
     path: str | PathLike[str],
     *,
     label_column: int | str | None = 0,
     header: bool | str = "auto",
     qid_column: int | str | None = None,
-) -> tuple[
-    NDArray[np.float32], NDArray[np.float32] | None, list[str] | None, NDArray[np.int64] | None
-]:
+    budget: Budget | None = None,
+) -> tuple[Table, Table | None, list[str] | None, NDArray[np.int64] | None]:
     r"""Parse delimited text.
 
     Parameters
     ----------
-    text : str
-        The file's text, line ends ``\n``.
+    data : bytes or bytearray
+        The file's text in UTF-8, line ends ``\n``.
     path : str or path-like
         For messages.
     label_column : int, str or None
@@ -56,6 +54,8 @@ def parse_delimited(
         Whether the first line holds names.
     qid_column : int, str or None
         The column of the queries, in the same way.
+    budget : Budget or None
+        What the file may take; None: there is no limit.
 
     Returns
     -------
@@ -68,26 +68,123 @@ def parse_delimited(
     Raises
     ------
     DataError
-        Ragged rows, a field that is no number, a label that is missing, a query that is no integer.
+        Ragged rows, a field that is no number, a label that is missing, a query that is no integer,
+        or a table that is too large.
     """
-    layout = find_layout(text, path, label_column, header, qid_column)
-    table = parse_fast(layout)
-    if table is None:
-        table = parse_carefully(layout)
-    apart = [column for column in (layout.label, layout.qid) if column is not None]
-    if not apart:
-        return table, None, layout.names, None
+    layout = find_layout(data, path, label_column, header, qid_column)
+    if budget is not None:
+        _check_size(layout, budget)
+    size = len(data) if budget is None else budget.size
+    tables = parse_blocks(layout, min(max(size // 16, SMALLEST_BLOCK), LARGEST_BLOCK))
+    X, y, ids = _separate(tables, layout)
     names = layout.names
     if names is not None:
-        names = [name for i, name in enumerate(names) if i not in apart]
-    y = None if layout.label is None else np.ascontiguousarray(table[:, layout.label])
-    return np.delete(table, apart, axis=1), y, names, _queries(table, layout)
+        names = [name for i, name in enumerate(names) if i not in (layout.label, layout.qid)]
+    return X, y, names, None if ids is None else _queries(ids, layout)
 
 
-def _queries(table: NDArray[np.float32], layout: Layout) -> NDArray[np.int64] | None:
-    if layout.qid is None:
-        return None
-    ids = table[:, layout.qid]
+def _check_size(layout: Layout, budget: Budget) -> None:
+    """Refuse a table that takes more than its file warrants, as only a compressed one can."""
+    data = layout.data
+    if len(data) <= budget.size and budget.max_bytes is None:
+        return
+    one = (layout.delimiter or " ").encode()
+    n_fields = data.count(one) + data.count(b"\n") + 1
+    budget.check(len(data) + 4 * n_fields, "its text and table take about", "unpack it with gunzip")
+
+
+def parse_blocks(
+    layout: Layout, block_size: int, parsers: Sequence[Parser] | None = None
+) -> list[Table]:
+    """Parse all rows, each block by the first parser that takes it, else by the careful one.
+
+    Parameters
+    ----------
+    layout : Layout
+    block_size : int
+        Bytes of a block, which ends with a line.
+    parsers : sequence of callable, or None
+        Those to try; None: NumPy's for short texts, else all.
+    """
+    if parsers is None:
+        short = len(layout.data) - layout.start < FAST_FROM
+        parsers = [PARSERS["numpy"]] if short else list(PARSERS.values())
+    tables: list[Table] = []
+    for start, end in _blocks(layout, block_size):
+        table = _parse_fast(layout, start, end, parsers)
+        if table is None:
+            try:
+                table = parse_carefully(layout, start, end)
+            except OpenQuoteError:  # the block may end within a quoted field
+                tables.append(parse_carefully(layout, start))
+                return tables
+        tables.append(table)
+    return tables
+
+
+def _parse_fast(layout: Layout, start: int, end: int, parsers: Sequence[Parser]) -> Table | None:
+    block = layout.data[start:end]
+    for parse in parsers:
+        table = parse(block, layout.delimiter, layout.n_columns)
+        if table is None:
+            continue
+        infinite = np.isinf(table).any()
+        unlabelled = layout.label is not None and np.isnan(table[:, layout.label]).any()
+        return None if infinite or unlabelled else table
+    return None
+
+
+def _blocks(layout: Layout, block_size: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of blocks of whole lines that are not all blank."""
+    data, start = layout.data, layout.start
+    blank = b" \n\x0b\x0c" if layout.delimiter == "\t" else None
+    while start < len(data):
+        end = data.find(b"\n", start + block_size)
+        end = len(data) if end < 0 else end + 1
+        if not is_blank(data, start, end, blank):
+            yield start, end
+        start = end
+
+
+def _separate(tables: list[Table], layout: Layout) -> tuple[Table, Table | None, Table | None]:
+    """Return features, label and query ids of a list of tables, which is empty afterwards."""
+    n_rows = sum(map(len, tables))
+    if n_rows == 0:
+        raise DataError(f"{layout.path}: a header but no rows; expected at least one")
+    apart = {column for column in (layout.label, layout.qid) if column is not None}
+    kept = [column for column in range(layout.n_columns) if column not in apart]
+    X = np.empty((n_rows, len(kept)), np.float32)
+    y, ids = (
+        None if column is None else np.empty(n_rows, np.float32)
+        for column in (layout.label, layout.qid)
+    )
+    runs = _runs(kept)
+    row = 0
+    tables.reverse()
+    while tables:
+        table = tables.pop()
+        rows = slice(row, row + len(table))
+        for to, run in runs:
+            X[rows, to : to + run.stop - run.start] = table[:, run]
+        for vector, column in ((y, layout.label), (ids, layout.qid)):
+            if vector is not None:
+                vector[rows] = table[:, column]
+        row += len(table)
+    return X, y, ids
+
+
+def _runs(columns: Sequence[int]) -> list[tuple[int, slice]]:
+    """Return the runs of successive columns, each with its place among all: ``(place, slice)``."""
+    runs: list[tuple[int, slice]] = []
+    for place, column in enumerate(columns):
+        if runs and runs[-1][1].stop == column:
+            runs[-1] = (runs[-1][0], slice(runs[-1][1].start, column + 1))
+        else:
+            runs.append((place, slice(column, column + 1)))
+    return runs
+
+
+def _queries(ids: Table, layout: Layout) -> NDArray[np.int64]:
     wrong = ~(np.abs(ids) <= MOST_QID) | (ids != np.rint(ids))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -96,119 +193,3 @@ def _queries(table: NDArray[np.float32], layout: Layout) -> NDArray[np.int64] | 
             f"integers up to {MOST_QID}; number the queries anew"
         )
     return ids.astype(np.int64)
-
-
-def parse_fast(layout: Layout, block_size: int = BLOCK) -> NDArray[np.float32] | None:
-    """Parse with `numpy.loadtxt`, block by block; None where the careful parser has to look."""
-    if layout.text.find('"', layout.start) >= 0:
-        return None
-    tables = []
-    for block in _blocks(layout, block_size):
-        table = _parse_block(block, layout.delimiter)
-        if table is None or table.shape[1] != layout.n_columns:
-            return None
-        top = np.fmax.reduce(table, axis=None, initial=0.0)
-        bottom = np.fmin.reduce(table, axis=None, initial=0.0)
-        if max(top, -bottom) >= FLOAT32_LIMIT:
-            return None
-        if layout.label is not None and np.isnan(table[:, layout.label]).any():
-            return None
-        tables.append(narrow(table))
-    return np.concatenate(tables) if tables else None
-
-
-def _blocks(layout: Layout, block_size: int) -> Iterator[str]:
-    """Cut the rows into blocks of whole lines that are not all blank."""
-    text, start = layout.text, layout.start
-    while start < len(text):
-        end = text.find("\n", start + block_size)
-        end = len(text) if end < 0 else end + 1
-        block = text[start:end]
-        if block.strip(" \n"):
-            yield block
-        start = end
-
-
-def _parse_block(block: str, delimiter: str | None) -> NDArray[np.float64] | None:
-    """Parse lines as they are or, if NumPy refuses, with NaN where a value is missing."""
-    for attempt in range(2):
-        lines = io.StringIO(_missing_fields(delimiter).sub("nan", block) if attempt else block)
-        try:
-            return np.loadtxt(lines, delimiter=delimiter, comments=None, ndmin=2)
-        except ValueError:
-            continue
-    return None
-
-
-def parse_carefully(layout: Layout) -> NDArray[np.float32]:
-    """Parse field by field; raise `DataError` at the first that is wrong."""
-    rows: list[NDArray[np.float32]] = []
-    for line, fields in _rows(layout):
-        if len(fields) != layout.n_columns:
-            raise DataError(
-                f"{layout.path}, line {line}: {plural(len(fields), 'field')}, expected "
-                f"{layout.n_columns} as in the first line; complete the line or quote its text"
-            )
-        numbers = [_number(field, layout, line, i) for i, field in enumerate(fields)]
-        rows.append(narrow(np.array(numbers)))
-    if not rows:
-        raise DataError(f"{layout.path}: a header but no rows; expected at least one")
-    return np.stack(rows)
-
-
-def narrow(wide: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Round to float32, without a warning for what becomes subnormal or 0."""
-    with np.errstate(under="ignore"):
-        return wide.astype(np.float32)
-
-
-def _number(field: str, layout: Layout, line: int, column: int) -> float:
-    """Convert one field, or raise with its place."""
-    text = field.strip()
-    is_label = column == layout.label
-    value = math.nan
-    if text not in MISSING:
-        try:
-            value = float(text if text.isascii() and "_" not in text else "no number")
-        except ValueError:
-            value = math.inf
-    if abs(value) < FLOAT32_LIMIT or (math.isnan(value) and not is_label):
-        return value
-    named = f" ({layout.names[column]!r})" if layout.names is not None else ""
-    expected = "a number or a missing value (empty, NA, NaN, ?)"
-    move = "correct it, or encode text as numbers"
-    if is_label:
-        expected, move = "a number as label", "correct it, or choose another label_column"
-    elif line == 1:
-        move += "; pass header=True if line 1 holds names"
-    raise DataError(
-        f"{layout.path}, line {line}, column {column}{named} (from 0): found {show(text)}: "
-        f"expected {expected} that float32 can hold; {move}"
-    )
-
-
-def _rows(layout: Layout) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number from 1, fields) of every row that is not blank."""
-    offset = layout.first_line - 1
-    if layout.delimiter is None:
-        for line, text in enumerate(lines_of(layout.text, layout.start), offset + 1):
-            if text.strip():
-                yield line, text.split()
-        return
-    lines = lines_of(layout.text, layout.start)
-    reader = csv.reader(lines, delimiter=layout.delimiter, skipinitialspace=True, strict=True)
-    try:
-        for fields in reader:
-            if fields and (len(fields) > 1 or fields[0].strip()):
-                yield offset + reader.line_num, fields
-    except csv.Error as error:
-        raise DataError(
-            f"{layout.path}, line {offset + reader.line_num}: {error}; correct its quotes"
-        ) from error
-
-
-def _missing_fields(delimiter: str | None) -> re.Pattern[str]:
-    """Return the pattern of a missing value that NumPy does not know."""
-    if delimiter is None:
-        return re.compile(r"(?<!\S)(?:NA|\?)(?!\S)")
-    return re.compile(rf"(?:(?<={delimiter})|^(?=[^\n ])) *(?:NA|\?|) *(?={delimiter}|$)", re.M)

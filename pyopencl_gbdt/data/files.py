@@ -1,81 +1,140 @@
-"""A path -> bytes -> text: gzip, encoding, line ends, and errors that name the place."""
+"""A path -> bytes of text: gzip, encoding, line ends, and errors that name the place."""
 
 from __future__ import annotations
 
 import gzip
+import io
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from os import PathLike, fspath
 from pathlib import Path
+from typing import BinaryIO
 
+from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.errors import DataError
+
+Data = bytes | bytearray
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
+PIECE = 1 << 20
+"""Bytes that are unpacked, or read from a pipe, at a time."""
 
-def read_bytes(path: str | PathLike[str]) -> bytes:
+
+def read_bytes(
+    path: str | PathLike[str], max_bytes: int | None = None
+) -> tuple[bytes | bytearray, Budget]:
     """Read a file whole; unpack it if it starts as gzip does.
+
+    Returns
+    -------
+    data : bytes or bytearray
+    budget : Budget
+        What the file may take, `data` included.
 
     Raises
     ------
     DataError
-        The file is missing, unreadable, empty, or a damaged gzip file.
+        The file is missing, unreadable, empty, a damaged gzip file, or too large.
     """
     file = Path(fspath(path))
     try:
-        data = file.read_bytes()
+        with file.open("rb") as stream:
+            data = _read(stream, path, max_bytes)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; check the path") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"{path}: cannot be read ({reason}); give a readable file") from error
+    budget = Budget(path, len(data), max_bytes)
     if data.startswith(GZIP_MAGIC):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(
-                f"{path}: damaged gzip file ({error}); copy it again, or test it with gzip -t"
-            ) from error
+        data = _unpack(data, budget)
     elif file.suffix == ".gz" and data:
         raise DataError(
-            f"{path}: the name ends in .gz, yet the file starts with {data[:2]!r}: expected gzip "
-            f"({GZIP_MAGIC!r}); rename it if it is not compressed"
+            f"{path}: the name ends in .gz, yet the file starts with {bytes(data[:2])!r}: expected "
+            f"gzip ({GZIP_MAGIC!r}); rename it if it is not compressed"
         )
-    if not data.strip():
+    if is_blank(data):
         raise DataError(f"{path}: the file is empty; expected at least one row")
+    return data, budget
+
+
+def _read(stream: BinaryIO, path: str | PathLike[str], max_bytes: int | None) -> Data:
+    about = os.fstat(stream.fileno())
+    if stat.S_ISREG(about.st_mode):
+        Budget(path, about.st_size, max_bytes).check(about.st_size, "reading it takes")
+        return stream.read()
+    data = bytearray()  # a pipe tells no size
+    while piece := stream.read(PIECE):
+        data += piece
+        Budget(path, len(data), max_bytes).check(len(data), "reading it takes")
     return data
 
 
-def lines_of(text: str, start: int = 0) -> Iterator[str]:
+def _unpack(data: Data, budget: Budget) -> bytearray:
+    """Unpack gzip piece by piece, as far as the budget goes."""
+    out = bytearray()
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            while piece := stream.read(PIECE):
+                budget.check(
+                    len(data) + len(out) + len(piece), "unpacking it takes at least",
+                    "unpack it with gunzip",
+                )  # fmt: skip
+                out += piece
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(
+            f"{budget.path}: damaged gzip file ({error}); copy it again, or test it with gzip -t"
+        ) from error
+    return out
+
+
+def is_blank(
+    data: Data, start: int = 0, end: int | None = None, blank: bytes | None = None
+) -> bool:
+    """Tell whether there is white space only (or `blank` bytes), without a copy of all."""
+    end = len(data) if end is None else end
+    while start < end:
+        step = min(end, start + 256)
+        if data[start:step].strip(blank):
+            return False
+        start = step
+    return True
+
+
+def lines_of(data: Data, start: int = 0, end: int | None = None) -> Iterator[str]:
     """Yield the lines from position `start` on, one at a time and without their ends."""
-    while start <= len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
+    end = len(data) if end is None else end
+    while start <= end:
+        stop = data.find(b"\n", start, end)
+        stop = end if stop < 0 else stop
+        yield data[start:stop].decode("utf-8")
+        start = stop + 1
 
 
-def to_text(data: bytes, path: str | PathLike[str]) -> str:
-    r"""Decode UTF-8, drop a byte order mark and make every line end in ``\n``.
+def to_text(data: Data, path: str | PathLike[str]) -> Data:
+    r"""Check that bytes are UTF-8, drop a byte order mark and make every line end in ``\n``.
 
     Raises
     ------
     DataError
         There is a NUL byte or something that is not UTF-8; the message names the line.
     """
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    nul = data.find(0)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        wrong = error.start if nul < 0 else min(nul, error.start)
-    else:
-        wrong = nul
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    wrong = data.find(0)
+    if not data.isascii():
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            wrong = error.start if wrong < 0 else min(wrong, error.start)
     if wrong >= 0:
         line = data.count(b"\n", 0, wrong) + 1
         raise DataError(
             f"{path}, line {line}: byte 0x{data[wrong]:02x} is not UTF-8 text: expected CSV, TSV, "
             f"libsvm or npz; save the table as UTF-8 text"
         )
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data

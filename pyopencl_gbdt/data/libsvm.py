@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.containers import CHUNK
-from pyopencl_gbdt.data.files import lines_of
+from pyopencl_gbdt.data.budget import Budget
+from pyopencl_gbdt.data.files import Data, lines_of
 from pyopencl_gbdt.data.places import plural, show
 from pyopencl_gbdt.errors import DataError
 
-MAX_ELEMENTS = 1 << 31
-"""Largest dense matrix made of a sparse file (8 GiB): beyond, an index is wrong more likely."""
+CHUNK = 1 << 17
+"""Pairs and lines that are kept as Python's strings at a time, of some 150 bytes each."""
+
+PAIR_BYTES, ROW_BYTES = 48, 48
+"""What a pair and a row take besides the matrix, until they stand in it."""
 
 _TOKEN = "[!-9;-^`-~]+"  # printable ASCII, no colon; no underscore, as float("1_0") is 10
 _PAIR = f"[0-9]+:{_TOKEN}"
@@ -28,7 +31,11 @@ _LINE = {
 }
 """A line that may be split at spaces and colons, by `with_label`."""
 
-_QUERY = re.compile(r"(?:^|[ \t]+)qid:([0-9]{1,18})(?=[ \t]|$)")
+_MORE = re.compile(f"[ \t]+{_PAIR}{_PAIRS}")
+_GAP = re.compile("(?<=[^ \t])[ \t]")
+_PART = 1 << 16  # characters: of each pair, the pattern of a line keeps some 200 bytes
+
+_QUERY = re.compile(r"(?<![^ \t])qid:([0-9]{1,18})(?=[ \t]|$)")
 
 
 @dataclass
@@ -50,25 +57,28 @@ class _Where:
         self.numbers = numbers
         self.counts = counts
 
+    def line(self, token: int) -> int:
+        return int(np.repeat(np.asarray(self.numbers), self.counts)[token])
+
     def error(self, token: int, found: str) -> DataError:
-        line = np.repeat(np.asarray(self.numbers), self.counts)[token]
-        return DataError(f"{self.path}, line {line}: {found}")
+        return DataError(f"{self.path}, line {self.line(token)}: {found}")
 
 
 def parse_libsvm(
-    text: str,
+    data: Data,
     path: str | PathLike[str],
     *,
     n_features: int | None = None,
     with_label: bool = True,
     one_based: bool = False,
+    budget: Budget | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     r"""Parse libsvm text into a dense matrix.
 
     Parameters
     ----------
-    text : str
-        The file's text, line ends ``\n``.
+    data : bytes or bytearray
+        The file's text in UTF-8, line ends ``\n``.
     path : str or path-like
         For messages.
     n_features : int or None
@@ -77,6 +87,8 @@ def parse_libsvm(
         Every line starts with a label; False: it may, and the label is dropped.
     one_based : bool
         Index 1 is column 0.
+    budget : Budget or None
+        What the file may take; None: there is no limit.
 
     Returns
     -------
@@ -87,18 +99,25 @@ def parse_libsvm(
     Raises
     ------
     DataError
-        A line is not of that form, or a number cannot be used.
+        A line is not of that form, a number cannot be used, or the matrix is too large.
     """
-    blocks = [_convert(lines, path) for lines in _split(text, path, with_label)]
+    in_use = len(data) + PAIR_BYTES * data.count(b":") + ROW_BYTES * (data.count(b"\n") + 1)
+    if budget is not None and len(data) > budget.size:
+        budget.check(in_use, "its text and pairs take about", "unpack it with gunzip")
+    blocks = [_convert(lines, path) for lines in _split(data, path, with_label)]
     if not blocks:
         raise DataError(f"{path}: no rows; expected lines of the form 'label index:value ...'")
     numbers, counts, columns, values, labels = map(np.concatenate, zip(*blocks, strict=True))
+    del blocks
     where = _Where(path, numbers, counts)
     columns -= int(one_based)
-    _check_range(columns, where, len(counts), n_features, one_based)
+    _check_range(columns, where, n_features, one_based)
     n_columns = n_features if n_features is not None else int(columns.max(initial=-1)) + 1
     if n_columns < 1:
         raise DataError(f"{path}: no line has an index:value pair; give n_features")
+    if budget is not None:
+        shape = f"{plural(len(counts), 'row')} x {plural(n_columns, 'column')}"
+        _check_size(columns, where, 4 * len(counts) * n_columns + in_use, shape, budget)
     flat = np.repeat(np.arange(len(counts)), counts) * n_columns + columns
     _check_distinct(flat, columns, where)
     X = np.full((len(counts), n_columns), np.nan, np.float32)
@@ -106,7 +125,7 @@ def parse_libsvm(
     return X, labels if with_label else None
 
 
-def query_ids(text: str, path: str | PathLike[str]) -> NDArray[np.int64] | None:
+def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None:
     """Return the query ids (``qid:``) of all rows, int64 (n_rows,), or None if there are none.
 
     Raises
@@ -114,11 +133,11 @@ def query_ids(text: str, path: str | PathLike[str]) -> NDArray[np.int64] | None:
     DataError
         Some rows have one and others have none.
     """
-    if "qid:" not in text:
+    if b"qid:" not in data:
         return None
     found: list[int] = []
     without = 0  # the first line of a row that has none
-    for number, whole in enumerate(lines_of(text), 1):
+    for number, whole in enumerate(lines_of(data), 1):
         line = whole.partition("#")[0].strip(" \t")
         match = _QUERY.search(line)
         if match is not None and _QUERY.sub("", line, count=1).strip(" \t"):
@@ -133,12 +152,11 @@ def query_ids(text: str, path: str | PathLike[str]) -> NDArray[np.int64] | None:
     return np.array(found, np.int64) if found else None
 
 
-def _split(text: str, path: str | PathLike[str], with_label: bool) -> Iterator[_Lines]:
-    """Split the lines into tokens, a block of about a million tokens at a time."""
-    accepts = _LINE[with_label].fullmatch
+def _split(data: Data, path: str | PathLike[str], with_label: bool) -> Iterator[_Lines]:
+    """Split the lines into tokens, ``CHUNK`` pairs and lines or one line at a time."""
     block = _Lines()
-    for number, line in _lines(text):
-        if not accepts(line):
+    for number, line in _lines(data):
+        if not _is_line(line, with_label):
             raise _wrong_line(line, path, number, with_label)
         tokens = line.replace(":", " ").split()
         if ":" not in line.split(None, 1)[0]:
@@ -156,6 +174,16 @@ def _split(text: str, path: str | PathLike[str], with_label: bool) -> Iterator[_
         yield block
 
 
+def _is_line(line: str, with_label: bool) -> bool:
+    """Match a line with its pattern, a long one part by part."""
+    pattern, start = _LINE[with_label], 0
+    while gap := _GAP.search(line, start + _PART):
+        if not pattern.fullmatch(line, start, gap.start()):
+            return False
+        pattern, start = _MORE, gap.start()
+    return pattern.fullmatch(line, start) is not None
+
+
 def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ...]:
     """Return line numbers, counts and indices as int64, values and labels as float32."""
     where = _Where(path, lines.numbers, lines.counts)
@@ -171,12 +199,12 @@ def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ..
     return np.array(lines.numbers), np.array(lines.counts), indices, values, labels
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _lines(data: Data) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line) without comments, query ids and blank lines."""
-    for number, whole in enumerate(lines_of(text), 1):
+    for number, whole in enumerate(lines_of(data), 1):
         line = whole.partition("#")[0].strip(" \t")
         if "qid:" in line:
-            line = _QUERY.sub("", line, count=1).lstrip(" \t")
+            line = _QUERY.sub("", line, count=1).strip(" \t")
         if line:
             yield number, line
 
@@ -204,21 +232,32 @@ def _wrong_line(line: str, path: str | PathLike[str], number: int, with_label: b
 
 
 def _check_range(
-    columns: NDArray[np.int64], where: _Where, n_rows: int, n_features: int | None, one_based: bool
+    columns: NDArray[np.int64], where: _Where, n_features: int | None, one_based: bool
 ) -> None:
-    """Refuse columns outside the matrix, and a matrix that is too wide."""
+    """Refuse columns outside the matrix."""
     first = int(one_based)
-    limit = n_features if n_features is not None else max(1, MAX_ELEMENTS // n_rows)
-    wrong = (columns < 0) | (columns >= limit)
+    wrong = columns < 0
+    if n_features is not None:
+        wrong |= columns >= n_features
     if wrong.any():
         token = int(np.argmax(wrong))
-        move = f"a dense matrix wider than that, of {plural(n_rows, 'row')}, would exceed 8 GiB"
-        if n_features is not None or columns[token] < 0:
-            move = "check n_features, one_based and the file"
+        most = "" if n_features is None else n_features - 1 + first
         raise where.error(
             token,
-            f"found index {columns[token] + first}: expected {first}..{limit - 1 + first}; {move}",
+            f"found index {columns[token] + first}: expected {first}..{most}; "
+            f"check n_features, one_based and the file",
         )
+
+
+def _check_size(
+    columns: NDArray[np.int64], where: _Where, n_bytes: int, shape: str, budget: Budget
+) -> None:
+    """Refuse a dense matrix that takes more than the file warrants, and name its widest line."""
+    move = ""
+    if columns.size:
+        widest = int(np.argmax(columns))
+        move = f"correct column {columns[widest]} (from 0) in line {where.line(widest)}"
+    budget.check(n_bytes, f"a dense matrix of {shape} takes", move)
 
 
 def _check_distinct(flat: NDArray[np.int64], columns: NDArray[np.int64], where: _Where) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.containers import CHUNK
 from pyopencl_gbdt.data.places import Source, plural, show
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, ParameterError
 
 _TROUBLES = {
     "infinite": ("finite numbers{or_nan}", "replace them{by_nan} or drop their rows"),
@@ -42,7 +43,7 @@ class Scan:
         suspect = np.isinf(narrow) if self.allow_missing else ~np.isfinite(narrow)
         if not suspect.any():
             return
-        infinite = np.isinf(given)
+        infinite = np.isinf(given) & suspect  # what counts as missing is none
         masks = {
             "infinite": infinite,
             "too large": np.isinf(narrow) & ~infinite,
@@ -72,7 +73,11 @@ class Scan:
 
 
 def to_float32(
-    numeric: NDArray[Any], source: Source, *, allow_missing: bool = True
+    numeric: NDArray[Any],
+    source: Source,
+    *,
+    allow_missing: bool = True,
+    missing: float = float("nan"),
 ) -> NDArray[np.float32]:
     """Convert to native float32 in C order and check that every value is finite.
 
@@ -83,6 +88,8 @@ def to_float32(
         For the message.
     allow_missing : bool
         NaN is allowed.
+    missing : float
+        A number that means "missing" beside NaN, and becomes NaN.
 
     Returns
     -------
@@ -100,17 +107,47 @@ def to_float32(
     narrow = numeric if ready else np.empty(numeric.shape, np.float32)
     scan = Scan(source, allow_missing=allow_missing)
     step = max(1, CHUNK // max(1, n_columns))
+    if ready and not np.isnan(missing):
+        blocks = (numeric[start : start + step] for start in range(0, n_rows, step))
+        if any((block == missing).any() for block in blocks):
+            ready, narrow = False, np.empty(numeric.shape, np.float32)
     for start in range(0, n_rows, step):
         given = numeric[start : start + step]
         block = narrow[start : start + step]
         if not ready:
-            fill(block, given)
+            fill(block, given, missing)
         scan.add(given, block, row=start)
     scan.finish()
     return narrow
 
 
-def fill(narrow: NDArray[np.float32], given: NDArray[Any]) -> None:
-    """Write `given` into a float32 array; what is too large becomes infinite, without a warning."""
+def fill(narrow: NDArray[np.float32], given: NDArray[Any], missing: float = float("nan")) -> None:
+    """Write `given` into a float32 array; what is too large becomes infinite, without a warning.
+
+    What equals `missing`, as it was given or in float32, becomes NaN.
+    """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         narrow[...] = given
+        if not np.isnan(missing):
+            rounded = np.float32(missing)
+            absent = given == missing
+            if np.isfinite(rounded):
+                absent |= narrow == rounded
+            narrow[absent] = np.nan
+
+
+def check_missing(missing: Any) -> float:
+    """Return the number that means "missing" beside NaN; None is NaN.
+
+    Raises
+    ------
+    ParameterError
+        It is no number.
+    """
+    if missing is None:
+        return float("nan")
+    if isinstance(missing, numbers.Real) and not isinstance(missing, bool):
+        return float(missing)
+    raise ParameterError(
+        f"missing={show(missing)}: expected a number, NaN or None; replace other marks in the data"
+    )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-import zlib
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike, fspath
@@ -14,21 +11,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.check import check_matrix, check_target, check_weight
+from pyopencl_gbdt.data.budget import check_max_bytes
 from pyopencl_gbdt.data.delimited import parse_delimited
-from pyopencl_gbdt.data.files import ZIP_MAGIC, lines_of, read_bytes, to_text
-from pyopencl_gbdt.data.groups import check_ids
+from pyopencl_gbdt.data.files import ZIP_MAGIC, Data, lines_of, read_bytes, to_text
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
+from pyopencl_gbdt.data.npz import read_npz
 from pyopencl_gbdt.errors import DataError
 
 FORMATS = ("auto", "delimited", "libsvm", "npz")
 LIBSVM_SUFFIXES = (".libsvm", ".svm", ".svmlight")
-_NPZ_ERRORS = (
-    *(ValueError, TypeError, AttributeError, KeyError, OSError, EOFError),
-    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
-)
-"""What NumPy and zipfile raise for a damaged, encrypted or pickled archive."""
-
 N_SNIFFED = 20
 """Lines looked at to tell libsvm from delimited text."""
 
@@ -68,6 +59,7 @@ def read_table(
     with_label: bool = True,
     one_based: bool = False,
     file_format: str = "auto",
+    max_bytes: int | None = None,
 ) -> TableData:
     """Read a table of numbers.
 
@@ -94,6 +86,9 @@ def read_table(
         otherwise.
     file_format : {"auto", "delimited", "libsvm", "npz"}
         "auto" looks at the content, and at the name's end for libsvm.
+    max_bytes : int or None
+        Main memory that the table, and what it is made of, may take. None: 32 MiB and 32 times the
+        file's bytes, and no more than the machine has left.
 
     Returns
     -------
@@ -102,32 +97,42 @@ def read_table(
     Raises
     ------
     DataError
-        The file cannot be read or does not hold what is expected; the message names file, line,
-        column and what was found.
+        The file cannot be read, does not hold what is expected, or takes more memory than it may;
+        the message names file, line, column and what was found.
 
     Notes
     -----
     Missing values: in delimited text an empty field, NA, NaN (any case) or ``?``; in libsvm what is
     absent. In npz: arrays ``X``, ``y``, and ``weight``, ``qid`` and ``feature_names`` if present.
+
+    A number is rounded to float64, and that to float32, whichever parser reads the text: pyarrow's
+    or pandas' where they are installed, else NumPy's.
     """
     if file_format not in FORMATS:
         raise DataError(f"file_format={file_format!r}: expected one of {', '.join(FORMATS)}")
     if header not in (True, False, "auto"):
         raise DataError(f"header={header!r}: expected True, False or 'auto'")
-    data = read_bytes(path)
-    if file_format == "npz" or (file_format == "auto" and data.startswith(ZIP_MAGIC)):
-        return _read_npz(data, path, n_features, with_label)
-    text = to_text(data, path)
-    del data
-    if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, text)):
-        X, y = parse_libsvm(
-            text, path, n_features=n_features, with_label=with_label, one_based=one_based
+    most = check_max_bytes(max_bytes)
+    try:
+        data, budget = read_bytes(path, most)
+        if file_format == "npz" or (file_format == "auto" and data.startswith(ZIP_MAGIC)):
+            arrays = read_npz(data, path, budget, n_features=n_features, with_label=with_label)
+            return TableData(*arrays)
+        data = to_text(data, path)
+        if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
+            X, y = parse_libsvm(
+                data, path, n_features=n_features, with_label=with_label, one_based=one_based,
+                budget=budget,
+            )  # fmt: skip
+            return TableData(X, y, None, None, query_ids(data, path))
+        label = label_column if with_label else None
+        X, y, names, qid = parse_delimited(
+            data, path, label_column=label, header=header, qid_column=qid_column, budget=budget
         )
-        return TableData(X, y, None, None, query_ids(text, path))
-    label = label_column if with_label else None
-    X, y, names, qid = parse_delimited(
-        text, path, label_column=label, header=header, qid_column=qid_column
-    )
+    except MemoryError as error:
+        raise DataError(
+            f"{path}: the machine's main memory is exhausted; give a smaller part of the file"
+        ) from error
     if n_features is not None and X.shape[1] != n_features:
         raise DataError(
             f"{path} has {X.shape[1]} feature columns: expected {n_features}; "
@@ -136,51 +141,11 @@ def read_table(
     return TableData(X, y, None, names, qid)
 
 
-def _looks_like_libsvm(path: str | PathLike[str], text: str) -> bool:
+def _looks_like_libsvm(path: str | PathLike[str], data: Data) -> bool:
     """Decide by the name's end, else by the first lines: a token ``index:value`` and no comma."""
     suffixes = [suffix.lower() for suffix in Path(fspath(path)).suffixes]
     if any(suffix in LIBSVM_SUFFIXES for suffix in suffixes):
         return True
-    head = "\n".join(islice(lines_of(text), N_SNIFFED))
+    head = "\n".join(islice(lines_of(data), N_SNIFFED))
     pair = re.search(r"^(?:[^\s:,;]+[ \t]+)?(?:qid|\d+):[^\s:,;]+(?:[ \t]|$)", head, re.M)
     return pair is not None
-
-
-def _read_npz(
-    data: bytes, path: str | PathLike[str], n_features: int | None, with_label: bool
-) -> TableData:
-    """Read arrays X, y, weight, qid, feature_names; nothing is unpickled."""
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {
-                name: archive[name]
-                for name in ("X", "y", "weight", "qid", "feature_names")
-                if name in archive.files
-            }
-            found = ", ".join(archive.files)
-    except _NPZ_ERRORS as error:
-        raise DataError(
-            f"{path}: cannot be read as npz ({error}); write it with "
-            f"numpy.savez(path, X=X, y=y) from arrays of numbers"
-        ) from error
-    for name in ("X", "y") if with_label else ("X",):
-        if name not in arrays:
-            raise DataError(
-                f"{path}: array {name!r} is absent (found: {found or 'nothing'}): expected X"
-                f"{' and y' if with_label else ''}; write it with numpy.savez(path, X=X, y=y)"
-            )
-    try:
-        X, _ = check_matrix(arrays["X"], n_features=n_features)
-        y = check_target(arrays["y"], len(X)) if with_label else None
-        weight = check_weight(arrays.get("weight"), len(X))
-        qid = check_ids(arrays.get("qid"), len(X))
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-    names = arrays.get("feature_names")
-    if names is not None and names.shape != (X.shape[1],):
-        raise DataError(
-            f"{path}: feature_names has shape {names.shape}: expected ({X.shape[1]},), "
-            f"one name per column of X"
-        )
-    listed = None if names is None else [str(name) for name in names]
-    return TableData(X, y, weight, listed, qid)

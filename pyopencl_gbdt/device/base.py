@@ -13,12 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device import forked
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.render import Param
+from pyopencl_gbdt.device.signature import arrange
 from pyopencl_gbdt.errors import DeviceError, KernelLaunchError, MemoryPlanError
 
 Array = npt.NDArray[Any]
+#: Work-groups in x, or in x and y.
+Groups = int | tuple[int, int]
+#: Work-groups in y that one launch uses at most; CUDA allows 65535.
+MOST_Y = 4096
 Wait = Callable[[], None]
 
 
@@ -45,6 +51,7 @@ class DeviceArray:
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.handle = handle
+        self._whole: DeviceArray | None = None
 
     @property
     def size(self) -> int:
@@ -69,6 +76,12 @@ class DeviceArray:
             )
         if host.size:
             self.device.write(self, host, start * self.dtype.itemsize)
+
+    def words(self) -> DeviceArray:
+        """Return the same memory as uint32, for kernels that copy records."""
+        array = DeviceArray(self.device, (self.nbytes // 4,), np.uint32, self.handle)
+        array._whole = self  # it counts as allocated as long as this lives
+        return array
 
     def __repr__(self) -> str:
         return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, {self.device.caps.device_id})"
@@ -119,27 +132,39 @@ class Program(ABC):
         """Return how a kernel is called where those of other programs are listed too."""
         return name if name == self.kernel else f"{self.kernel}.{name}"
 
-    @abstractmethod
-    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+    def bind(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
         """Set a kernel's arguments once.
 
         Parameters
         ----------
-        name : str
-            Kernel name.
+        kernel_name : str
         groups : int or (int, int)
             Work-groups to launch, in x or in x and y; nothing runs if one of them is 0.
-        *args
-            ``DeviceArray`` or NumPy scalars of the kernel's own types, in order.
+        *args, **named
+            ``DeviceArray`` or numbers, by the names that the kernel has for them; the first few
+            may be given in order. Arrays have the kernel's dtypes; numbers are converted.
+
+        Raises
+        ------
+        TypeError
+            If a name, a dtype or a number does not go with the kernel's signature.
         """
+        return self._bind(kernel_name, groups, arrange(self.source, kernel_name, args, named))
 
-    def prepare(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+    def prepare(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
         """Return a launch like that of ``bind``, at less cost if it runs once."""
-        return self.bind(name, groups, *args)
+        return self._prepare(kernel_name, groups, arrange(self.source, kernel_name, args, named))
 
-    def launch(self, name: str, groups: int | tuple[int, int], *args: Any) -> None:
+    def launch(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> None:
         """Prepare and enqueue at once."""
-        self.prepare(name, groups, *args)()
+        self.prepare(kernel_name, groups, *args, **named)()
+
+    @abstractmethod
+    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
+        """Set arguments that are in order and of the kernel's types."""
+
+    def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
+        return self._bind(name, groups, args)
 
 
 class Device(ABC):
@@ -176,6 +201,7 @@ class Device(ABC):
         MemoryPlanError
             If it exceeds the device's largest allocation or its memory.
         """
+        forked.check_device()
         full = (shape,) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
         array = DeviceArray(self, full, dtype, None)
         if array.nbytes > self.caps.max_alloc_bytes:
@@ -232,6 +258,21 @@ class Device(ABC):
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         """Enqueue a copy of all of ``source`` over ``target``'s flat elements from ``start`` on."""
 
+    def rows(self, array: DeviceArray, first: int, last: int) -> DeviceArray:
+        """Return rows ``first`` up to ``last`` of an array, without a copy.
+
+        OpenCL demands that they start at a multiple of some power of two bytes, 4096 at most.
+        """
+        shape = (last - first, *array.shape[1:])
+        row_bytes = array.nbytes // array.shape[0]
+        handle = self._part(array, first * row_bytes, (last - first) * row_bytes, shape)
+        return DeviceArray(self, shape, array.dtype, handle)
+
+    def _part(
+        self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
+    ) -> Any:
+        raise NotImplementedError
+
     @abstractmethod
     def read(self, array: DeviceArray) -> Array: ...
 
@@ -254,6 +295,7 @@ class Device(ABC):
         KernelBuildError
             With device, parameters, numbered source and the compiler's log.
         """
+        forked.check_device()
         size = _power_of_two(min(wg_size, self.caps.max_work_group))
         while True:
             program = self._build(template, size, params)

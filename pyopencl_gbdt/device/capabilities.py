@@ -52,6 +52,16 @@ class Capabilities:
     """Device and host share memory (CPUs, integrated GPUs)."""
 
     @property
+    def side_by_side(self) -> bool:
+        """Whether the work-items of a group run side by side (GPUs), not one after the other."""
+        return self.kind != "cpu"
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether a hint that an address will be read soon is worth its instruction."""
+        return self.kind == "cpu" and not self.is_simulator
+
+    @property
     def label(self) -> str:
         """Short description for people."""
         return f"{self.name} ({self.platform}, {self.device_id})"

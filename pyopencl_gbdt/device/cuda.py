@@ -10,11 +10,12 @@ from typing import Any
 import cupy
 import numpy as np
 
-from pyopencl_gbdt.device import cache
+from pyopencl_gbdt.device import cache, forked
 from pyopencl_gbdt.device.base import (
     Array,
     Device,
     DeviceArray,
+    Groups,
     Launch,
     Program,
     Wait,
@@ -80,16 +81,14 @@ class CudaProgram(Program):
         self.source = source
         self.wg_size = wg_size
 
-    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         return Launch(name, _Enqueue(self, name, groups, args))
 
 
 class _Enqueue:
     """A kernel with its arguments set. No closure: a traceback would keep what it refers to."""
 
-    def __init__(
-        self, program: CudaProgram, name: str, groups: int | tuple[int, int], args: Any
-    ) -> None:
+    def __init__(self, program: CudaProgram, name: str, groups: Groups, args: Any) -> None:
         self.program, self.name, self.device = program, name, program.device
         with self.device.cuda:
             self.kernel = program.module.get_function(name)
@@ -125,6 +124,7 @@ class CudaDevice(Device):
     @contextlib.contextmanager
     def guarded(self, doing: str, program: Program | None = None) -> Iterator[None]:
         """Say which device failed, at what, where the driver gives up."""
+        forked.check_device()
         try:
             yield
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
@@ -173,6 +173,12 @@ class CudaDevice(Device):
             with self.cuda, self.timed(COPY, 2 * source.nbytes):
                 place = target.handle.data + start * target.dtype.itemsize
                 place.copy_from_device_async(source.handle.data, source.nbytes, self.stream)
+
+    def _part(
+        self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
+    ) -> Any:
+        first = start_bytes // (array.nbytes // array.shape[0])
+        return array.handle[first : first + shape[0]]
 
     def read(self, array: DeviceArray) -> Array:
         self.n_waits += 1

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.reference import portable_math as pm
+from pyopencl_gbdt.numerics import portable_math as pm
 
 F32 = npt.NDArray[np.float32]
 #: Columns of the kernel ``floats`` of the template ``math_probe``.

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.reference.curve import PRECISION_BITS, signed_weights
-from pyopencl_gbdt.reference.mean_loss import N_LIMBS
+from pyopencl_gbdt.numerics.curve_units import PRECISION_BITS, signed_weights
+from pyopencl_gbdt.numerics.product_sums import N_LIMBS
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -10,10 +10,10 @@ import numpy as np
 
 from pyopencl_gbdt.metrics.likelihood import log64
 from pyopencl_gbdt.metrics.row_loss import F32, RowLoss
+from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p
+from pyopencl_gbdt.numerics.portable_math import portable_exp
+from pyopencl_gbdt.numerics.portable_survival import decay, mills_right, minus_log_decay
 from pyopencl_gbdt.objectives.base import literal
-from pyopencl_gbdt.reference.portable_log import portable_log, portable_log1p
-from pyopencl_gbdt.reference.portable_math import portable_exp
-from pyopencl_gbdt.reference.portable_survival import decay, mills_right, minus_log_decay
 
 _f = np.float32
 #: The logarithm of a bound that is not there, and the most that a row adds: -ln 1e-12.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.metrics.row_loss import F32, RowLoss
+from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.objectives.base import literal
-from pyopencl_gbdt.reference.portable_log import portable_log
 
 _EDGE = np.float32(1e-16)
 #: Sets ``most``, the largest margin of the row, and ``share``, one over the sum of powers.

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.metrics.query_parts import parts, query_of
 from pyopencl_gbdt.metrics.ranking import Ranked
-from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.mean_loss import key_of, sum_of
-from pyopencl_gbdt.reference.ranking_metric import parts, query_of, ranked_words
+from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.product_sums import key_of, sum_of, sum_words
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class QueryMean:
     norms : float32 array, shape (n_queries,)
         Up to a factor of all: the largest one is 1.
     largest : int
-        The largest key of a product, as ``reference.mean_loss`` has it.
+        The largest key of a product, see ``numerics.product_sums``.
     """
 
     def __init__(self, ranked: Ranked, label: F32, weight: F32 | None, offsets: I64) -> None:
@@ -49,7 +49,9 @@ class QueryMean:
         self.norms: F32 = (norms / (norms.max() or 1.0)).astype(np.float32)
         first = parts(ranked.family, best, best, np.arange(label.size + 1), None, ranked.exp_gain)
         self.largest = int(key_of(first.max()[None], np.ones(1, np.float32))[0])
-        self._best = sum_of(ranked_words(part, offsets, self.norms, self.largest), self.largest)
+        self._best = sum_of(
+            sum_words(part, self.norms[query_of(offsets)], self.largest), self.largest
+        )
         self._weights = exact_sum(of_query, None)
         self._ranked_weights = exact_sum(np.where(none, np.float32(0), of_query), None)
         self._constant = Fraction(0)
@@ -58,7 +60,7 @@ class QueryMean:
             self._constant = exact_sum(counted, None if ranked.family == "ndcg" else of_query)
 
     def value(self, words: I64) -> float:
-        """Return the metric from ``ranked_words``; NaN if no query has a weight."""
+        """Return the metric from ``sum_words``; NaN if no query has a weight."""
         if not self._weights:
             return math.nan
         share = sum_of(words, self.largest) / self._best if self._best else Fraction(0)

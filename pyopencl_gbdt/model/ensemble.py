@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree
 
@@ -41,7 +42,7 @@ def _rounded(score: Score) -> Score:
     return float(np.float32(score)) if abs(score) <= _MAX_FLOAT32 else float(score)
 
 
-@dataclass
+@dataclass(repr=False)
 class Ensemble:
     """Trees that are summed; NumPy only, so it pickles and predicts on any machine.
 
@@ -61,6 +62,7 @@ class Ensemble:
         The same in the space of the prediction (a probability for ``binary:logistic``), float32;
         rounded to it here.
     feature_names : list of str or None
+        A tuple, array or Index of names becomes a list.
     attributes : dict of str to str
         Facts of our own, kept in XGBoost's ``attributes``.
     n_outputs : int
@@ -91,7 +93,17 @@ class Ensemble:
         margin = self.base_margin
         self.base_margin = margin if isinstance(margin, tuple) else float(margin)
         self.base_score = _rounded(self.base_score)
+        if self.feature_names is not None and not isinstance(self.feature_names, (list, str)):
+            self.feature_names = list(self.feature_names)
         self.check()
+
+    def __repr__(self) -> str:
+        rounds = "1 round" if self.n_rounds == 1 else f"{self.n_rounds} rounds"
+        trees = f" of {self.round_trees} trees" if self.round_trees > 1 else ""
+        features = "1 feature" if self.n_features == 1 else f"{self.n_features} features"
+        names = "" if self.feature_names is None else f" ({shortened(self.feature_names)})"
+        outputs = "" if self.n_outputs == 1 else f", {self.n_outputs} outputs"
+        return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{outputs})"
 
     @property
     def round_trees(self) -> int:
@@ -137,6 +149,10 @@ class Ensemble:
                 f"base_margin={self.base_margin!r}: expected a float32; round it by np.float32"
             )
         names = self.feature_names
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names or ()):
+            raise ModelFormatError(
+                f"feature_names={names!r}: expected a list of strings; convert them by str"
+            )
         if names is not None and len(names) != self.n_features:
             raise ModelFormatError(
                 f"feature_names has {len(names)} entries: expected n_features={self.n_features}; "

@@ -6,8 +6,10 @@ and in threads.
 
 from __future__ import annotations
 
+import io
 import numbers
 import os
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.explain import feature_importances
 from pyopencl_gbdt.model.importance_plot import ensemble_of
 from pyopencl_gbdt.model.tree_layout import TreeLayout, lay_out
+from pyopencl_gbdt.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,7 +172,11 @@ def _finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     if path is not None:
         check_path("path", path)
         longest_side = float(max(figure.get_size_inches()))
-        figure.savefig(path, dpi=min(120.0, 60_000 / longest_side))  # Agg draws 65 535 pixels
+        name, drawn = os.fsdecode(path), io.BytesIO()
+        ending = PurePath(name).suffix
+        dpi = min(120.0, 60_000 / longest_side)  # Agg draws 65 535 pixels
+        figure.savefig(drawn, dpi=dpi, format=ending[1:] or "png")
+        write_whole(name if ending else f"{name}.png", drawn.getvalue())
     return figure
 
 

@@ -57,8 +57,9 @@ class Tree:
     value : float32 array, shape (n_nodes, n_outputs)
         What a leaf adds to the margin (learning rate included); 0 in inner nodes.
     weight : float32 array, shape (n_nodes, n_outputs)
-        The optimal weight of every node before the learning rate. (In leaves of a file by
-        XGBoost's ``hist`` it is the value: the file does not keep more.)
+        The optimal weight of every node; in leaves times the learning rate, unless the leaf is
+        the root, as in files by XGBoost's ``hist``. (Files by its ``exact``, and by version 0.1
+        of this library, have it without the learning rate everywhere.)
     gain : float32 array, shape (n_nodes,)
         Loss reduction of an inner node's split; 0 in leaves.
     sum_hessian : float32 array, shape (n_nodes,)

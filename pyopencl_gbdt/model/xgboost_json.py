@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.file_formats import check_beginning, check_ending
 from pyopencl_gbdt.model.xgboost_reader import from_xgboost_json
 from pyopencl_gbdt.model.xgboost_writer import to_xgboost_json
+from pyopencl_gbdt.whole_file import write_whole
 
 __all__ = ["from_xgboost_json", "read_model", "to_xgboost_json", "write_model"]
 
@@ -20,34 +21,22 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
     ----------
     ensemble : Ensemble
     path : path-like
-        Should end in ``.json``, or XGBoost will not take it for JSON. What was there is replaced
-        in one step: a reader, or a crash, sees the old file or the new one, never half of one.
-        Of a symbolic link the target is replaced.
+        Should end in ``.json``; endings of other formats, such as ``.ubj``, are refused. What was
+        there is replaced in one step: a reader, or a crash, sees the old file or the new one,
+        never half of one. Of a symbolic link the target is replaced.
 
     Raises
     ------
     ModelFormatError
         If the format cannot hold the model; the file is untouched.
-    OSError
-        If the folder cannot be written, or something that is no file has that name.
+    ParameterError
+        If the name ends as those of files in another format do.
+    FileWriteError
+        If the folder is absent or cannot be written, the disk is full, or something that is no
+        file has that name; an ``OSError`` too. The file is untouched.
     """
-    data = to_xgboost_json(ensemble).encode("utf-8")
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file():
-        raise FileExistsError(
-            f"{path} is no file (a folder or a device): expected the path of a file, such as "
-            "model.json; choose another"
-        )
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # same folder, same file system
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    check_ending(path)
+    write_whole(path, to_xgboost_json(ensemble).encode("utf-8"))
 
 
 def read_model(path: str | os.PathLike[str]) -> Ensemble:
@@ -60,4 +49,6 @@ def read_model(path: str | os.PathLike[str]) -> Ensemble:
     OSError
         If it cannot be read.
     """
-    return from_xgboost_json(Path(path).read_bytes(), source=os.fspath(path))
+    data, source = Path(path).read_bytes(), os.fspath(path)
+    check_beginning(data, source)
+    return from_xgboost_json(data, source=source)

@@ -8,11 +8,11 @@ without one or a point for an integer, and refuses it in an array of floats.
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
@@ -36,9 +36,6 @@ from pyopencl_gbdt.model.xgboost_trees import XGBOOST_NONE
 
 #: The XGBoost whose format this is.
 XGBOOST_VERSION = [3, 2, 0]
-
-#: What XGBoost's own JSON reader changes or refuses, and what UTF-8 cannot hold.
-_UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
 def to_xgboost_json(ensemble: Ensemble) -> str:
@@ -136,7 +133,7 @@ def _check(ensemble: Ensemble) -> None:
             )
     texts = [*(ensemble.feature_names or []), *ensemble.attributes]
     for text in [*texts, *ensemble.attributes.values()]:
-        if not isinstance(text, str) or _UNSAFE.search(text):
+        if not isinstance(text, str) or UNSAFE.search(text):
             raise ModelFormatError(
                 f"feature name or attribute {text!r}: expected a string without control "
                 f"characters and lone surrogates; rename it"
@@ -146,7 +143,7 @@ def _check(ensemble: Ensemble) -> None:
 def _is_kept(value: float | str, default: float | str) -> bool:
     """Tell whether a parameter has its default's type, and a number the bits of a float32."""
     if isinstance(value, str) or isinstance(default, str):
-        return isinstance(value, str) and isinstance(default, str) and not _UNSAFE.search(value)
+        return isinstance(value, str) and isinstance(default, str) and not UNSAFE.search(value)
     return abs(value) < np.inf and float(np.float32(value)) == value
 
 

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective, literal
-from pyopencl_gbdt.reference.portable_log import portable_log
-from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid, reciprocal
-from pyopencl_gbdt.reference.portable_survival import (
+from pyopencl_gbdt.numerics.portable_log import portable_log
+from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid, reciprocal
+from pyopencl_gbdt.numerics.portable_survival import (
     bernoulli,
     bernoulli_rest,
     mills_ratio,
     mills_rest,
 )
+from pyopencl_gbdt.objectives.base import F32, LogLink, Objective, literal
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.workspace import Workspace
 
 _f = np.float32
 #: The logarithm of a bound that is not there.
@@ -101,20 +100,13 @@ class Aft(LogLink):
             np.clip(h * square, _f(1e-16), _f(15.0)),
         )
 
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return the kernels."""
-        from pyopencl_gbdt.steps.aft import AftGradients
-
-        return AftGradients(ws, self, *log_bounds(*data.bounds))
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        from pyopencl_gbdt.steps.aft import reserve
-
-        reserve(ws)
-
     def to_probability(self, margin: F32) -> F32:
         """Return the margin: metrics take the logarithm of the time, as in XGBoost."""
         return margin
+
+    @property
+    def starts_at_mean(self) -> bool:
+        return False
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return 0.5, as XGBoost does whatever the data."""

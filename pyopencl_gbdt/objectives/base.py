@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,49 +13,20 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.objectives.exact_sums import exact_mean, exact_sum
-from pyopencl_gbdt.reference.portable_math import portable_exp, portable_sigmoid
-from pyopencl_gbdt.weights import whole
+from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
+from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid
+from pyopencl_gbdt.numerics.weights import whole
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.device import Launch
-    from pyopencl_gbdt.workspace import Workspace
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-#: From a round's number and margins (n_outputs, n_rows) to g and h of the same shape.
-HostGradients = Callable[[int, F32], tuple[F32, F32]]
 
 #: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
 _EDGE = 1e-6
 #: Starting means of a logarithmic link are at least this: the logarithm of 0 is infinite.
 _LEAST_MEAN = 1e-30
-
-
-class GradientSource(Protocol):
-    """Kernels of a loss that looks at more than one row: fills ``given_g`` and ``given_h``.
-
-    Made before the memory is planned: it builds its kernels and reserves its arrays
-    (``Workspace.reserve``).
-    """
-
-    def begin(self) -> None:
-        """Set what the first round expects; again if a fit starts over. All arrays are there."""
-
-    def before_round(self, number: int) -> None:
-        """Do what the host has to, before a round's launches are enqueued."""
-
-    def launches(self) -> list[Launch]:
-        """Return what computes the gradients of a round from ``margins``, bound."""
-
-
-@runtime_checkable
-class CheckedSource(Protocol):
-    """A source whose gradients may turn out to be wrong on the device."""
-
-    def check(self) -> None:
-        """Raise if they were; called before results of rounds are used. Waits for the device."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +48,7 @@ class Objective(ABC):
         operation a statement where an order matters. Numbers come in by ``literal``. Finite for
         finite margins and labels. Of no use where gradients are ``given``.
     given : bool
-        Whether gradients come from kernels of the loss's own, see ``source``.
+        Whether gradients come from kernels of the loss's own, see ``gradients/sources.py``.
     renews : bool
         Whether leaves take a quantile of their rows' ``label - margin``, see ``leaf_alpha`` and
         ``leaf_weights``.
@@ -128,7 +99,9 @@ class Objective(ABC):
         return 1
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
-        """Return the gradients of a round; for ``given`` ones the host twin of ``source``.
+        """Return the gradients of a round; for ``given`` ones the host twin of their kernels.
+
+        A loss whose gradients depend on earlier rounds has its twin in ``reference`` alone.
 
         Parameters
         ----------
@@ -144,10 +117,6 @@ class Objective(ABC):
         label = data.label if data.n_targets == 1 else data.label.T
         g, h = self.gradient(margins, label)
         return g, h
-
-    def host_gradients(self, data: Dataset, seed: int = 0) -> HostGradients:
-        """Return what computes the gradients of round after round; ``seed`` is random_state."""
-        return lambda number, margins: self.gradients(margins, data)
 
     def check_data(self, data: Dataset) -> None:
         """Refuse data that lack what the loss looks at, or hold what it does not take.
@@ -168,21 +137,6 @@ class Objective(ABC):
         """
         return
 
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return the kernels of a loss whose gradients are ``given``."""
-        raise NotImplementedError(f"{self.name} has its gradients from its kernel")
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        """Plan the arrays of ``source`` from sizes alone.
-
-        Parameters
-        ----------
-        ws : Workspace
-        n_queries, longest : int
-            Queries, and the most rows of one.
-        """
-        return
-
     def leaf_alpha(self, output: int) -> float:
         """Return the quantile, 0 to 1, that renewed leaves of an output take."""
         return 0.5
@@ -199,7 +153,7 @@ class Objective(ABC):
         -------
         int64 array, shape (n_rows,), or None
             Whole weights >= 0 with a sum below 2^62. None if all are equal, see
-            ``reference.renew_leaves.quantile``.
+            ``numerics.quantiles.quantile``.
         """
         return None if weight is None else whole(weight.astype(np.float64))
 
@@ -248,10 +202,22 @@ class Objective(ABC):
 
         Notes
         -----
-        This default is XGBoost's "fitted stump" (``init_estimation.cc``): a Newton step from the
-        margin 0. Sums are exact, so the score has the same bits on every machine.
+        It is ``score_of_mean`` of the mean label where the loss ``starts_at_mean``, else XGBoost's
+        "fitted stump" (``init_estimation.cc``): a Newton step from the margin 0. Sums are exact, so
+        the score has the same bits on every machine.
         """
+        if self.starts_at_mean:
+            return self.score_of_mean(exact_mean(label, weight))
         return float(self.to_prediction(self._stump(label, weight))[0])
+
+    @property
+    def starts_at_mean(self) -> bool:
+        """Whether the score before the first tree depends on the mean label alone."""
+        return False
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        """Return the starting score of a loss that ``starts_at_mean``; the mean as a float64."""
+        return float(np.float32(float(mean)))
 
     def _stump(self, label: F32, weight: F32 | None) -> F32:
         with np.errstate(under="ignore"):
@@ -271,8 +237,9 @@ _HESSIAN_EDGE = np.array([1e-6], np.float32)
 class MeanStart(Objective):
     """A loss whose starting score is the mean label."""
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return float(np.float32(float(exact_mean(label, weight))))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -284,8 +251,12 @@ class LogLink(Objective):
     def to_prediction(self, margin: F32) -> F32:
         return portable_exp(margin)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return float(np.float32(max(float(exact_mean(label, weight)), _LEAST_MEAN)))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        return float(np.float32(max(float(mean), _LEAST_MEAN)))
 
 
 @dataclass(frozen=True)
@@ -297,8 +268,12 @@ class LogitLink(Objective):
     def to_prediction(self, margin: F32) -> F32:
         return portable_sigmoid(margin)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return clamp_probability(float(exact_mean(label, weight)))
+    @property
+    def starts_at_mean(self) -> bool:
+        return True
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        return clamp_probability(float(mean))
 
 
 def clamp_probability(score: float) -> float:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.numerics.portable_math import portable_exp
 from pyopencl_gbdt.objectives.base import F32, LogLink, literal
-from pyopencl_gbdt.reference.portable_math import portable_exp
 
 _f = np.float32
 _TINY = _f(2.0**-126)

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.objectives.base import F32, GradientSource, LogLink, Objective
-from pyopencl_gbdt.reference.portable_math import (
+from pyopencl_gbdt.numerics.portable_math import (
     df_from_i64,
     portable_exp,
     power_of_two,
     reciprocal,
     to_quanta,
 )
+from pyopencl_gbdt.objectives.base import F32, LogLink
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.workspace import Workspace
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -78,20 +77,10 @@ class Cox(LogLink):
         g, h = self.gradient(margins[0], data.label)
         return g[None], h[None]
 
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return the kernels."""
-        from pyopencl_gbdt.steps.cox import CoxGradients
-
-        return CoxGradients(ws, data.label)
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        from pyopencl_gbdt.steps.cox import reserve
-
-        reserve(ws)
-
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return the hazard after a step from 1, as XGBoost does; without ties that is 1 again."""
-        return Objective.starting_score(self, label, weight)
+    @property
+    def starts_at_mean(self) -> bool:
+        """Return False: it starts at the hazard after a step from 1; without ties that is 1."""
+        return False
 
 
 def in_time(label: F32) -> tuple[U32, U32]:

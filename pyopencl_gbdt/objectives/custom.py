@@ -11,13 +11,12 @@ import numpy as np
 
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.objectives.base import F32, GradientSource, Objective
-from pyopencl_gbdt.reference.portable_math import portable_sigmoid
+from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
+from pyopencl_gbdt.objectives.base import F32, Objective
 from pyopencl_gbdt.user_functions import name_of
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.workspace import Workspace
 
 CUSTOM = "custom"
 _KERNEL = "kernel:"
@@ -59,12 +58,6 @@ class Custom(Objective):
             f"objective={self.custom_name!r}: a model's file has the name of a custom loss alone; "
             "give the loss itself as objective="
         )
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        """Return what computes the gradients."""
-        from pyopencl_gbdt.steps.custom import source
-
-        return source(self, ws, data)
 
     def to_probability(self, margin: F32) -> F32:
         return portable_sigmoid(margin) if self.custom_link == "logit" else margin

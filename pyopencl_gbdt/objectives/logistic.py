@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
 from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective, literal
 from pyopencl_gbdt.objectives.base import clamp_probability as clamp
-from pyopencl_gbdt.objectives.exact_sums import exact_mean
-from pyopencl_gbdt.reference.portable_math import portable_sigmoid
 
 _f = np.float32
 _LEAST = _f(1e-16)
@@ -53,10 +52,12 @@ class _CrossEntropy(Objective):
 class _Probability(LogitLink, _CrossEntropy):
     """Starts at the mean label, or as XGBoost with the stump where label 1 has a weight."""
 
+    @property
+    def starts_at_mean(self) -> bool:
+        return self.scale_pos_weight == 1
+
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        if self.scale_pos_weight == 1:
-            return LogitLink.starting_score(self, label, weight)
-        return clamp(Objective.starting_score(self, label, weight))
+        return clamp(super().starting_score(label, weight))
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,6 @@ class LogitRaw(_CrossEntropy):
     def to_probability(self, margin: F32) -> F32:
         return portable_sigmoid(margin)
 
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        if self.scale_pos_weight == 1:
-            return float(np.float32(float(exact_mean(label, weight))))
-        return Objective.starting_score(self, label, weight)
+    @property
+    def starts_at_mean(self) -> bool:
+        return self.scale_pos_weight == 1

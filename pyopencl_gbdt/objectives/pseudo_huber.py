@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.numerics.portable_log import portable_rsqrt
 from pyopencl_gbdt.objectives.base import F32, Objective, literal
-from pyopencl_gbdt.reference.portable_log import portable_rsqrt
 
 _f = np.float32
 #: Differences count as at most so many slopes: the gradient has long been the slope by then.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.numerics.quantiles import quantile
 from pyopencl_gbdt.objectives.base import F32, Objective, literal
-from pyopencl_gbdt.reference.renew_leaves import quantile
 
 _f = np.float32
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.groups import whole_offsets
-from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.portable_log import portable_log
-from pyopencl_gbdt.reference.portable_math import reciprocal
+from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.portable_log import portable_log
+from pyopencl_gbdt.numerics.portable_math import reciprocal
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset

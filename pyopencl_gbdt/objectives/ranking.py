@@ -14,12 +14,10 @@ import numpy as np
 
 from pyopencl_gbdt.data.places import Source, show
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.objectives.base import F32, HostGradients, Objective
+from pyopencl_gbdt.objectives.base import F32, Objective
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.objectives.base import GradientSource
-    from pyopencl_gbdt.workspace import Workspace
 
 #: How ``lambdarank_pair_method`` is numbered where parameters are numbers.
 PAIR_METHODS = ("topk", "mean")
@@ -108,26 +106,7 @@ class LambdaRank(Objective):
         return 0.0
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        raise NotImplementedError(f"{self.name} looks at the rows of a query: see host_gradients")
-
-    def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
-        """Return the gradients of a first round, see ``host_gradients``."""
-        return self.host_gradients(data)(0, margins)
-
-    def host_gradients(self, data: Dataset, seed: int = 0) -> HostGradients:
-        from pyopencl_gbdt.reference.lambda_gradients import LambdaGradients
-
-        return LambdaGradients(self, data, seed)
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        from pyopencl_gbdt.steps.lambda_gradients import LambdaGradients
-
-        return LambdaGradients(ws, self, data)
-
-    def reserve(self, ws: Workspace, n_queries: int, longest: int) -> None:
-        from pyopencl_gbdt.steps.lambda_gradients import reserve
-
-        reserve(ws, self, n_queries, longest)
+        raise NotImplementedError(f"{self.name} looks at the rows of a query: see source")
 
     def check_data(self, data: Dataset) -> None:
         super().check_data(data)

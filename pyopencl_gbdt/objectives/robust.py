@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.numerics.portable_math import reciprocal
+from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives.base import F32, I64, MeanStart, Objective, literal
-from pyopencl_gbdt.reference.portable_math import reciprocal
-from pyopencl_gbdt.weights import whole
 
 _f = np.float32
 _FAR = _f(2.0**110)

@@ -11,14 +11,12 @@ import numpy as np
 from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.objectives.base import F32, GradientSource, Objective
-from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.portable_math import portable_exp, reciprocal
-from pyopencl_gbdt.steps.softmax import Softmax
+from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
+from pyopencl_gbdt.objectives.base import F32, Objective
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.workspace import Workspace
 
 _f = np.float32
 #: Shares of classes that no row has are taken to be this, for a finite margin.
@@ -66,9 +64,6 @@ class SoftProb(Objective):
         own = label == np.arange(margin.shape[0], dtype=np.float32)[:, None]
         g = np.where(own, p - _f(1.0), p)
         return g, np.maximum(_f(2.0) * p * (_f(1.0) - p), LEAST_HESSIAN)
-
-    def source(self, ws: Workspace, data: Dataset) -> GradientSource:
-        return Softmax(ws)
 
     def check_data(self, data: Dataset) -> None:
         label = data.label

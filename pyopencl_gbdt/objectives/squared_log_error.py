@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.numerics.portable_log import portable_log1p
+from pyopencl_gbdt.numerics.portable_math import reciprocal
 from pyopencl_gbdt.objectives.base import F32, Objective, literal
-from pyopencl_gbdt.reference.portable_log import portable_log1p
-from pyopencl_gbdt.reference.portable_math import reciprocal
 
 _f = np.float32
 _LOW, _HIGH, _LEAST = _f(-1.0 + 1e-6), _f(1e30), _f(1e-6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Chunks:
     def __init__(self, device: Device, n: int, built: tuple[Variant, Program]) -> None:
         row, self.program = built
         chunk, self.groups = chunking(row, self.program.wg_size, n, device)
-        self._sizes = np.uint32(n), np.uint32(chunk)
+        self._sizes = n, chunk
         self._counts = device.empty(self.groups, np.uint32)
 
     def count(self, name: str, marks: DeviceArray, total: DeviceArray) -> list[Launch]:
@@ -33,11 +33,21 @@ class Chunks:
         bind, counts = self.program.bind, self._counts
         return [
             bind(f"{name}_counts", self.groups, marks, *self._sizes, counts),
-            bind(f"{name}_offsets", 1, counts, np.uint32(self.groups), total),
+            bind(f"{name}_offsets", 1, counts, self.groups, total),
         ]
 
-    def move(
-        self, name: str, inputs: Sequence[DeviceArray], *more: DeviceArray | np.uint32
-    ) -> Launch:
-        """Bind a kernel that takes the inputs, the sizes, what lies before chunks, and more."""
-        return self.program.bind(name, self.groups, *inputs, *self._sizes, self._counts, *more)
+    def move(self, name: str, before: str, **more: Any) -> Launch:
+        """Bind a kernel that takes the sizes, what lies before chunks, and more.
+
+        Parameters
+        ----------
+        name : str
+        before : str
+            What the kernel calls the numbers of elements before each chunk.
+        **more
+            Its other arguments.
+        """
+        n, chunk = self._sizes
+        return self.program.bind(
+            name, self.groups, n=n, chunk=chunk, **{before: self._counts}, **more
+        )

@@ -73,7 +73,7 @@ class Compact:
         check_array("count", count, self.device, [np.uint32], 1)
         return [
             *self._chunks.count("compact", flags, count),
-            self._chunks.move("compact_move", [values, flags], out),
+            self._chunks.move("compact_move", "offsets", values=values, flags=flags, out=out),
         ]
 
 

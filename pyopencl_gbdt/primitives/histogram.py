@@ -115,11 +115,11 @@ class CodeHistogram:
         if codes.size == 0:
             return []
         page = self._node.page
-        numbers = (self.n_rows, self.n_features, self.n_bins - 1, page.block_features)
         return [
             self._program.bind(
-                "pack_codes", ceil_div(self.n_rows, self._chunk), codes,
-                *(np.uint32(number) for number in numbers), *page.block_strides(), page.codes,
+                "pack_codes", ceil_div(self.n_rows, self._chunk), codes=codes, blocks=page.codes,
+                n_rows=self.n_rows, n_features=self.n_features, last=self.n_bins - 1,
+                block_features=page.block_features, **page.block_strides(),
             )
         ]  # fmt: skip
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.primitives.checks import ceil_div
@@ -30,11 +29,18 @@ class Side:
     values: DeviceArray | None
     start: int
 
-    def moved(self, other: Side) -> tuple[DeviceArray, ...]:
+    def moved(self, other: Side, names: tuple[str, str]) -> dict[str, DeviceArray]:
         """Return the arguments of kernels that move values to the other side, too."""
         if self.values is None or other.values is None:
-            return ()
-        return self.values, other.values
+            return {}
+        return dict(zip(names, (self.values, other.values), strict=True))
+
+    def passed(self, other: Side) -> dict[str, Any]:
+        """Return the arguments of kernels that move keys, and values, to the other side."""
+        return {
+            "all_keys": self.keys, "start": self.start, "all_out_keys": other.keys,
+            "out_start": other.start, **self.moved(other, ("all_values", "all_out_values")),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,27 +77,34 @@ class Passes:
     def _whole_columns(self, home: Side, away: Side) -> list[Launch]:
         plan = self.plan
         groups = min(self.columns, away.keys.shape[0])
-        sizes = np.uint64(home.start), np.uint64(plan.n), np.uint32(self.columns)
         digits = self.bits.arguments()
-        arguments = (home.keys, *sizes, *digits, away.keys, *home.moved(away))
-        return [self.bind("radix_columns", groups, *arguments)]
+        keep = digits.pop("keep")
+        return [
+            self.bind(
+                "radix_columns", groups, keys=home.keys, scratch_keys=away.keys, start=home.start,
+                n_keys=plan.n, n_columns=self.columns, **digits, keep_bits=keep,
+                **home.moved(away, ("values", "scratch_values")),
+            )
+        ]  # fmt: skip
 
     def _chunks(self, source: Side, target: Side) -> list[Launch]:
         """Three launches a pass: count, scan, scatter."""
         plan, bind, columns = self.plan, self.bind, self.columns
         chunk, groups = plan.chunking(columns)
-        counts, in_all = self.scratch["counts"], (np.uint64(plan.n), np.uint64(chunk))
-        counters = np.uint32(columns * groups << plan.row.params["radix_bits"])
+        counts = self.scratch["counts"]
+        counters = columns * groups << plan.row.params["radix_bits"]
         launches = []
         for number in range(self.bits.passes):
-            sizes = np.uint64(source.start), *in_all, *self.bits.digit(number)
-            to = target.keys, np.uint64(target.start), *source.moved(target)
+            of_pass = {"n": plan.n, "chunk": chunk, **self.bits.digit(number)}
             grid = groups, columns
             launches += [
-                bind("radix_count", grid, source.keys, *sizes, counts),
+                bind(
+                    "radix_count", grid, keys=source.keys, start=source.start, counts=counts,
+                    **of_pass,
+                ),
                 bind("radix_offsets", 1, counts, counters, self.scratch["total"]),
-                bind("radix_scatter", grid, source.keys, *sizes, counts, *to),
-            ]
+                bind("radix_scatter", grid, offsets=counts, **source.passed(target), **of_pass),
+            ]  # fmt: skip
             source, target = target, source
         return launches
 
@@ -101,24 +114,24 @@ class Passes:
         state, histogram, tickets = (self.scratch[x] for x in ("state", "histogram", "tickets"))
         used = columns * plan.tiles * SWEEP_DIGITS  # fewer columns than the most use less
         cleared = (state, used), (histogram, histogram.size), (tickets, tickets.size)
-        sizes = [part for array, size in cleared for part in (array, np.uint64(size))]
+        sizes = [part for array_and_size in cleared for part in array_and_size]
         chunk, groups = plan.chunking(columns)
-        n, start = np.uint64(plan.n), np.uint64(source.start)
-        digits = self.bits.arguments()
         units = plan.caps.compute_units
         launches = [
             bind("radix_clear", min(8 * units, ceil_div(used, plan.wg_size)), *sizes),
             bind(
-                "radix_histogram", (groups, columns),
-                *(source.keys, start, n, np.uint64(chunk), *digits, histogram),
+                "radix_histogram", (groups, columns), keys=source.keys, start=source.start,
+                n=plan.n, chunk=chunk, histogram=histogram, **self.bits.arguments(),
             ),
             bind("radix_bases", (self.bits.passes, columns), histogram),
         ]  # fmt: skip
         for number in range(self.bits.passes):
-            sizes = [np.uint64(source.start), n, *self.bits.digit(number), np.uint32(number)]
-            words = histogram, tickets, state
-            to = target.keys, np.uint64(target.start), *source.moved(target)
-            grid = plan.tiles, columns
-            launches.append(bind("radix_sweep", grid, source.keys, *sizes, *words, *to))
+            launches.append(
+                bind(
+                    "radix_sweep", (plan.tiles, columns), n=plan.n, histogram=histogram,
+                    tickets=tickets, state=state, **{"pass": number}, **self.bits.digit(number),
+                    **source.passed(target),
+                )
+            )  # fmt: skip
             source, target = target, source
         return launches

@@ -39,16 +39,18 @@ class Bits:
     passes: int
     step: int
 
-    def digit(self, number: int) -> tuple[np.uint32, np.uint32]:
-        """Return the shift and the mask of a digit."""
+    def digit(self, number: int) -> dict[str, int]:
+        """Return the shift and the mask of a digit, as kernels call them."""
         shift = self.begin + number * self.step
         width = max(0, min(self.step, self.end - shift))
-        return np.uint32(shift if width else self.begin), np.uint32((1 << width) - 1)
+        return {"shift": shift if width else self.begin, "mask": (1 << width) - 1}
 
-    def arguments(self) -> tuple[np.unsignedinteger[Any], ...]:
-        """Return what kernels take that cut all digits at once."""
-        keep = (1 << self.end) - 1
-        return np.uint32(self.begin), np.uint32(self.step), np.uint32(self.passes), np.uint64(keep)
+    def arguments(self) -> dict[str, int]:
+        """Return the arguments of kernels that cut all digits at once."""
+        return {
+            "first_bit": self.begin, "step": self.step, "n_passes": self.passes,
+            "keep": (1 << self.end) - 1,
+        }  # fmt: skip
 
 
 def cut_bits(begin_bit: object, end_bit: object, dtype: np.dtype[Any], radix_bits: int) -> Bits:

@@ -53,15 +53,18 @@ class _Runs:
         unique: DeviceArray,
         n_runs: DeviceArray,
         second: DeviceArray,
-        *values: DeviceArray,
+        values: DeviceArray | None = None,
     ) -> list[Launch]:
         check_array("keys", keys, self.device, [self.key_dtype], self.n)
         check_array("unique", unique, self.device, [self.key_dtype], self.n)
         check_apart("unique", unique, "keys", keys)
         check_array("n_runs", n_runs, self.device, [np.uint32], 1)
+        moved = {} if values is None else {"values": values}
         return [
             *self._chunks.count("run", keys, n_runs),
-            self._chunks.move("run_heads", [keys], unique, second, *values),
+            self._chunks.move(
+                "run_heads", "offsets", keys=keys, unique=unique, second=second, **moved
+            ),
         ]
 
 

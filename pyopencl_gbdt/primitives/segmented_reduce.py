@@ -119,12 +119,13 @@ class SegmentedReduce:
             slots = self._slots(level + 1)
             last = level + 1 == self._n_levels()
             partials = out if last else self._partials[level % 2]  # the last one leaves none
-            arguments = (
-                *(inputs, offsets, np.uint32(self.n_segments), np.uint64(slots)),
-                *(np.uint32(_CHUNK_BITS * level), partials, out),
-            )
-            groups = ceil_div(slots, self._items)
-            launches.append(self._program.bind("segment_level", groups, *arguments))
+            launches.append(
+                self._program.bind(
+                    "segment_level", ceil_div(slots, self._items), inputs=inputs, offsets=offsets,
+                    n_segments=self.n_segments, n_slots=slots, shift=_CHUNK_BITS * level,
+                    partials=partials, out=out,
+                )
+            )  # fmt: skip
             inputs = partials
         return launches
 

@@ -132,17 +132,16 @@ class ByLength(Plan):
     ) -> list[Launch]:
         bind, chunk_begin, n_segments = self.program.bind, self.chunk_begin, self.n_segments
         groups = min(self.most_chunks, self.most_groups)
-        chunks = (offsets, chunk_begin, np.uint32(n_segments))
-        of_digit, scanned = np.uint32(bit), (chunk_begin, np.uint32(n_segments), self.counts)
-        beside = () if source[1] is None else (source[1], target[1])
+        of_digit = {
+            "keys": source[0], "offsets": offsets, "chunk_begin": chunk_begin,
+            "n_segments": n_segments, "bit": bit, "counts": self.counts,
+        }  # fmt: skip
+        scanned = (chunk_begin, n_segments, self.counts)
+        beside = {} if source[1] is None else {"values": source[1], "out_values": target[1]}
         return [
-            bind("large_counts", groups, source[0], *chunks, of_digit, self.counts),
+            bind("large_counts", groups, **of_digit),
             bind("counter_sums", self.sums.size, *scanned, self.sums),
-            bind("segment_offsets", 1, self.sums, np.uint32(self.sums.size), self.total),
+            bind("segment_offsets", 1, self.sums, self.sums.size, self.total),
             bind("counter_scan", self.sums.size, *scanned, self.sums),
-            bind(
-                "large_scatter",
-                groups,
-                *(source[0], *chunks, of_digit, self.counts, target[0], *beside),
-            ),
+            bind("large_scatter", groups, out_keys=target[0], **of_digit, **beside),
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -110,11 +112,19 @@ class StablePartition:
             return []
         if self.n == 0:
             return [Launch("clear", lambda: self.device.clear(counts))]
-        move, segments = self._chunks.move, (offsets, np.uint32(self.n_segments), self._ranks)
+        move = self._chunks.move
+        segments: dict[str, Any] = {
+            "flags": flags,
+            "offsets": offsets,
+            "n_segments": self.n_segments,
+            "ranks": self._ranks,
+        }
         return [
             *self._chunks.count("partition", flags, self._total),
-            move("partition_segments", [flags], *segments),
-            move("partition_move", [values, flags], *segments, counts, out),
+            move("partition_segments", "before_chunk", **segments),
+            move(
+                "partition_move", "before_chunk", values=values, counts=counts, out=out, **segments
+            ),
         ]
 
 

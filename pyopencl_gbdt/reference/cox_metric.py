@@ -5,21 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
+from pyopencl_gbdt.numerics.portable_log import portable_log
+from pyopencl_gbdt.numerics.portable_math import df_from_i64, power_of_two, reciprocal
 from pyopencl_gbdt.objectives.cox import EVENT, in_time
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.reference.portable_log import portable_log
-from pyopencl_gbdt.reference.portable_math import df_from_i64, power_of_two, reciprocal
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 _f = np.float32
-#: Of ln(S / hazard), which is below 256, times 1.
-LARGEST_KEY = 134 + 127
-
-
-def plane_bits(n_rows: int) -> int:
-    """Return the bits of a plane: the sum of all rows has to stay below 2^61."""
-    return min(40, 61 - n_rows.bit_length())
 
 
 def planes_of(hazard: F32, width: int) -> tuple[I64, I64]:

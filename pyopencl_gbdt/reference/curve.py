@@ -5,36 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.reference.portable_log import portable_log1p
-from pyopencl_gbdt.reference.portable_loss import minus_log1p
-from pyopencl_gbdt.reference.portable_math import df_from_i64, reciprocal, to_quanta
+from pyopencl_gbdt.numerics.curve_units import PRECISION_BITS, signed_weights
+from pyopencl_gbdt.numerics.portable_log import portable_log1p
+from pyopencl_gbdt.numerics.portable_loss import minus_log1p
+from pyopencl_gbdt.numerics.portable_math import df_from_i64, reciprocal, to_quanta
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 _f = np.float32
 _MASK = (1 << 32) - 1
-#: Precisions are whole numbers of 2^-60.
-PRECISION_BITS = 60
-
-
-def weight_power(weight: F32 | None) -> int:
-    """Return s: weights become whole numbers of 2^-s, whose sum stays below 2^61.
-
-    A weight is off by 2^-60 times the number of rows times the largest weight at most; whole
-    weights are exact if s is not negative.
-    """
-    if weight is None:
-        return 0
-    bits = int(np.frexp(weight.max())[1]) + int(weight.size).bit_length()
-    return 61 - bits
-
-
-def signed_weights(label: F32, weight: F32 | None) -> I64:
-    """Return the whole weight of each row, negative where the label is 0."""
-    whole = np.ones(label.size, np.int64)
-    if weight is not None:
-        whole = to_quanta(weight, weight_power(weight))
-    return np.where(label > 0, whole, -whole)
 
 
 def vertices(prediction: F32, signed: I64) -> tuple[I64, I64]:

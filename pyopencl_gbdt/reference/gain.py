@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.portable_math import (
+from pyopencl_gbdt.numerics.portable_math import (
     DF,
     F,
     I,
@@ -23,6 +22,7 @@ from pyopencl_gbdt.reference.portable_math import (
     df_neg,
     scale_by,
 )
+from pyopencl_gbdt.reference.gradients import Scale
 
 _f = np.float32
 _UNIT = _f(2.0**-24)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.reference.portable_math import finite, to_quanta, weigh
+from pyopencl_gbdt.numerics.portable_math import finite, to_quanta, weigh
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

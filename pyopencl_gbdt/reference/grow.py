@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.limits import RISING, Limits
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.reference.columns import chosen, may_follow
@@ -24,7 +25,6 @@ from pyopencl_gbdt.reference.gain import (
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.reference.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.reference.split import Candidate, best_split
 
 I64 = npt.NDArray[np.int64]
@@ -59,6 +59,7 @@ class Node:
     default_left: bool = False
     gain: np.float32 = field(default=_ZERO)
     weight: np.float32 = field(default=_ZERO)
+    shrunk_weight: np.float32 = field(default=_ZERO)
     value: np.float32 = field(default=_ZERO)
     hessian: np.float32 = field(default=_ZERO)
 
@@ -162,7 +163,7 @@ class Grower:
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
         node.weight = _finite(node_weight(g, h, self._rule_of(node))[0])
         rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
-        node.value = _finite(node.weight * rate)
+        node.value = node.shrunk_weight = _finite(node.weight * rate)
         node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.sum_h)[0])
 
     def gain(self, node: Node, best: Candidate) -> np.float32:
@@ -215,9 +216,14 @@ def breadth_first(nodes: list[Node]) -> list[Node]:
 
 
 def to_tree(nodes: list[Node], layout: Layout) -> Tree:
-    """Return the model's tree of grown nodes."""
-    numbers = []
+    """Return the model's tree of grown nodes.
+
+    As in XGBoost's ``hist``, leaves but a lone root keep their weight times the learning rate.
+    """
+    numbers, weights = [], []
     for node in nodes:
+        is_shrunk = node.left == NO_NODE and node.parent != NO_NODE
+        weights.append([node.shrunk_weight if is_shrunk else node.weight])
         place = int(layout.feature_offset[node.feature]) + node.bin
         numbers.append(_ZERO if node.left == NO_NODE else layout.thresholds[place])
     return Tree(
@@ -229,7 +235,7 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         default_left=np.array([node.default_left for node in nodes], np.bool_),
         split_kind=np.full(len(nodes), NUMERIC_SPLIT, np.uint8),
         value=np.array([[node.value] for node in nodes], np.float32),
-        weight=np.array([[node.weight] for node in nodes], np.float32),
+        weight=np.array(weights, np.float32),
         gain=np.array([node.gain for node in nodes], np.float32),
         sum_hessian=np.array([node.hessian for node in nodes], np.float32),
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.objectives.query_tables import QueryTables, query_tables
-from pyopencl_gbdt.reference.portable_log import portable_log, portable_log1p
-from pyopencl_gbdt.reference.portable_math import (
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p
+from pyopencl_gbdt.numerics.portable_math import (
     df_from_i64,
     ordered,
     portable_exp,
@@ -19,11 +18,9 @@ from pyopencl_gbdt.reference.portable_math import (
     scale_by,
     to_quanta,
 )
-from pyopencl_gbdt.reference.random_numbers import mix
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
-    from pyopencl_gbdt.objectives.ranking import LambdaRank
+from pyopencl_gbdt.numerics.random_numbers import mix
+from pyopencl_gbdt.objectives.query_tables import QueryTables, query_tables
+from pyopencl_gbdt.objectives.ranking import LambdaRank
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -1,76 +1,46 @@
-"""Twin of ``steps.mean_loss``: exact sums of float32 parts times float32 weights."""
+"""Twin of ``steps.mean_loss``: sums of float32 parts times float32 weights, row by row."""
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED
+
 F32 = npt.NDArray[np.float32]
-U64 = npt.NDArray[np.uint64]
-
-#: Keys of sums that are infinite and of those that are no number; others lie below.
-INFINITE, UNDEFINED = 1000, 2000
-N_LIMBS = 4
-
-
-def parts_of(x: F32) -> tuple[npt.NDArray[np.int64], U64]:
-    """Return biased exponents, and mantissas of 24 bits; subnormals count as 0."""
-    bits = x.view(np.uint32)
-    exponent = ((bits >> 23) & 0xFF).astype(np.int64)
-    mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.uint64)
-    return exponent, np.where(exponent == 0, np.uint64(0), mantissa)
-
-
-def key_of(loss: F32, weight: F32) -> npt.NDArray[np.int64]:
-    """Return the sum of the exponents of loss and weight, 0 where one of them is 0."""
-    (e, m), (of_weight, n) = parts_of(loss), parts_of(weight)
-    fraction = loss.view(np.uint32) & 0x7FFFFF
-    key = np.where(e == 255, np.where(fraction != 0, UNDEFINED, INFINITE), e + of_weight)
-    return np.where((m == 0) | (n == 0), 0, key)
+#: Bits of a product that are kept, and those of a limb.
+_KEPT, _LIMB = 96, 32
 
 
 def sum_words(loss: F32, weight: F32 | None, largest: int | None = None) -> npt.NDArray[np.int64]:
-    """Return the sum of loss * weight.
+    """Return the limbs of the sum of loss * weight, and the largest key.
 
-    Parameters
-    ----------
-    loss, weight : float32 array, shape (n_rows,)
-    largest : int or None
-        A key that no product is above; None takes that of the largest product.
-
-    Returns
-    -------
-    int64 array, shape (5,)
-        Limbs l, and the largest key k: the sum is ``(l0 + l1 2^32 + l2 2^64) 2^(k - 348)``. Bits
-        of a product below 2^-94 of what the largest key stands for are cut off.
+    As ``numerics.product_sums.sum_words``, by Python's integers, one product at a time.
     """
     weight = np.ones_like(loss) if weight is None else weight
-    key = key_of(loss, weight)
-    largest = int(key.max(initial=0)) if largest is None else largest
-    words = np.zeros(N_LIMBS + 1, np.int64)
-    words[N_LIMBS] = largest
-    if largest in (0, INFINITE, UNDEFINED):
-        return words
-    product = parts_of(loss)[1] * parts_of(weight)[1]  # 48 bits
-    shift = np.minimum(np.where(key == 0, 96, largest - key), 96).astype(np.uint64)
-    near, far = np.minimum(shift, np.uint64(48)), np.maximum(shift, np.uint64(48)) - np.uint64(48)
-    high = np.where(shift < 48, product >> near, np.uint64(0))
-    rest = product & ((np.uint64(1) << near) - np.uint64(1))
-    low = np.where(shift < 48, rest << (np.uint64(48) - near), product >> far)
-    sign = np.where(loss.view(np.uint32) >> 31, -1, 1)
-    limbs = (
-        low & np.uint64(0xFFFFFFFF),
-        (low >> np.uint64(32)) | ((high & np.uint64(0xFFFF)) << np.uint64(16)),
-        high >> np.uint64(16),
-    )
-    for at, limb in enumerate(limbs):
-        words[at] = (sign * limb.astype(np.int64)).sum()
-    return words
+    rows = [_product(*pair) for pair in zip(_bits(loss), _bits(weight), strict=True)]
+    if largest is None:
+        largest = max((key for _, _, key in rows), default=0)
+    limbs = [0] * N_LIMBS
+    if largest not in (0, INFINITE, UNDEFINED):
+        for sign, product, key in rows:  # of 48 bits, of which the largest key's move up by 48
+            kept = (product << _KEPT - 48) >> (largest - key)
+            for at in range(_KEPT // _LIMB):
+                limbs[at] += sign * ((kept >> at * _LIMB) & ((1 << _LIMB) - 1))
+    return np.array([*limbs, largest], np.int64)
 
 
-def sum_of(words: npt.NDArray[np.int64], largest: int) -> Fraction:
-    """Return the sum that words of ``sum_words`` stand for, without rounding."""
-    whole = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
-    return whole * Fraction(2) ** (largest - 348)
+def _bits(x: F32) -> list[int]:
+    found: list[int] = x.view(np.uint32).tolist()
+    return found
+
+
+def _product(loss: int, weight: int) -> tuple[int, int, int]:
+    """Return sign, product of the mantissas, and key of the bits of two numbers."""
+    (e, m), (of_weight, n) = (((bits >> 23) & 255, (bits & 0x7FFFFF) | 1 << 23)
+                              for bits in (loss, weight))  # fmt: skip
+    if e == 0 or of_weight == 0:  # a zero, or a subnormal number, which counts as one
+        return 1, 0, 0
+    if e == 255:
+        return 1, 0, INFINITE if m == 1 << 23 else UNDEFINED
+    return -1 if loss >> 31 else 1, m * n, e + of_weight

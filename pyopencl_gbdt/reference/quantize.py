@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.portable_math import ordered, to_quanta
 from pyopencl_gbdt.quantized import Layout
-from pyopencl_gbdt.reference.portable_math import ordered, to_quanta
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

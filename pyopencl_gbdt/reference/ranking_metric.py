@@ -1,23 +1,20 @@
-"""Twin of ``steps.ranking_metric``: what the rows of ranked queries add to a metric."""
+"""Twin of ``steps.ranking_metric``: what the rows of ranked queries add to a metric, one by one."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.portable_log import portable_log
+from pyopencl_gbdt.numerics.portable_math import reciprocal
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.reference.portable_log import portable_log
-from pyopencl_gbdt.reference.portable_math import ordered, reciprocal
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 _f = np.float32
 _LN_2 = _f(0.693147182)
-
-
-def query_of(offsets: I64) -> I64:
-    """Return the query of every row."""
-    return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
 
 
 def parts(
@@ -35,21 +32,27 @@ def parts(
     exp_gain : bool
         Whether the gain of a label is 2^label - 1 instead of the label.
     """
-    query = query_of(offsets)
-    order = np.lexsort((np.uint32(0xFFFFFFFF) - ordered(prediction), query))  # stable
-    label, rank = label[order], np.arange(label.size) - offsets[query]
-    if family == "ndcg":
-        gain = np.ldexp(_f(1), label.astype(np.int32)) - _f(1) if exp_gain else label
-        part = gain * (_LN_2 * reciprocal(portable_log((rank + 2).astype(np.float32))))
-    else:
-        part = (label > 0).astype(np.float32)
-    if family == "map":
-        hits = np.cumsum(label > 0)
-        hits = hits - np.concatenate([[0], hits])[offsets[:-1]][query]
-        precision = hits.astype(np.float32) * reciprocal((rank + 1).astype(np.float32))
-        part = part * np.where(hits == rank + 1, _f(1), np.minimum(precision, _f(1)))
-    counted: F32 = part if top is None else np.where(rank < top, part, _f(0))
-    return counted
+    found = np.zeros(label.size, np.float32)
+    ranks = np.arange(1, label.size + 1).astype(np.float32)
+    of_rank = reciprocal(ranks)
+    discount = _LN_2 * reciprocal(portable_log(ranks + _f(1)))
+    for begin, end in pairwise(offsets.tolist()):
+        order = sorted(range(begin, end), key=lambda row: -prediction[row])  # stable
+        hits = 0
+        for rank, row in enumerate(order[:top]):
+            relevant = label[row] > 0
+            hits += relevant
+            if family == "ndcg":
+                gain = _f(2.0 ** float(label[row])) - _f(1) if exp_gain else label[row]
+                part = gain * discount[rank]
+            elif family == "pre":
+                part = _f(relevant)
+            else:
+                exact = hits == rank + 1
+                precision = _f(1) if exact else min(_f(hits) * of_rank[rank], _f(1))
+                part = precision if relevant else _f(0)
+            found[begin + rank] = part
+    return found
 
 
 def ranked_words(part: F32, offsets: I64, norms: F32, largest: int) -> I64:
@@ -61,4 +64,4 @@ def ranked_words(part: F32, offsets: I64, norms: F32, largest: int) -> I64:
     largest : int
         As for ``sum_words``.
     """
-    return sum_words(part, norms[query_of(offsets)], largest)
+    return sum_words(part, np.repeat(norms, np.diff(offsets)), largest)

@@ -1,7 +1,6 @@
-"""Twin of ``steps.renew_leaves``: quantiles of residuals, and leaves that take them.
+"""Twin of ``steps.renew_leaves``: leaves that take the quantile of their rows' residuals.
 
-XGBoost 3.2, ``src/common/stats.h`` (``Quantile``, ``WeightedQuantile``) and
-``src/objective/adaptive.cc``; see the NIST/SEMATECH e-Handbook, 7.2.6.2, for the interpolation.
+XGBoost 3.2, ``src/objective/adaptive.cc``.
 """
 
 from __future__ import annotations
@@ -12,71 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.weights import fraction_of
+from pyopencl_gbdt.numerics.quantiles import finite, quantile
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 _LARGEST = np.finfo(np.float32).max
 _SMALLEST_NORMAL = np.float32(2.0**-126)
-
-
-def _finite(x: np.float32) -> np.float32:
-    clamped: np.float32 = min(max(x, -_LARGEST), _LARGEST)
-    return clamped
-
-
-def quantile(values: F32, weights: I64 | None, alpha: float) -> np.float32 | None:
-    """Return the alpha-quantile; None if no value counts.
-
-    Without weights it is value ``alpha * (n + 1)``, counted from 1 in order, interpolated between
-    neighbours. With weights it is the least value up to which there is a weight of at least
-    ``alpha`` times their sum, a threshold that is rounded as float32 is.
-
-    Parameters
-    ----------
-    values : float32 array, shape (n,)
-        Finite.
-    weights : int64 array, shape (n,), or None
-        At least 0, with a sum below 2^62.
-    alpha : float
-        0 to 1.
-    """
-    mantissa, shift = fraction_of(alpha)
-    order = np.argsort(values, kind="stable")
-    ranked = values[order] + np.float32(0)  # -0 is +0
-    if weights is not None:
-        sums = np.cumsum(weights[order])
-        if not values.size or not sums[-1]:
-            return None
-        rank = _weighted_rank(int(sums[-1]), mantissa, shift)
-        least: np.float32 = ranked[np.searchsorted(sums, rank)]
-        return least
-    n = values.size
-    if not n:
-        return None
-    rank, below = divmod((n + 1) * mantissa, 1 << shift)
-    low: np.float32 = ranked[min(max(rank, 1), n) - 1]
-    part = np.float32((below << 1 >> (shift - 23)) * 2.0**-24)
-    if not 1 <= rank < n or not part:
-        return low
-    with np.errstate(over="ignore"):
-        between: np.float32 = low + part * (ranked[rank] - low)
-    return _finite(between)
-
-
-def _of_24_bits(x: int) -> tuple[int, int]:
-    """Return (kept, shift): kept * 2^shift is the nearest number of 24 bits, ties to even."""
-    shift = max(0, x.bit_length() - 24)
-    kept, below = divmod(x, 1 << shift)
-    return kept + (2 * below + (kept & 1) > 1 << shift), shift
-
-
-def _weighted_rank(total: int, mantissa: int, shift: int) -> int:
-    kept, up = _of_24_bits(total)
-    product, more = _of_24_bits(kept * mantissa)
-    exponent = up + more - shift
-    threshold = product << exponent if exponent >= 0 else -(-product >> -exponent)
-    return min(max(threshold, 1), total)
 
 
 def residuals(label: F32, margins: F32) -> F32:
@@ -108,4 +48,4 @@ def renew_leaves(
         own = None if weights is None else weights[leaf.rows]
         found = quantile(residual[leaf.rows], own, alpha)
         if found is not None:
-            leaf.value = _finite(found * np.float32(learning_rate))
+            leaf.value = finite(found * np.float32(learning_rate))

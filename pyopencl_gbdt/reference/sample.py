@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.portable_log import portable_rsqrt
+from pyopencl_gbdt.numerics.portable_math import reciprocal, scale_by
+from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.reference.portable_log import portable_rsqrt
-from pyopencl_gbdt.reference.portable_math import reciprocal, scale_by
-from pyopencl_gbdt.reference.random_numbers import mix, random_bits, stream, unit_numbers
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

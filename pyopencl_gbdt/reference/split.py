@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.portable_math import DF, df_add
 from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.reference.gain import Rule, score, weight_in_units
-from pyopencl_gbdt.reference.portable_math import DF, df_add
 
 I64 = npt.NDArray[np.int64]
 

@@ -12,17 +12,18 @@ from pyopencl_gbdt.limits import limits_of
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import NO_NODE
+from pyopencl_gbdt.numerics.portable_math import finite
+from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.reference import quantize
 from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
 from pyopencl_gbdt.reference.grow import Grower, Node, to_tree
+from pyopencl_gbdt.reference.host_gradients import host_gradients
 from pyopencl_gbdt.reference.leaf import add_leaves
-from pyopencl_gbdt.reference.portable_math import finite
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.reference.sample import factors
-from pyopencl_gbdt.weights import normalise
 
 F32 = npt.NDArray[np.float32]
 
@@ -68,10 +69,10 @@ def train_reference(
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
     limits = limits_of(params, data)
-    host_gradients = objective.host_gradients(data, params.random_state)
+    gradients_of = host_gradients(objective, data, params.random_state)
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            gradients, before = host_gradients(number, margins), margins.copy()
+            gradients, before = gradients_of(number, margins), margins.copy()
             gradients = finite(gradients[0]), finite(gradients[1])
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
                 for parallel in range(params.num_parallel_tree):

@@ -47,5 +47,10 @@ class AftGradients:
     def launches(self) -> list[Launch]:
         """Return the launch of a round."""
         ws = self.ws
-        arrays = (ws["aft_lower"], ws["aft_upper"], ws["margins"], ws["given_g"], ws["given_h"])
-        return [self._program.bind("aft_gradients", ws.row_groups, np.uint32(ws.n_rows), *arrays)]
+        return [
+            self._program.bind(
+                "aft_gradients", ws.row_groups, n_rows=ws.n_rows, lowers=ws["aft_lower"],
+                uppers=ws["aft_upper"], margins=ws["margins"], gradients=ws["given_g"],
+                hessians=ws["given_h"],
+            )
+        ]  # fmt: skip

@@ -70,10 +70,12 @@ class Columns:
     def level(self, depth: int, batch: Batch) -> Launch:
         """Return the launch for the nodes of a level."""
         ws, n = self.ws, self.ws.layout.n_features
+        of_tree, of_level, of_node = ws.params.column_counts(n)
         return self.program.bind(
-            "choose_columns", min(self.groups, ws.level_capacity(depth)), np.uint32(depth),
-            np.uint32(n), np.uint32(ws.params.random_state), np.uint32(len(ws.batches)),
-            np.uint32(batch.first), *map(np.uint32, ws.params.column_counts(n)),
-            np.uint32(len(ws.interactions)), ws["leaf_header"], ws["levels"], ws["nodes"],
-            ws["feature_weights"], ws["column_groups"], ws["column_keys"], ws["allowed"],
+            "choose_columns", min(self.groups, ws.level_capacity(depth)), depth=depth,
+            n_features=n, seed=ws.params.random_state, n_batches=len(ws.batches),
+            first_tree=batch.first, of_tree=of_tree, of_level=of_level, of_node=of_node,
+            n_groups=len(ws.interactions), header=ws["leaf_header"],
+            weights=ws["feature_weights"], groups=ws["column_groups"],
+            all_keys=ws["column_keys"], **ws.arguments("levels", "nodes", "allowed"),
         )  # fmt: skip

@@ -54,22 +54,22 @@ class CoxGradients:
     def launches(self) -> list[Launch]:
         """Return the launches of a round."""
         ws, bind = self.ws, self._program.bind
-        groups, n = ws.row_groups, np.uint32(ws.n_rows)
+        groups, n = ws.row_groups, ws.n_rows
         order, starts, quanta, sums, largest = (
             ws[f"cox_{name}"] for name in ("order", "starts", "quanta", "sums", "largest")
         )
-        planes = [ws[name] for name in _PLANES]
+        planes = {name.removeprefix("cox_"): ws[name] for name in _PLANES}
         risks = ws["given_h"]  # until Hessians come
-        top = np.int32(top_bits(ws.n_rows))
+        top = top_bits(ws.n_rows)
         return [
             bind("cox_exponentials", groups, n, order, ws["margins"], risks),
             *self._largest.bind(risks, largest),
             bind("cox_quanta", groups, n, top, largest, risks, quanta),
             *self._scan.bind(quanta, sums),
-            bind("cox_terms", groups, n, starts, sums, *planes),
-            *(launch for plane in planes for launch in self._scan.bind(plane, plane)),
+            bind("cox_terms", groups, n_rows=n, starts=starts, sums=sums, **planes),
+            *(launch for plane in planes.values() for launch in self._scan.bind(plane, plane)),
             bind(
-                "cox_gradients", groups, n, order, starts, quanta, *planes,
-                ws["given_g"], ws["given_h"],
+                "cox_gradients", groups, n_rows=n, order=order, starts=starts, quanta=quanta,
+                **planes, gradients=ws["given_g"], hessians=ws["given_h"],
             ),
         ]  # fmt: skip

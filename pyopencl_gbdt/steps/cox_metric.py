@@ -10,10 +10,10 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
+from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
+from pyopencl_gbdt.numerics.product_sums import N_LIMBS, sum_of
 from pyopencl_gbdt.objectives.cox import in_time
 from pyopencl_gbdt.primitives import Reduce, Scan
-from pyopencl_gbdt.reference.cox_metric import LARGEST_KEY, plane_bits
-from pyopencl_gbdt.reference.mean_loss import N_LIMBS, sum_of
 
 
 class CoxMetric:
@@ -53,7 +53,7 @@ class CoxMetric:
             self.rows.groups,
             self._program.bind,
         )
-        n, width = np.uint32(rows.n_rows), np.int32(plane_bits(rows.n_rows))
+        n, width = rows.n_rows, plane_bits(rows.n_rows)
         order, starts = map(device.upload, in_time(rows.label))
         hazards, largest = device.empty(rows.n_rows, np.float32), device.empty(1, np.float32)
         planes = device.empty((rows.n_rows, 2), np.int64)
@@ -63,8 +63,18 @@ class CoxMetric:
             *Reduce(device, rows.n_rows, np.float32, op="max").bind(hazards, largest),
             bind("cox_planes", groups, n, width, largest, hazards, planes),
             *Scan(device, rows.n_rows, np.int64, inclusive=True, pairs=True).bind(planes, planes),
-            bind("cox_losses", groups, n, width, starts, largest, hazards, planes, sums),
-            bind("total_losses", 1, np.uint32(groups), np.uint32(first), sums, results),
+            bind(
+                "cox_losses",
+                groups,
+                n_rows=n,
+                width=width,
+                starts=starts,
+                largest=largest,
+                hazards=hazards,
+                sums=planes,
+                totals=sums,
+            ),
+            bind("total_losses", 1, groups, first, sums, results),
         ]
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:

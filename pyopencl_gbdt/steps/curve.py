@@ -13,16 +13,16 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_va
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.areas import Areas, ClassAreas
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
+from pyopencl_gbdt.numerics.curve_units import weight_power
+from pyopencl_gbdt.numerics.product_sums import N_LIMBS
 from pyopencl_gbdt.primitives import RadixSort, Scan
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
-from pyopencl_gbdt.reference.curve import weight_power
-from pyopencl_gbdt.reference.mean_loss import N_LIMBS
 
 
 class Curves:
     """``auc``, ``aucpr`` or both of a set, prepared once, for margins that change.
 
-    Weights become whole numbers (``reference.curve.weight_power`` says how large the error is; none
+    Weights become whole numbers (``curve_units.weight_power`` says how large the error is; none
     without weights), and the area under the ROC curve is a whole number too. A piece of the
     precision-recall curve has its mean precision as a float32. Both are the same number on every
     device. Rows are sorted once; of classes, once for each of them against the others.
@@ -73,12 +73,14 @@ class Curves:
         if self.areas.undefined:
             return []
         rows, device = self.rows, self.rows.device
-        n, groups, bind = np.uint32(rows.n_rows), rows.groups, self._programs[0].bind
+        n, groups, bind = rows.n_rows, rows.groups, self._programs[0].bind
         keys = device.empty(rows.n_rows, np.float32)
         cumulated = wholes = device.empty(rows.n_rows, self._whole)
         sort = RadixSort(device, rows.n_rows, np.float32, self._whole).bind(keys, wholes)
-        power = np.int32(weight_power(rows.weight))
-        inputs = (n, power, rows.margins, rows.labels, rows.weights)
+        inputs = {
+            "n_rows": n, "power": weight_power(rows.weight), "margins": rows.margins,
+            "labels": rows.labels, "weights": rows.weights, "keys": keys, "wholes": wholes,
+        }  # fmt: skip
         ordered = []
         if rows.weight is not None:
             cumulated = device.empty((rows.n_rows, 2), np.int64)
@@ -89,17 +91,20 @@ class Curves:
         sums = device.empty((groups, N_LIMBS), np.int64)
         launches, shares = self._shares()
         for k, areas in enumerate(self.areas.each):
-            of_class = (np.uint32(k), *shares) if shares else ()
-            launches += [bind("curve_keys", groups, *inputs, *of_class, keys, wholes)]
+            of_class = {"k": k, "most": shares[0], "shares": shares[1]} if shares else {}
+            launches += [bind("curve_keys", groups, **inputs, **of_class)]
             launches += [*sort, *ordered]
-            of_classes = np.int64(areas.positive), np.int64(areas.negative)
+            of_classes = {"all_p": areas.positive, "all_q": areas.negative}
             for at, program in enumerate(self._programs):
                 row = at * len(self.areas.each) + k
-                target = np.uint32(first + N_WORDS * row)
+                target = first + N_WORDS * row
                 launches += [
-                    program.bind("curve_area", groups, n, *of_classes, keys, cumulated, sums),
-                    program.bind("total_areas", 1, np.uint32(groups), target, sums, results),
-                ]
+                    program.bind(
+                        "curve_area", groups, n_rows=n, keys=keys, cumulated=cumulated, sums=sums,
+                        **of_classes,
+                    ),
+                    program.bind("total_areas", 1, groups, target, sums, results),
+                ]  # fmt: skip
         return launches
 
     def _shares(self) -> tuple[list[Launch], list[DeviceArray]]:
@@ -108,7 +113,7 @@ class Curves:
         if not rows.n_classes:
             return [], []
         shares = [rows.device.empty(rows.n_rows, np.float32) for _ in range(2)]
-        sizes = np.uint32(rows.n_rows), np.uint32(rows.n_classes)
+        sizes = rows.n_rows, rows.n_classes
         bind = self._programs[0].bind
         return [bind("class_shares", rows.groups, *sizes, rows.margins, *shares)], shares
 

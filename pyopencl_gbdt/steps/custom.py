@@ -7,26 +7,12 @@ import numpy as np
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.objectives.base import GradientSource
 from pyopencl_gbdt.objectives.custom import (
-    Custom,
     DeviceObjective,
     FunctionObjective,
     KernelObjective,
 )
 from pyopencl_gbdt.workspace import Workspace
-
-
-def source(objective: Custom, ws: Workspace, data: Dataset) -> GradientSource:
-    """Return what computes the gradients of a custom loss."""
-    if isinstance(objective, FunctionObjective):
-        return FunctionGradients(ws, objective, data)
-    if isinstance(objective, DeviceObjective | KernelObjective):
-        return CheckedGradients(ws, objective)
-    raise ParameterError(
-        f"objective={objective.custom_name or objective.name!r}: expected the loss itself, as only "
-        "its name is kept in files; give the callable as objective="
-    )
 
 
 class FunctionGradients:
@@ -73,8 +59,11 @@ class CheckedGradients:
         if isinstance(self._objective, DeviceObjective):
             self._objective.function(*map(_flat, arrays))
             name, arrays = "check_gradients", arrays[2:]
-        sizes = np.uint32(ws.n_rows), np.uint32(number)
-        self._program.launch(name, ws.row_groups, *sizes, *arrays, ws["custom_bad"])
+        names = ("margins", "labels", "gradients", "hessians")[-len(arrays) :]
+        named = dict(zip(names, arrays, strict=True))
+        self._program.launch(
+            name, ws.row_groups, n_rows=ws.n_rows, number=number, bad=ws["custom_bad"], **named
+        )
 
     def launches(self) -> list[Launch]:
         """Return nothing: all is enqueued before the round, with its number."""

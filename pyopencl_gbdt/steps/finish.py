@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.workspace import Workspace
@@ -23,23 +21,23 @@ class Finish:
             ),
         )
 
-    def tree(self, batch: Batch, learning_rate: float | None = None) -> Launch:
-        """Return the launch that makes the last leaves, leaf tasks and the trees that rows walk.
+    def set_rate(self, learning_rate: float) -> None:
+        """Enqueue another learning rate for the rounds to come; nothing waits."""
+        rate = self.ws.leaf_rate(learning_rate)
+        self.program.launch("set_leaf_rate", 1, rate, self.ws["leaf_rate"])
 
-        The learning rate is that of the parameters if it is None, see ``Grow.decide``.
-        """
+    def tree(self, batch: Batch) -> Launch:
+        """Return the launch that makes the last leaves, leaf tasks and the trees that rows walk."""
         ws, page, p = self.ws, self.ws.rows_page, self.ws.params
-        rate = ws.leaf_rate(learning_rate)
         depth = 2**31 if p.leaf_wise else ws.n_levels
-        bind = self.program.bind if learning_rate is None else self.program.prepare
-        return bind(
-            "finish_tree", 1, np.uint32(ws.n_levels), np.uint32(depth), np.uint32(batch.size),
-            np.uint32(page.block_features), np.uint32(page.block_codes),
-            np.uint32(ws.forest_block), rate, np.float32(p.reg_lambda), np.float32(p.reg_alpha),
-            np.float32(p.max_delta_step), ws["levels"], ws["nodes"], ws["scale"],
-            ws["feature_offset"], ws["feature_bins"], ws["thresholds"], ws["leaf_task_begin"],
-            ws["leaf_header"], ws["walk"], ws["steps"], ws["exponents"],
-            ws["drawn"],
+        return self.program.bind(
+            "finish_tree", 1, level=ws.n_levels, depth=depth, n_trees=batch.size,
+            features_per_block=page.block_features, block=page.block_codes,
+            most_kept=ws.forest_block, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
+            max_delta_step=p.max_delta_step,
+            **ws.arguments("leaf_rate", "levels", "nodes", "scale", "feature_offset",
+                           "feature_bins", "thresholds", "leaf_task_begin", "leaf_header", "walk",
+                           "steps", "exponents", "drawn"),
         )  # fmt: skip
 
     def keep(self) -> Launch:
@@ -47,6 +45,7 @@ class Finish:
         ws = self.ws
         groups = min(-(-ws.max_nodes // self.program.wg_size), ws.device.caps.compute_units)
         return self.program.bind(
-            "keep", groups, np.uint32(ws.max_nodes), np.uint32(ws["levels"].nbytes // 4),
-            ws["leaf_header"], ws["nodes"], ws["levels"], ws["forest_nodes"], ws["forest_levels"],
+            "keep", groups, most_nodes=ws.max_nodes, level_words=ws["levels"].nbytes // 4,
+            levels=ws["levels"].words(), forest_levels=ws["forest_levels"].words(),
+            **ws.arguments("leaf_header", "nodes", "forest_nodes"),
         )  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.objectives import Objective
@@ -35,18 +33,18 @@ class Gradients:
         """
         ws, bind = self.ws, self.program.bind
         groups = (ws.row_groups, batch.size)
-        margins, labels, where = ws.gradient_inputs(batch)
+        where = ws.gradient_arguments(batch)
         factors = ws["factors"] if ws.params.samples_rows else ws["weights"]
         return [
             bind(
-                "gradients", groups, *where, margins, labels, ws["weights"], factors,
-                ws["exponents"],
+                "gradients", groups, **where, factors=factors,
+                **ws.arguments("weights", "exponents"),
             ),
             bind(
-                "quantize_gradients", groups, *where, np.int32(ws.weight_bits),
-                np.int32(ws.weight_shift), np.uint32(ws.cells_to_clear), np.uint32(ws.has_high),
-                ws["needs_high"], margins, labels, ws["weights"], factors,
-                ws["exponents"],
-                ws["scale"], ws["quanta"], ws["high"], ws["sums"], ws["pool"],
+                "quantize_gradients", groups, **where, weight_bits=ws.weight_bits,
+                weight_shift=ws.weight_shift, root_cells=ws.cells_to_clear, has_high=ws.has_high,
+                factors=factors,
+                **ws.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
+                               "sums", "pool"),
             ),
         ]  # fmt: skip

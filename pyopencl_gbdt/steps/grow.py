@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.workspace import Workspace
@@ -34,34 +32,28 @@ class Grow:
         """Return the launch that makes the roots of some trees."""
         ws = self.ws
         return self.program.bind(
-            "begin_tree", batch.size, np.uint32(ws.n_rows), np.uint32(ws.row_groups),
-            np.uint32(ws.most_leaves), np.uint32(ws.lists_drawn), ws["drawn"], ws["sums"],
-            ws["splits_left"], ws["levels"], ws["nodes"], ws["hist_task_begin"],
+            "begin_tree", batch.size, n_rows=ws.n_rows, n_groups=ws.row_groups,
+            most_leaves=ws.most_leaves, lists_drawn=ws.lists_drawn,
+            **ws.arguments("drawn", "sums", "splits_left", "levels", "nodes", "hist_task_begin"),
         )  # fmt: skip
 
-    def decide(self, depth: int, learning_rate: float | None = None) -> Launch:
-        """Return the launch that turns the best splits into nodes, children and row tasks.
-
-        The learning rate is that of the parameters if it is None. A launch of another one may run
-        for a round alone, and is prepared rather than bound: 0.03 ms, not 0.4 (PoCL).
-        """
+    def decide(self, depth: int) -> Launch:
+        """Return the launch that turns the best splits into nodes, children and row tasks."""
         ws, p = self.ws, self.ws.params
-        rate = ws.leaf_rate(learning_rate)
         few = ws.few_candidates(depth)
-        bind = self.program.bind if learning_rate is None else self.program.prepare
-        return bind(
-            "decide", 1, np.uint32(depth), np.uint32(ws.layout.n_features if few else 1),
-            rate, np.float32(p.gamma), np.float32(p.reg_lambda),
-            np.float32(p.reg_alpha), np.float32(p.max_delta_step),
-            np.uint32(ws.monotone is not None), ws["monotone"], ws["levels"], ws["nodes"],
-            ws["scale"], ws["candidates" if few else "chosen"], ws["splits_left"], ws["open_gain"],
-            ws["row_task_begin"],
+        return self.program.bind(
+            "decide", 1, depth=depth, n_each=ws.layout.n_features if few else 1, gamma=p.gamma,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            has_monotone=ws.monotone is not None, chosen=ws["candidates" if few else "chosen"],
+            wanted=ws["open_gain"],
+            **ws.arguments("leaf_rate", "monotone", "levels", "nodes", "scale", "splits_left",
+                           "row_task_begin"),
         )  # fmt: skip
 
     def place(self, depth: int, batch: Batch) -> Launch:
         """Return the launch that gives the children their rows, histogram slots and tasks."""
         ws = self.ws
         return self.program.bind(
-            "place", 1, np.uint32(depth), np.uint32(batch.size), ws["levels"], ws["nodes"],
-            ws["picked"], ws["hist_task_begin"],
+            "place", 1, depth=depth, n_trees=batch.size,
+            **ws.arguments("levels", "nodes", "picked", "hist_task_begin"),
         )  # fmt: skip

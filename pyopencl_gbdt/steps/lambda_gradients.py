@@ -104,32 +104,35 @@ class LambdaGradients:
     def launches(self) -> list[Launch]:
         """Return the launches of a round, bound."""
         ws, loss, bind, groups = self.ws, self.loss, self.program.bind, self.ws.row_groups
-        n_rows, n_queries = np.uint32(ws.n_rows), np.uint32(self.n_queries)
-        n_pairs = np.uint32(min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs)
+        n_rows, n_queries = ws.n_rows, self.n_queries
+        n_pairs = min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs
         offsets, query, margins = ws["query_offsets"], ws["query"], ws["margins"]
         ranks, order, g, h = ws["ranks"], ws["rank_order"], ws["given_g"], ws["given_h"]
         launches = [bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)]
         if self.metric == "map":
             launches.append(bind(
-                "sum_precisions", groups, n_queries, offsets, order, ws["labels"],
-                ws["query_discount"], ws["relevant"], ws["precision"],
+                "sum_precisions", groups, n_queries=n_queries, offsets=offsets, order=order,
+                discount=ws["query_discount"], **ws.arguments("labels", "relevant", "precision"),
             ))  # fmt: skip
         if loss.is_mean:
             launches.append(self.drawing.bind(
-                "draw_partners", groups, n_rows, n_pairs, np.uint32(ws.params.random_state),
-                ws["rank_round"], offsets, query, ws["by_label"], ws["bucket_begin"],
-                ws["bucket_end"], ws["partners"],
+                "draw_partners", groups, n_rows=n_rows, n_pairs=n_pairs,
+                seed=ws.params.random_state, number=ws["rank_round"], offsets=offsets, query=query,
+                **ws.arguments("by_label", "bucket_begin", "bucket_end", "partners"),
             ))  # fmt: skip
         launches += [
             bind(
-                "lambdas", groups, n_rows, n_pairs, np.uint32(self.n_positions), offsets, query,
-                margins, ws["labels"], ranks, order, ws["query_gain"], ws["query_discount"],
-                ws["relevant"], ws["precision"], ws["partners"], ws["position_inverse"], g, h,
-                ws["lambda_sizes"], ws["position_losses"],
+                "lambdas", groups, n_rows=n_rows, n_pairs=n_pairs, n_positions=self.n_positions,
+                offsets=offsets, query=query, margins=margins, ranks=ranks, order=order,
+                gain=ws["query_gain"], discount=ws["query_discount"],
+                inverse=ws["position_inverse"], g=g, h=h, sizes=ws["lambda_sizes"],
+                losses=ws["position_losses"],
+                **ws.arguments("labels", "relevant", "precision", "partners"),
             ),
             bind(
-                "scale_lambdas", groups, n_rows, self.tables.factor, offsets, query,
-                ws["lambda_sizes"], g, h, ws["rank_round"],
+                "scale_lambdas", groups, n_rows=n_rows, factor=self.tables.factor,
+                offsets=offsets, query=query, sizes=ws["lambda_sizes"], g=g, h=h,
+                number=ws["rank_round"],
             ),
         ]  # fmt: skip
         return launches + (self._bias() if loss.lambdarank_unbiased else [])
@@ -137,15 +140,14 @@ class LambdaGradients:
     def _bias(self) -> list[Launch]:
         """Return the launches that estimate the bias of positions for the next round."""
         ws, bind, n = self.ws, self.bias.bind, self.n_positions
-        scale = np.int32(self.tables.loss_scale)
-        power = np.float32(1.0 / (1.0 + self.loss.lambdarank_bias_norm))
+        scale = self.tables.loss_scale
+        power = 1.0 / (1.0 + self.loss.lambdarank_bias_norm)
         return [
             bind(
-                "sum_losses", (n, 2), np.uint32(ws.n_rows), np.uint32(self.n_queries), scale,
-                ws["query_offsets"], ws["position_losses"], ws["position_sums"],
+                "sum_losses", (n, 2), ws.n_rows, self.n_queries, scale, ws["query_offsets"],
+                ws["position_losses"], ws["position_sums"],
             ),
             bind(
-                "update_bias", 1, np.uint32(n), scale, power, ws["position_sums"],
-                ws["position_inverse"],
+                "update_bias", 1, n, scale, power, ws["position_sums"], ws["position_inverse"]
             ),
         ]  # fmt: skip

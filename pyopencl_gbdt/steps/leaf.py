@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.workspace import Workspace
@@ -34,15 +32,14 @@ class Leaf:
             groups = min(most_groups, -(-ws.n_rows // self.program.wg_size))
             outputs = -(-batch.size // ws.n_parallel)
             return bind(
-                "add_leaves", (groups, outputs), np.uint32(ws.n_rows), np.uint32(batch.first),
-                np.uint32(batch.size), np.uint32(ws.n_parallel), *ws.rows_page.code_strides(),
-                ws["steps"], ws.codes, ws["margins"],
+                "add_leaves", (groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
+                n_trees=batch.size, n_parallel=ws.n_parallel, **ws.rows_page.row_arguments(),
+                **ws.arguments("steps", "margins"),
             )  # fmt: skip
-        columns, *strides = ws.rows_page.columns()
         most_tasks = ws.n_trees * ws.n_rows // row.params["chunk"] + ws.max_nodes
         return bind(
-            "add_leaves", min(most_tasks, most_groups), np.uint32(ws.n_rows),
-            np.uint32(batch.first), *strides, ws["leaf_header"],
-            ws["leaf_task_begin"], ws["nodes"], ws["even_rows"], ws["odd_rows"], columns,
-            ws["feature_bins"], ws["margins"],
+            "add_leaves", min(most_tasks, most_groups), n_rows=ws.n_rows, first_tree=batch.first,
+            header=ws["leaf_header"], task_begin=ws["leaf_task_begin"],
+            **ws.rows_page.column_arguments(),
+            **ws.arguments("nodes", "even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

@@ -12,8 +12,8 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_va
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows, RowShape
-from pyopencl_gbdt.objectives.exact_sums import exact_sum
-from pyopencl_gbdt.reference.mean_loss import INFINITE, N_LIMBS, UNDEFINED, sum_of
+from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED, sum_of
 
 #: Labels whose largest exponent is no further from 0 are squared as they are.
 _SQUARABLE, _FURTHEST = 30, 100
@@ -59,14 +59,15 @@ class MeanLoss:
         rows, bind = self.rows, self._program.bind
         largest = rows.device.empty(rows.groups, np.uint32)
         sums = rows.device.empty((rows.groups, N_LIMBS), np.int64)
-        of_rows = rows.margins, rows.labels, rows.weights
-        numbers = np.uint32(rows.n_rows), np.uint32(max(1, rows.n_classes)), self.mean.unit
-        inputs = (*numbers, *of_rows, largest)
-        at, groups = np.uint32(first), np.uint32(rows.groups)
+        inputs = {
+            "n_rows": rows.n_rows, "n_outputs": max(1, rows.n_classes), "unit": self.mean.unit,
+            "margins": rows.margins, "labels": rows.labels, "weights": rows.weights,
+            "largest": largest,
+        }  # fmt: skip
         return [
-            bind("largest_loss", rows.groups, *inputs),
-            bind("sum_losses", rows.groups, *inputs, at, sums, results),
-            bind("total_losses", 1, groups, at, sums, results),
+            bind("largest_loss", rows.groups, **inputs),
+            bind("sum_losses", rows.groups, **inputs, first=first, sums=sums, results=results),
+            bind("total_losses", 1, rows.groups, first, sums, results),
         ]
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:

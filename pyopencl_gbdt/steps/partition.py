@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.workspace import Workspace
@@ -36,10 +34,9 @@ class Partition:
         It also clears the histograms that several work-groups will add to.
         """
         ws = self.ws
-        columns, *strides = ws.rows_page.columns()
         return self.program.bind(
-            "move", self.groups, np.uint32(depth), np.uint32(ws.n_rows), np.uint32(batch.size),
-            np.uint32(ws.cells_to_clear), *strides,
-            ws["levels"], ws["nodes"], ws["row_task_begin"], ws["picked"], columns,
-            ws["feature_bins"], ws["pool"], ws["even_rows"], ws["odd_rows"],
+            "move", self.groups, depth=depth, n_rows=ws.n_rows, n_trees=batch.size,
+            slot_cells=ws.cells_to_clear, task_begin=ws["row_task_begin"], picks=ws["picked"],
+            **ws.rows_page.column_arguments(),
+            **ws.arguments("levels", "nodes", "feature_bins", "pool", "even_rows", "odd_rows"),
         )  # fmt: skip

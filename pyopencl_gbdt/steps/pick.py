@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
 from pyopencl_gbdt.workspace import Workspace
@@ -26,27 +24,26 @@ class Pick:
             ),
         )
 
-    def pick(self, step: int, batch: Batch, learning_rate: float | None = None) -> Launch:
-        """Return the launch that picks a leaf of every tree; the rate as for ``Grow.decide``."""
+    def pick(self, step: int, batch: Batch) -> Launch:
+        """Return the launch that picks a leaf of every tree."""
         ws, p = self.ws, self.ws.params
         few = ws.few_candidates(step)
-        bind = self.program.bind if learning_rate is None else self.program.prepare
-        return bind(
-            "pick", batch.size, np.uint32(step), np.uint32(ws.layout.n_features if few else 1),
-            np.uint32(ws.most_leaves), np.uint32(p.max_depth or 2**31),
-            ws.leaf_rate(learning_rate), np.float32(p.gamma), np.float32(p.reg_lambda),
-            np.float32(p.reg_alpha), np.float32(p.max_delta_step), ws["levels"], ws["nodes"],
-            ws["scale"], ws["candidates" if few else "chosen"], ws["kept"], ws["open"],
-            ws["open_gain"], ws["open_at"], ws["picked"],
+        return self.program.bind(
+            "pick", batch.size, step=step, n_each=ws.layout.n_features if few else 1,
+            most_leaves=ws.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            chosen=ws["candidates" if few else "chosen"],
+            **ws.arguments("leaf_rate", "levels", "nodes", "scale", "kept", "open", "open_gain",
+                           "open_at", "picked"),
         )  # fmt: skip
 
     def decide(self, step: int, batch: Batch) -> Launch:
         """Return the launch that splits the leaves that are picked."""
         ws, p = self.ws, self.ws.params
         return self.program.bind(
-            "decide_picked", 1, np.uint32(step), np.uint32(batch.size), np.uint32(ws.most_leaves),
-            np.float32(p.reg_lambda), np.float32(p.reg_alpha), np.float32(p.max_delta_step),
-            np.uint32(ws.monotone is not None), ws["monotone"], ws["levels"], ws["nodes"],
-            ws["scale"], ws["kept"], ws["open_gain"], ws["open_at"], ws["picked"],
-            ws["row_task_begin"],
+            "decide_picked", 1, step=step, n_trees=batch.size, most_leaves=ws.most_leaves,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            has_monotone=ws.monotone is not None,
+            **ws.arguments("monotone", "levels", "nodes", "scale", "kept", "open_gain", "open_at",
+                           "picked", "row_task_begin"),
         )  # fmt: skip

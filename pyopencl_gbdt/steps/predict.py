@@ -62,7 +62,7 @@ def prepare(
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
     each = (trees[0], trees[0] + (trees[1] - trees[0]) // n_outputs)
     args = _row_arguments(values, nodes, tree_begin, margins, each, longest, first)
-    return program.bind("predict", (_ceil(values.shape[0], rows), n_outputs), *args)
+    return program.bind("predict", (_ceil(values.shape[0], rows), n_outputs), **args)
 
 
 def _row_arguments(
@@ -73,12 +73,13 @@ def _row_arguments(
     trees: tuple[int, int],
     longest: int,
     output: int = 0,
-) -> tuple[Any, ...]:
+) -> dict[str, Any]:
     n_rows, n_features = values.shape
-    return (
-        np.uint64(n_rows), np.uint32(n_features), np.uint32(output), np.uint32(trees[0]),
-        np.uint32(trees[1] - trees[0]), np.uint32(longest), values, nodes, tree_begin, margins,
-    )  # fmt: skip
+    return {
+        "n_rows": n_rows, "n_features": n_features, "first_output": output, "first_tree": trees[0],
+        "n_trees": trees[1] - trees[0], "longest": longest, "values": values, "nodes": nodes,
+        "tree_begin": tree_begin, "margins": margins,
+    }  # fmt: skip
 
 
 class Walk(Protocol):
@@ -87,7 +88,7 @@ class Walk(Protocol):
     piece_rows: int
     """Most rows of a piece."""
 
-    def take(self, values: F32) -> None:
+    def take(self, values: F32 | DeviceArray) -> None:
         """Bring the next piece of rows to the device, float32 (n_rows, n_features)."""
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
@@ -124,13 +125,13 @@ class RowWalk:
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         self._nodes, self._begin = device.borrow(trees.nodes), device.borrow(trees.begin)
 
-    def take(self, values: F32) -> None:
-        self._values = self.device.borrow(values)
+    def take(self, values: F32 | DeviceArray) -> None:
+        self._values = _there(self.device, values)
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         args = (self._values, self._nodes, self._begin, margins, trees, self.longest)
         groups = _ceil(margins.size, self._group_rows)
-        self._program.launch("predict", groups, *_row_arguments(*args))
+        self._program.launch("predict", groups, **_row_arguments(*args))
 
 
 class BlockWalk:
@@ -139,7 +140,7 @@ class BlockWalk:
     def __init__(self, device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> None:
         self.device = device
         self._program, _, self._block = build(device)
-        self._n_columns = np.uint32(trees.columns.size)
+        self._n_columns = trees.columns.size
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         of_a_group = self._program.wg_size * self._block
         most = max(1, _KEY_BYTES // (4 * of_a_group * trees.columns.size))
@@ -151,22 +152,29 @@ class BlockWalk:
         self._ends = device.empty(trees.n_places, np.uint32)
         self._ways = device.empty((trees.nodes.size if trees.goes_on else 1, 4), np.uint32)
         self._program.launch(
-            "lay_out", _ceil(trees.n_trees, self._program.wg_size), np.uint32(trees.n_trees),
-            device.borrow(trees.nodes), self._begin, self._shapes, device.borrow(trees.column_of),
-            self._tops, self._ends, self._ways,
+            "lay_out", _ceil(trees.n_trees, self._program.wg_size), n_trees=trees.n_trees,
+            nodes=device.borrow(trees.nodes), tree_begin=self._begin, shapes=self._shapes,
+            column_of=device.borrow(trees.column_of), tops=self._tops, ends=self._ends,
+            ways=self._ways,
         )  # fmt: skip
 
-    def take(self, values: F32) -> None:
-        self._values = self.device.borrow(values)
+    def take(self, values: F32 | DeviceArray) -> None:
+        self._values = _there(self.device, values)
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         n_rows, n_features = self._values.shape
         self._program.launch(
-            "predict_blocks", self._groups, np.uint64(n_rows), np.uint32(n_features),
-            self._n_columns, np.uint32(trees[0]), np.uint32(trees[1] - trees[0]), self._values,
-            self._columns, self._begin, self._shapes, self._tops, self._ends, self._ways,
-            self._keys, margins,
+            "predict_blocks", self._groups, n_rows=n_rows, n_features=n_features,
+            n_columns=self._n_columns, first_tree=trees[0], n_trees=trees[1] - trees[0],
+            values=self._values, columns=self._columns, tree_begin=self._begin,
+            shapes=self._shapes, tops=self._tops, ends=self._ends, ways=self._ways,
+            keys=self._keys, margins=margins,
         )  # fmt: skip
+
+
+def _there(device: Device, values: F32 | DeviceArray) -> DeviceArray:
+    """Return values for kernels to read."""
+    return values if isinstance(values, DeviceArray) else device.borrow(values)
 
 
 def _ceil(n: int, per: int) -> int:

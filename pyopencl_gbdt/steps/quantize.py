@@ -8,15 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.cut_points import Cuts, make_layout, search_tables
+from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_row
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.staging import Staging
 from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.primitives.checks import run
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
-from pyopencl_gbdt.quantized import Layout, QuantizedData, QuantizedPage, empty_page
+from pyopencl_gbdt.quantized import Layout, QuantizedData
 from pyopencl_gbdt.set_up import found_words, plan_set_up
 
 F32 = npt.NDArray[np.float32]
@@ -25,14 +27,38 @@ U32 = npt.NDArray[np.uint32]
 _HOST_ROWS = 1 << 16
 
 
+def quantized(data: Dataset, device: Device, max_bin: int) -> QuantizedData:
+    """Return a data set as codes on a device; kept until another device or ``max_bin`` asks.
+
+    Parameters
+    ----------
+    data : Dataset
+    device : Device
+    max_bin : int
+        Most value bins of a feature, 2..65535; missing values have a code of their own.
+
+    Raises
+    ------
+    MemoryPlanError
+        If it does not fit the device.
+    """
+    key = (device.process_key, max_bin)
+    if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
+        return data.kept[1]
+    data.forget()  # frees the former codes first
+    made = Quantizer(device, data.features_for(device), data.weight, max_bin).run()
+    data.kept = (key, made)
+    return made
+
+
 class Quantizer:
     """Quantises a float32 matrix on a device.
 
     Parameters
     ----------
     device : Device
-    values : float32 array, shape (n_rows, n_features), C order
-        NaN is missing.
+    values : float32 array or DeviceArray, shape (n_rows, n_features), C order
+        NaN is missing. What lies on the device already is read there.
     weight : float32 array, shape (n_rows,), or None
     max_bin : int
         Most value bins of a feature, 2..65535.
@@ -43,13 +69,16 @@ class Quantizer:
         If the codes or one column do not fit the device.
     """
 
-    def __init__(self, device: Device, values: F32, weight: F32 | None, max_bin: int) -> None:
+    def __init__(
+        self, device: Device, values: F32 | DeviceArray, weight: F32 | None, max_bin: int
+    ) -> None:
         self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
-        self.n_rows, self.n_features = values.shape
+        self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
         self.plan = plan_set_up(
-            device, self.n_rows, self.n_features, max_bin, weighted=self.weighted
-        )
+            device, self.n_rows, self.n_features, max_bin, weighted=self.weighted,
+            resident=isinstance(values, DeviceArray),
+        )  # fmt: skip
         self._check_memory()
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
         self._whole: DeviceArray | None = None
@@ -77,6 +106,9 @@ class Quantizer:
     def _pieces(self) -> Iterator[tuple[int, int, DeviceArray]]:
         """Yield (first row, rows, values on the device); a whole stays there."""
         rows = self.plan.piece_rows
+        if isinstance(self.values, DeviceArray):
+            yield 0, self.n_rows, self.values
+            return
         if self._whole is None and rows >= self.n_rows:
             self._whole = self.device.borrow(self.values)
         if self._whole is not None:
@@ -118,9 +150,9 @@ class Quantizer:
             columns = min(block, self.n_features - first)
             for start, rows, piece in self._pieces():
                 program.launch(
-                    "columns", self._groups(rows), np.uint32(rows), np.uint32(self.n_features),
-                    np.uint32(first), np.uint32(columns), np.uint32(start), np.uint32(n), piece,
-                    self.weights, keys,
+                    "columns", self._groups(rows), n_rows=rows, n_features=self.n_features,
+                    first_feature=first, n_columns=columns, start=start, all_rows=n, values=piece,
+                    weights=self.weights, keys=keys,
                 )  # fmt: skip
             for begin in range(0, columns, self.plan.batch):
                 batch = min(self.plan.batch, columns - begin)
@@ -132,9 +164,9 @@ class Quantizer:
                     first_cut = begin if self.weighted else 0
                     some = begin + batch - first_cut
                     program.launch(
-                        "cuts", -(-some // program.wg_size), np.uint32(n), np.uint32(counted),
-                        np.uint32(some), np.uint32(self.max_bin), np.uint32(first_cut), keys,
-                        running, found,
+                        "cuts", -(-some // program.wg_size), n_rows=n, n_counted=counted,
+                        n_columns=some, max_bin=self.max_bin, first_column=first_cut, sorted=keys,
+                        running=running, found=found,
                     )  # fmt: skip
                 pace.round_enqueued()
             parts.append(found.get()[:columns])
@@ -152,11 +184,11 @@ class Quantizer:
         n, batch = self.n_rows, self.plan.batch
         top = int(np.frexp(self.weight)[1].max())
         # exact for whole numbers, and their sum stays below 2^61
-        power = np.int32(61 - top - n.bit_length())
-        groups, n_rows = (self._groups(n), batch), np.uint32(n)
+        power = 61 - top - n.bit_length()
+        groups = (self._groups(n), batch)
         program, _ = self._program()
-        number = program.bind("number", groups, n_rows, ids)
-        gather = program.bind("gather", groups, n_rows, power, ids, self.weights, running)
+        number = program.bind("number", groups, n, ids)
+        gather = program.bind("gather", groups, n, power, ids, self.weights, running)
         scan = Scan(self.device, batch * n, np.int64, inclusive=True)
         return [number], [gather, *scan.bind(running, running)]
 
@@ -173,35 +205,37 @@ class Quantizer:
     def _missing_where_no_weight(self) -> npt.NDArray[np.bool_]:
         missing = np.zeros(self.n_features, np.bool_)
         assert self.weight is not None
+        values = self.values.get() if isinstance(self.values, DeviceArray) else self.values
         for first in range(0, self.n_rows, _HOST_ROWS):
             rows = slice(first, first + _HOST_ROWS)
-            missing |= np.isnan(self.values[rows][self.weight[rows] == 0]).any(axis=0)
+            missing |= np.isnan(values[rows][self.weight[rows] == 0]).any(axis=0)
         return missing
 
     # -- codes -----------------------------------------------------------------------------
-    def encode(self, layout: Layout) -> QuantizedPage:
+    def encode(self, layout: Layout) -> PackedCodes:
         """Return every value's code."""
         device = self.device
         dtype = code_dtype(layout.most_codes)
         program, items = self._program(c_type(dtype))
         tables = device.upload(search_tables(layout))
-        page = empty_page(device, self.n_rows, self.n_features, dtype)
+        page = empty_codes(device, self.n_rows, self.n_features, dtype)
         per_row = page.n_blocks * page.block_codes
-        strides = (np.uint32(page.block_features), *page.code_strides())
-        n_features = np.uint32(self.n_features)
+        where = {
+            "n_features": self.n_features, "block_features": page.block_features,
+            **page.row_arguments(),
+        }  # fmt: skip
         alone = program.wg_size == 1  # a work-item takes some rows; others take single codes
         per_group = items * program.wg_size
-        both = (np.uint32(self.n_rows), page.by_feature) if alone else ()
+        both = {"all_rows": self.n_rows, "by_feature": page.by_feature} if alone else {}
         for start, rows, piece in self._pieces():
             program.launch(
-                "encode", -(-rows * (1 if alone else per_row) // per_group), np.uint32(rows),
-                n_features, np.uint32(per_row), *strides, piece, tables, np.uint32(start),
-                page.codes, *both,
+                "encode", -(-rows * (1 if alone else per_row) // per_group), n_rows=rows,
+                row_codes=per_row, values=piece, tables=tables, first_row=start, **where, **both,
             )  # fmt: skip
         if not alone:
             program.launch(
                 "transpose", (-(-self.n_rows // per_group), page.n_blocks),
-                np.uint32(self.n_rows), n_features, *strides, page.codes, page.by_feature,
+                n_rows=self.n_rows, by_feature=page.by_feature, **where,
             )  # fmt: skip
         device.finish()
         return page

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics.query_means import QueryMean
+from pyopencl_gbdt.metrics.query_parts import query_of
 from pyopencl_gbdt.metrics.ranking import Ranked
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
+from pyopencl_gbdt.numerics.product_sums import N_LIMBS
 from pyopencl_gbdt.primitives import Scan, SegmentedRadixSort
-from pyopencl_gbdt.reference.mean_loss import N_LIMBS
-from pyopencl_gbdt.reference.ranking_metric import query_of
 
 _ALL = 2**32 - 1
 
@@ -68,7 +68,7 @@ class RankingMetrics:
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return what computes the results' words from ``first`` on, a row a metric, bound."""
         rows, device, groups = self.rows, self.rows.device, self.rows.groups
-        n = np.uint32(rows.n_rows)
+        n = rows.n_rows
         keys, order = device.empty(rows.n_rows, np.float32), device.empty(rows.n_rows, np.uint32)
         offsets = device.upload(self._offsets, np.uint32)
         query = device.upload(query_of(self._offsets), np.uint32)
@@ -87,13 +87,14 @@ class RankingMetrics:
         sums = device.empty((groups, N_LIMBS), np.int64)
         for at, (one, mean) in enumerate(zip(self.metrics, self.means, strict=True)):
             bind, norms = self._programs[at].bind, device.upload(mean.norms)
-            top, target = np.uint32(min(one.top or _ALL, _ALL)), np.uint32(first + N_WORDS * at)
-            numbers = n, top, np.uint32(mean.largest)
-            inputs = (offsets, query, order, rows.labels, hits, norms)
             launches += [
-                bind("sum_places", groups, *numbers, *inputs, sums),
-                bind("total_places", 1, np.uint32(groups), target, sums, results),
-            ]
+                bind(
+                    "sum_places", groups, n_rows=n, top=min(one.top or _ALL, _ALL),
+                    most=mean.largest, offsets=offsets, query=query, order=order,
+                    labels=rows.labels, hits=hits, norms=norms, sums=sums,
+                ),
+                bind("total_places", 1, groups, first + N_WORDS * at, sums, results),
+            ]  # fmt: skip
         return launches
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:

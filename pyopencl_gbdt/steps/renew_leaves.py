@@ -7,8 +7,8 @@ import numpy as np
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.weights import fraction_of
 from pyopencl_gbdt.workspace import Workspace
 
 #: Words that hold a node's counts.
@@ -69,39 +69,42 @@ class RenewLeaves:
         """Return what gives the leaves of finished trees their values, before margins move."""
         ws, bind = self.ws, self.program.bind
         groups = (ws.row_groups, batch.size)
-        margins, labels, where = ws.gradient_inputs(batch)
+        kept = {
+            "weights": ws["renew_weights"], "leaves": ws["renew_leaf"], "keys": ws["renew_key"],
+            "counts": ws["renew_counts"],
+        }  # fmt: skip
+        where = ws.gradient_arguments(batch)
         found = [
             bind(
-                "count_first", groups, *where, *ws.rows_page.code_strides(), ws["steps"], ws.codes,
-                labels, margins, ws["renew_weights"], ws["renew_leaf"], ws["renew_key"],
-                ws["renew_counts"],
+                "count_first", groups, **where, **ws.rows_page.row_arguments(), steps=ws["steps"],
+                **kept,
             ),
             self._pick(24, batch),
         ]  # fmt: skip
+        places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
         for shift in (16, 8, 0):
             count = bind(
-                "count_next", groups, *where, np.uint32(shift), ws["renew_leaf"], ws["renew_key"],
-                ws["renew_weights"], ws["renew_prefix"], ws["renew_counts"],
+                "count_next", groups, **places, shift=shift, prefixes=ws["renew_prefix"], **kept
             )  # fmt: skip
             found += [count, self._pick(shift, batch)]
-        return [*found, self.renew()]
+        return [*found, self._renew()]
 
     def _pick(self, shift: int, batch: Batch) -> Launch:
         ws = self.ws
         groups = min(ws.max_nodes, 8 * ws.device.caps.compute_units)
         return self.program.bind(
-            "pick_digit", groups, np.uint32(shift), np.uint32(batch.first),
-            np.uint32(ws.n_parallel), ws["renew_alpha"], ws["nodes"], ws["leaf_header"],
-            ws["renew_prefix"], ws["renew_rank"], ws["renew_fraction"], ws["renew_counts"],
+            "pick_digit", groups, shift=shift, first_tree=batch.first, n_parallel=ws.n_parallel,
+            alphas=ws["renew_alpha"], prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
+            fractions=ws["renew_fraction"], counts=ws["renew_counts"],
+            **ws.arguments("nodes", "leaf_header"),
         )  # fmt: skip
 
-    def renew(self, learning_rate: float | None = None) -> Launch:
-        """Return the launch that sets the values; the learning rate as for ``Grow.decide``."""
+    def _renew(self) -> Launch:
+        """Return the launch that sets the values."""
         ws = self.ws
-        rate = ws.leaf_rate(learning_rate)
-        bind = self.program.bind if learning_rate is None else self.program.prepare
         groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
-        return bind(
-            "renew", groups, rate, ws["leaf_header"], ws["renew_prefix"],
-            ws["renew_rank"], ws["renew_fraction"], ws["nodes"], ws["walk"], ws["steps"],
+        return self.program.bind(
+            "renew", groups, prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
+            fractions=ws["renew_fraction"],
+            **ws.arguments("leaf_rate", "leaf_header", "nodes", "walk", "steps"),
         )  # fmt: skip

@@ -47,19 +47,19 @@ class Sample:
         """Return the launches that draw the rows of some trees."""
         ws, p, bind = self.ws, self.ws.params, self.program.bind
         groups = (ws.row_groups, batch.size)
-        margins, labels, where = ws.gradient_inputs(batch)
+        where = ws.gradient_arguments(batch)
         draw = bind(
-            "draw", groups, *where, np.uint32(p.random_state), np.uint32(len(ws.batches)),
-            np.uint32(p.rounds_of_all_rows if self.method == "goss" else 0), p.keep_below,
-            np.float32(p.top_rate if self.method == "goss" else p.subsample),
-            np.float32(p.other_rate), p.root_lambda, ws["leaf_header"], margins, labels,
-            ws["weights"], ws["classes"], ws["factors"], ws["drawn"], ws["even_rows"],
+            "draw", groups, **where, seed=p.random_state, n_batches=len(ws.batches),
+            all_before=p.rounds_of_all_rows if self.method == "goss" else 0, keep=p.keep_below,
+            rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
+            root_lambda=p.root_lambda, header=ws["leaf_header"], rows=ws["even_rows"],
+            **ws.arguments("weights", "classes", "factors", "drawn"),
         )  # fmt: skip
         if self.method == "uniform":
             return [draw]
         clear = bind("clear_classes", batch.size, ws["classes"])
         count = bind(
-            "count_classes", groups, *where, p.root_lambda, margins, labels, ws["weights"],
-            ws["classes"],
+            "count_classes", groups, **where, root_lambda=p.root_lambda,
+            **ws.arguments("weights", "classes"),
         )  # fmt: skip
         return [clear, count, draw]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.workspace import Workspace
 
@@ -28,7 +26,8 @@ class Softmax:
         ws = self.ws
         return [
             self.program.bind(
-                "softmax", ws.row_groups, np.uint32(ws.n_rows), np.uint32(ws.n_outputs),
-                ws["margins"], ws["labels"], ws["given_g"], ws["given_h"],
+                "softmax", ws.row_groups, n_rows=ws.n_rows, n_classes=ws.n_outputs,
+                gradients=ws["given_g"], hessians=ws["given_h"],
+                **ws.arguments("margins", "labels"),
             )
         ]  # fmt: skip

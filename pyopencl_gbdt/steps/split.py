@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch, Program, Variant
-from pyopencl_gbdt.workspace import MOST_Y, Workspace
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.workspace import Workspace
 
 
 class Split:
@@ -34,17 +33,17 @@ class Split:
         ws, p = self.ws, self.ws.params
         n_features, capacity = ws.layout.n_features, ws.level_capacity(depth)
         find = self.program.bind(
-            "find", (n_features, min(capacity, MOST_Y)), np.uint32(depth), np.uint32(n_features),
-            np.uint32(ws.layout.n_codes), np.float32(p.reg_lambda), np.float32(p.reg_alpha),
-            np.float32(p.max_delta_step), np.float32(p.min_child_weight), ws["monotone"],
-            ws["allowed"], ws["levels"],
-            ws["nodes"], ws["scale"], ws["feature_offset"], ws["feature_bins"], ws["fullest"],
-            ws["pool"], ws["candidates"],
+            "find", (n_features, min(capacity, MOST_Y)), depth=depth, n_features=n_features,
+            n_codes=ws.layout.n_codes, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
+            max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
+            constraints=ws["monotone"],
+            **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
+                           "fullest", "pool", "candidates"),
         )  # fmt: skip
         if ws.few_candidates(depth):
             return [find]
         best = self.best.bind(
-            "best", capacity, np.uint32(depth), np.uint32(n_features), ws["levels"],
-            ws["candidates"], ws["chosen"],
+            "best", capacity, depth=depth, n_features=n_features,
+            **ws.arguments("levels", "candidates", "chosen"),
         )  # fmt: skip
         return [find, best]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ pytest.importorskip("sklearn")
 
 from bench import tasks as bench_tasks
 from bench.page import BEGIN, END
-from bench.task_data import BUNDLED, FILES, Table, split, tables
+from bench.task_data import BUNDLED, FILES, FOLDER, PACKAGED, Table, split, tables
 from bench.task_list import SCORES, TASKS, refusal
 from bench.task_systems import Budget
 from bench.task_trials import FOLDS, LARGE, LARGE_SPLITS, SETTINGS, choose, effort, folds
@@ -35,20 +36,19 @@ def folder(tmp_path):
         (tmp_path / name).write_bytes(gzip.compress(text.encode()))
 
     for part in ("train", "test"):
-        pack(f"higgs7k.{part}.tsv.gz", "1\t0.5\t2\n0\t1.5\t3\n")
         pack(f"agaricus.{part}.libsvm.gz", "1 1:1 3:1\n0 2:1\n")
         pack(f"rank.{part}.gz", "0 1:0.5\n2 2:1\n1 3:1\n")
         pack(f"rank.{part}.query.gz", "2\n1\n")
     pack("categorical.libsvm.gz", "1 0:7 1:2\n0 0:5 1:15\n")
-    shutil.copy(ROOT / "tests/data/machine.data", tmp_path)
+    shutil.copy(FOLDER / "machine.data", tmp_path)
     rows = "\n".join(["lower,upper,age", "72.0,72.0,69.0", "411.0,inf,64.0"])
     (tmp_path / "veterans_lung_cancer.csv").write_text(rows + "\n")
     return tmp_path
 
 
 def test_tables(folder):
-    found = {table.name: table for table in tables(folder, (*FILES, *BUNDLED))}
-    assert list(found) == [*FILES, *BUNDLED]
+    found = {table.name: table for table in tables(folder, (*PACKAGED, *FILES, *BUNDLED))}
+    assert list(found) == [*PACKAGED, *FILES, *BUNDLED]
     for table in found.values():
         assert table.X.dtype == table.y.dtype == np.float32
         assert table.X.shape[0] == table.y.size
@@ -63,6 +63,27 @@ def test_tables(folder):
     assert found["digits"].n_classes == 10
     (absent,) = tables(folder / "nowhere", ("machine",))
     assert absent.startswith("machine: ")
+
+
+def test_a_clone_has_the_data():
+    """The files of a checkout are whole, described, and found without options from any folder."""
+    found = {table.name: table for table in tables(FOLDER, (*PACKAGED, *FILES))}
+    assert {name: table.X.shape for name, table in found.items()} == {
+        "higgs7k": (7500, 28), "agaricus": (8124, 126), "categorical": (7000, 8),
+        "machine": (209, 7), "rank": (3773, 300), "veterans": (137, 11),
+    }  # fmt: skip
+    assert np.unique(found["rank"].query).size == 251
+    described = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for file in FOLDER.iterdir():
+        assert file.name.split(".")[0] in described
+
+
+def test_no_page_names_a_folder_beside_the_clone():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    pages += (ROOT / "bench").rglob("*.py")
+    for page in filter(Path.is_file, pages):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"(?<![\w.])\.\./[\w-]+/", re.sub(r"\]\([^)]*\)", "", text)), page
 
 
 def test_splits():
@@ -321,7 +342,7 @@ def test_the_page_has_every_task():
     for begin, end in ((BEGIN, END), (TRIALS_BEGIN, TRIALS_END)):
         measured = text.split(begin)[1].split(end)[0]
         assert all(f"`{task.objective}`" in measured for task in TASKS)
-        assert all(f"\n| {name}, " in measured for name in (*FILES, *BUNDLED))
+        assert all(f"\n| {name}, " in measured for name in (*PACKAGED, *FILES, *BUNDLED))
     assert all(
         f"| {one.rounds} | {one.depth} | {one.learning_rate:g} | {one.l2:g} | " in measured
         for one in SETTINGS

@@ -68,6 +68,16 @@ def test_a_file_that_is_not_there(tmp_path):
     [
         (("results", 0, "round_ms"), "fast", r"results\[0\].round_ms: expected int or float"),
         (("results", 0, "round_ms"), float("nan"), "round_ms: expected a finite number"),
+        (("results", 0, "round_ms"), 10**400, "round_ms: expected a finite .* <integer of 1329 b"),
+        (("results", 0, "round_ms"), 0, "round_ms: expected a number >= 1e-30, found 0"),
+        (("results", 0, "round_ms"), 5e-324, "round_ms: expected a number >= 1e-30, found 5e-324"),
+        (("results", 0, "predicted_rows_per_second"), 0.0, "second: expected a number >= 1e-30"),
+        (("results", 0, "setup_seconds"), 5e-324, "setup_seconds: expected 0 or a number >= 1e-30"),
+        (("results", 0, "kernels", 0, "ms"), 1e308, r"kernels\[0\].ms: .*1e\+18 at most"),
+        (("results", 0, "model_digest"), "\ud800", "model_digest: half of a character"),
+        (("results", 0, "variants"), {"\ud800": "x"}, "variants: half of a character in a name"),
+        (("memory_bytes",), 10**400, "memory_bytes: expected a finite number"),
+        (("devices", 0, "copy_bytes_per_second"), 10**400, "second: expected a finite number"),
         (("results", 0, "peak_bytes"), True, "peak_bytes: expected int"),
         (("results", 0, "setup_seconds"), -1.0, "setup_seconds: expected a finite number >= 0"),
         (("results", 0, "model_digest"), None, "model_digest: expected str"),
@@ -87,7 +97,7 @@ def test_damage_is_named_by_its_place(tmp_path, place, value, words):
     for key in place[:-1]:
         target = target[key]
     target[place[-1]] = value
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=f"damaged.json: .*{words}"):
         merge([save(tmp_path / "damaged.json", written)])
 
 

@@ -53,7 +53,10 @@ def test_float32_frame_is_not_copied():
         (["x", "y"], ["x", "y"]),
         ([0, 1], None),
         (["x", 1], ["x", "1"]),
-        ([("x", 1), ("x", 2)], None),
+        ([("x", 1), ("x", 2)], ["x 1", "x 2"]),
+        ([1, 0], ["1", "0"]),
+        ([7, 9], ["7", "9"]),
+        ([7, 7], None),
     ],
 )
 def test_names(columns, expected):

@@ -72,6 +72,19 @@ def test_unaligned_input_is_copied():
     assert matrix_of(given).flags.aligned
 
 
+@pytest.mark.parametrize("dtype", ["f2", "<f4", ">f4", ">i8"])
+def test_memory_maps(tmp_path, dtype):
+    given = np.memmap(tmp_path / "rows", dtype, "w+", shape=(4, 6))
+    given[:] = np.arange(24).reshape(4, 6)
+    for rows in (given, given[::2, 1::2], given.T):
+        matrix, _ = check_matrix(rows)
+        assert matrix.dtype == np.dtype(np.float32)
+        assert matrix.flags.c_contiguous
+        np.testing.assert_array_equal(matrix, np.asarray(rows))
+    same = np.memmap(tmp_path / "rows", "f4", "r", shape=(4, 3))
+    assert np.shares_memory(check_matrix(same)[0], same)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1)])
 def test_smallest_shapes(shape):
     assert matrix_of(np.ones(shape)).shape == shape

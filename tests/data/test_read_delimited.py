@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.data.delimited import parse_carefully, parse_fast
-from pyopencl_gbdt.data.layout import find_layout
 from pyopencl_gbdt.errors import DataError
 
 NAN = float("nan")
@@ -208,32 +206,6 @@ def test_paths_that_cannot_be_read(tmp_path):
         read_table(str(tmp_path))
 
 
-def random_table(seed):
-    rng = np.random.default_rng(seed)
-    delimiter = rng.choice([",", "\t", ";", " "])
-    n_rows, n_columns = rng.integers(1, 30), rng.integers(2, 6)
-    missing = ["NA", "?", "nan"] if delimiter == " " else ["", "NA", "?", "NaN", " "]
-    lines = []
-    for _ in range(n_rows):
-        fields = [repr(float(v)) for v in rng.normal(size=n_columns) * 10.0 ** rng.integers(-9, 9)]
-        for column in range(1, n_columns):
-            if rng.random() < 0.2:
-                fields[column] = rng.choice(missing)
-        lines.append(delimiter.join(fields))
-        if rng.random() < 0.1:
-            lines.append("")
-    return "\n".join(lines)
-
-
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("block_size", [1, 50, 1 << 20])
-def test_fast_and_careful_parsers_agree(seed, block_size):
-    layout = find_layout(random_table(seed), "random", 0, "auto")
-    fast = parse_fast(layout, block_size)
-    assert fast is not None
-    np.testing.assert_array_equal(fast, parse_carefully(layout))
-
-
 def test_rounds_as_numpy_does(read):
     numbers = np.random.default_rng(0).normal(size=(50, 3))
     text = "\n".join(",".join(map(repr, row)) for row in numbers.tolist())
@@ -241,7 +213,7 @@ def test_rounds_as_numpy_does(read):
 
 
 def test_machine_data_has_text_columns(tmp_path):
-    path = Path(__file__).with_name("machine.data")
+    path = Path(__file__).parents[2] / "bench" / "data" / "machine.data"
     with pytest.raises(DataError, match=r"line 1, column 0 .*found 'adviser'.*encode text"):
         read_table(path, label_column=8)
     lines = path.read_text().split()

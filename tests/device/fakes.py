@@ -56,7 +56,7 @@ class FakeProgram(Program):
         self.wg_size = wg_size
         self.source = ""
 
-    def bind(self, name: str, groups: Any, *args: Any) -> Launch:
+    def _bind(self, name: str, groups: Any, args: Any) -> Launch:
         raise NotImplementedError
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import cache, open_device
+from pyopencl_gbdt.dtypes import WALK
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,6 +91,7 @@ def test_keys_tell_facts_apart():
     assert cache.cache_key("a", "b") == cache.cache_key("a", "b")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no users with numbers")
 def test_where_the_folder_lies(monkeypatch, tmp_path):
     monkeypatch.delenv("PYOPENCL_GBDT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -102,7 +103,8 @@ def test_where_the_folder_lies(monkeypatch, tmp_path):
         raise RuntimeError("no home")
 
     monkeypatch.setattr(cache.Path, "home", homeless)
-    assert cache.cache_folder().name.startswith("pyopencl_gbdt-")
+    monkeypatch.setattr(cache.private_paths, "temporary_bases", lambda: [tmp_path])
+    assert cache.cache_folder() == tmp_path / f"pyopencl_gbdt-{os.geteuid()}"
 
 
 def test_two_processes_write_and_read_at_once(folder):
@@ -142,10 +144,10 @@ def build_and_run(device):
     """Build `leaf`'s neighbour with the shortest kernel and see that it works."""
     program = device.build("predict", wg_size=1, items=1, rows=0)
     margins = device.upload(np.array([1.0], np.float32))
-    nodes = device.zeros(4, np.uint32)
     program.launch(
-        "predict", 1, np.uint64(1), *np.uint32([1, 0, 0, 1, 1]),
-        device.zeros(1, np.float32), nodes, device.zeros(1, np.uint32), margins,
+        "predict", 1, n_rows=1, n_features=1, first_output=0, first_tree=0, n_trees=1, longest=1,
+        values=device.zeros(1, np.float32), nodes=device.zeros(1, WALK),
+        tree_begin=device.zeros(1, np.uint32), margins=margins,
     )  # fmt: skip
     return margins.get().tolist() == [1.0]
 
@@ -186,17 +188,17 @@ def test_a_program_is_built_once_a_process(opened, folder, monkeypatch):
     [
         lambda data: data[: len(data) // 2],
         lambda data: b"garbage",
-        # whole by its digest, but nothing that the driver has written
-        lambda data: hashlib.sha256(b"no binary").digest() + b"no binary",
-        lambda data: hashlib.sha256(b"").digest(),
+        None,  # whole by its digest, but nothing that the driver has written
     ],
 )
 def test_a_damaged_or_foreign_binary_is_built_from_source_and_replaced(
     opened, folder, monkeypatch, damage
 ):
     (file,) = folder.glob("*.bin")
-    good = file.read_bytes()
-    file.write_bytes(damage(good))
+    if damage is None:
+        assert cache.store(file.stem, b"no binary")
+    else:
+        file.write_bytes(damage(file.read_bytes()))
     built = count_source_builds(monkeypatch)
     assert build_and_run(opened)
     assert len(built) == 1

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import gzip
+import pickle
 from pathlib import Path
 
 import pytest
 import xgboost
 
-from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model import read_model, to_xgboost_json, write_model
-from tests.model.samples import assert_same_margins, make_ensemble, make_rows
+from tests.model.samples import assert_same_margins, make_ensemble, make_rows, train
 
 
 def test_write_and_read(tmp_path: Path) -> None:
@@ -65,3 +67,41 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         read_model(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError):
         write_model(make_ensemble([1]), tmp_path / "none" / "model.json")
+
+
+OTHER_ENDINGS = ["ubj", "UBJ", "bin", "deprecated", "pkl", "onnx", "txt", "json.gz", "npz"]
+
+
+@pytest.mark.parametrize("ending", OTHER_ENDINGS)
+def test_endings_of_other_formats_are_refused(ending: str, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=rf"m\.{ending}.*which is not written here.*\.json"):
+        write_model(make_ensemble([1]), tmp_path / f"m.{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["m", "m.model", "m.JSON", "m.v2", ".json", "m.json.bak"])
+def test_other_names_hold_json(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    write_model(make_ensemble([1]), path)
+    assert read_model(path) == make_ensemble([1])
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (bytes(train(1).save_raw("ubj")), "this is UBJSON.*in XGBoost, load it and save it"),
+        (b"binf\0\0\0", "XGBoost's old binary format"),
+        (pickle.dumps(3), "a pickle"),
+        (gzip.compress(b"{}"), "compressed by gzip.*unpack"),
+        (b"tree\nversion=v4\n", "LightGBM's text format"),
+        (b"PK\x03\x04", "zip archive"),
+        (b"<html>", "XML or HTML"),
+        (b"\x00\x01", "not JSON or cut short"),
+        (b"", "not JSON or cut short"),
+    ],
+)
+def test_other_formats_are_named(data: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_bytes(data)
+    with pytest.raises(ModelFormatError, match=rf"m\.json: .*{words}"):
+        read_model(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.workspace import Workspace
 from tests.steps.builders import make_layout, make_page
@@ -22,7 +23,7 @@ def device_gradients(device, objective, margins, data, wg_size=0):
         weight_shift=0,
         given=True,
     )
-    source = objective.source(ws, data)
+    source = source_of(objective, ws, data)
     ws.allocate()
     source.begin()
     launches = source.launches()

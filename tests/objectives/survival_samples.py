@@ -21,7 +21,7 @@ def times(seed=0, n_rows=900, ties=True):
 
 
 def veterans():
-    """Return X, lower and upper bounds of 137 patients' days of survival (see tests/data)."""
-    path = Path(__file__).parents[1] / "data" / "veterans_lung_cancer.csv"
+    """Return X, lower and upper bounds of 137 patients' days of survival (see bench/data)."""
+    path = Path(__file__).parents[2] / "bench" / "data" / "veterans_lung_cancer.csv"
     table = np.genfromtxt(path, delimiter=",", skip_header=1, dtype=np.float32)
     return table[:, 2:], table[:, 0], table[:, 1]

@@ -15,6 +15,7 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.query_tables import query_tables
 from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.reference.host_gradients import host_gradients
 from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
 
@@ -102,7 +103,7 @@ def test_gradients_are_what_swaps_change(name, k):
     data = Dataset(X, y, group=sizes)
     params = {"lambdarank_num_pair_per_sample": k, "lambdarank_normalization": 0}
     margins = np.random.default_rng(1).normal(0, 1, y.size).astype(np.float32)
-    g, h = get_objective(name, params).gradients(margins[None], data)
+    g, h = host_gradients(get_objective(name, params), data)(0, margins[None])
     for begin, end in pairwise(data.group_offsets):
         rows = slice(begin, end)
         wanted = brute_force(name, margins[rows], data.label[rows], k)
@@ -118,7 +119,7 @@ def test_finite_for_far_margins_and_odd_queries(name):
     for options in OPTIONS:
         loss = get_objective(name, Parameters.from_dict({"objective": name, **options}))
         with np.errstate(over="ignore", invalid="ignore"):
-            gradients = loss.host_gradients(Dataset(label[:, None], label, group=[6, 3, 1]))
+            gradients = host_gradients(loss, Dataset(label[:, None], label, group=[6, 3, 1]))
             for number in range(3):
                 g, h = gradients(number, margins[None])
                 assert np.isfinite(g).all()
@@ -133,7 +134,7 @@ def test_drawn_partners_have_other_labels_and_every_one_comes_up():
         {"objective": "rank:ndcg", **MEAN, "lambdarank_num_pair_per_sample": 50}
     )
     y = np.arange(40) % 4
-    gradients = get_objective("rank:ndcg", params).host_gradients(Dataset(X, y, group=sizes), 7)
+    gradients = host_gradients(get_objective("rank:ndcg", params), Dataset(X, y, group=sizes), 7)
     found = [gradients._draw(number, slice(0, 40)) for number in range(8)]
     assert not np.array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], gradients._draw(0, slice(0, 40)))
@@ -171,7 +172,7 @@ def test_same_predictions_as_xgboost(name, options, weighted):
     assert ours.ensemble.base_score == 0.0 == pytest.approx(float(start.strip("[]")), abs=1e-6)
     if "lambdarank_unbiased" in options:
         saved = json.loads(theirs.save_raw("json"))["learner"]["objective"]
-        twin = get_objective(name, Parameters.from_dict(params)).host_gradients(data)
+        twin = host_gradients(get_objective(name, Parameters.from_dict(params)), data)
         for number in range(5):
             margins = np.zeros(y.size, np.float32) if number == 0 else ours.predict(
                 X, iteration_range=(0, number), device=TEST_DEVICE

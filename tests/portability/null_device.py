@@ -90,9 +90,9 @@ class NullProgram(Program):
     def __init__(self, device: NullDevice, built: Built) -> None:
         self.device, self.built = device, built
         self.wg_size = built.wg_size
-        self.source = ""
+        self.source = built.source("opencl")
 
-    def bind(self, name: str, groups: int | tuple[int, int], *args: Any) -> Launch:
+    def _bind(self, name: str, groups: int | tuple[int, int], args: tuple[Any, ...]) -> Launch:
         built = self.built
         if name not in built.kernels:
             self.device.complaints.append(f"{built.name}: there is no kernel {name!r}")

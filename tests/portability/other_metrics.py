@@ -11,12 +11,12 @@ import numpy as np
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.metrics import get_metric, ranked_of, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
+from pyopencl_gbdt.numerics.portable_math import portable_exp
 from pyopencl_gbdt.objectives.cox import Cox
 from pyopencl_gbdt.objectives.softmax import softmax
 from pyopencl_gbdt.reference import ranking_metric as ranking_twin
 from pyopencl_gbdt.reference.cox_metric import cox_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.reference.portable_math import portable_exp
 from pyopencl_gbdt.steps.cox_metric import CoxMetric
 from pyopencl_gbdt.steps.mean_loss import MeanLoss
 from pyopencl_gbdt.steps.ranking_metric import RankingMetrics

@@ -147,7 +147,7 @@ def test_bits_are_cut_into_digits(dtype, radix_bits):
         for end in range(begin, 8 * dtype.itemsize + 1):
             bits = cut_bits(begin, end, dtype, radix_bits)
             assert bits.passes % 2 == 0
-            digits = [bits.digit(number) for number in range(bits.passes)]
+            digits = [bits.digit(number).values() for number in range(bits.passes)]
             places = [int(mask) << int(shift) for shift, mask in digits]
             assert sum(places) == (1 << end) - (1 << begin)
             assert all(int(mask) < 1 << radix_bits for _, mask in digits)

@@ -9,7 +9,8 @@ import numpy as np
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.quantized import Layout, empty_page
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.reference.gradients import words
 from pyopencl_gbdt.workspace import Workspace
 
@@ -33,7 +34,7 @@ def random_codes(rng, layout, n_rows, dtype=None):
 def make_page(device, codes):
     """Upload codes, shape (n_rows, n_features), as training wants them."""
     n_rows, n_features = codes.shape
-    page = empty_page(device, n_rows, n_features, codes.dtype)
+    page = empty_codes(device, n_rows, n_features, codes.dtype)
     block, within = np.divmod(np.arange(n_features), page.block_features)
     blocks = np.zeros(page.codes.shape, codes.dtype)
     if page.by_block:

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.numerics.portable_math import df_add, df_neg
 from pyopencl_gbdt.reference.gain import make_rule, node_weight, score
 from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.portable_math import df_add, df_neg
 
 N = 2000
 SCALE = Scale(24, 29, wide=False, weight_shift=3)

@@ -306,7 +306,10 @@ def test_finish(device, rng, wg, trees):
         n_bins = LAYOUT.feature_bins[nodes["feature"]]
         also_left = np.where(nodes["default_left"], n_bins, nodes["bin"])
         assert_same_bits(steps["left"], walk["left"])
-        assert_same_bits(steps["place"], ws.places[nodes["feature"]].astype(np.uint32))
+        assert_same_bits(
+            steps["place"],
+            ws.rows_page.places(ws.layout.n_features)[nodes["feature"]].astype(np.uint32),
+        )
         assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
         assert_same_bits(steps["value"], nodes["value"])
         assert not ws["exponents"].get().any()

@@ -5,6 +5,7 @@
 
 
 
+
 KERNEL(1) add_leaves(
         const u32 n_rows, const u32 first_tree, const u32 block_features, const u64 row_stride,
         const u64 block_stride, GLOBAL const u32* RESTRICT header,
@@ -29,14 +30,13 @@ KERNEL(1) add_leaves(
                 own[in_order ? position - base : rows[position]] += value;
         } else {
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
-            const u32 bin = node->bin;
-            const u32 also_left = node->default_left ? feature_bins[node->feature] : bin;
+            const code_split_t split =
+                code_split(node->bin, node->default_left, feature_bins[node->feature]);
             GLOBAL const u8* column = codes + node->feature / block_features * block_stride
                 + node->feature % block_features;
             for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
                 const u32 row = in_order ? position - base : rows[position];
-                const u32 c = column[row * row_stride];
-                own[row] += c <= bin || c == also_left ? left : right;
+                own[row] += code_goes_left(column[row * row_stride], split) ? left : right;
             }
         }
     }

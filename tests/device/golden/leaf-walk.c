@@ -3,6 +3,7 @@
 
 
 
+
 /* Codes in 16 bytes of a row. */
 #define BLOCK 16
 
@@ -23,7 +24,7 @@ KERNEL(256) add_leaves(
             u32x4 step = steps[tree]; /* a step_t */
             while (step.x) {
                 const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
-                const int left = c <= (step.z & 0xFFFFu) || c == step.z >> 16;
+                const u32 left = code_goes_left(c, unpacked_split(step.z));
                 step = steps[tree + (left ? step.x : step.x + 1)];
             }
             margin += as_f32(step.w);

@@ -5,6 +5,7 @@
 
 
 
+
 KERNEL(1) predict(
         const u64 n_rows, const u32 n_features, const u32 first_output, const u32 first_tree,
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
@@ -21,9 +22,7 @@ KERNEL(1) predict(
             GLOBAL const walk_t* node = nodes + tree_begin[tree];
             GLOBAL const walk_t* at = node;
             for (u32 step_count = 0; at->left && step_count < longest; step_count++) {
-                const f32 value = x[at->feature];
-                const u32 left = is_missing(value) ? at->default_left
-                                                   : (u32)(ordered(value) < ordered(at->number));
+                const u32 left = value_goes_left(x[at->feature], at->number, at->default_left);
                 at = node + at->left + 1 - left;
             }
             margin += at->number;
@@ -31,10 +30,6 @@ KERNEL(1) predict(
         margins[row] = margin;
     }
 }
-
-#define ABOVE_ALL 0xFFFFFFFFu     /* every key is below: to the left */
-#define MISSING_RIGHT 0xFFFFFFFEu /* above the key of every number */
-#define MISSING_LEFT 0u           /* below it */
 
 /* shapes[tree] = (first place, levels, behind); tops[place] = (where a block has the column, key);
    ends[place] = bits of a leaf's value, or the node to go on from; ways[node] = (left child, where
@@ -94,11 +89,9 @@ KERNEL(1) predict_blocks(
         for (u32 column = 0; column < n_columns; column++) {
             GLOBAL const f32* value = values + first * n_features + (columns[column] >> 1);
             GLOBAL u32* key = x + (u64)column * 128;
-            const u32 missing = columns[column] & 1 ? MISSING_LEFT : MISSING_RIGHT;
-            for (u32 row = 0; row < here; row++) {
-                const u32 number = ordered(value[(u64)row * n_features]);
-                key[row] = is_missing(value[(u64)row * n_features]) ? missing : number;
-            }
+            const u32 default_left = columns[column] & 1;
+            for (u32 row = 0; row < here; row++)
+                key[row] = value_key(value[(u64)row * n_features], default_left);
             for (u32 row = here; row < 128; row++) key[row] = 0;
         }
         for (u32 row = 0; row < 128; row++) sum[row] = 0.0f;
@@ -114,9 +107,9 @@ KERNEL(1) predict_blocks(
             GLOBAL const u32* x_4 = x + top[8];
             const u32 key_2 = top[5], key_3 = top[7], key_4 = top[9];
             for (u32 row = 0; row < 128; row++) {
-                const u32 left = x_2[row] < key_2;
-                const u32 left_3 = x_3[row] < key_3;
-                const u32 left_4 = x_4[row] < key_4;
+                const u32 left = key_goes_left(x_2[row], key_2);
+                const u32 left_3 = key_goes_left(x_3[row], key_3);
+                const u32 left_4 = key_goes_left(x_4[row], key_4);
                 at[row] = 8 - 2 * left - (left ? left_3 : left_4);
             }
             /* rows in turn: a processor overlaps their loads; 64-bit places need no extension */
@@ -134,21 +127,29 @@ KERNEL(1) predict_blocks(
                 u64 at_7 = at_row[7];
                 for (u32 level = 2; level < levels; level++) {
                     const u64 column_0 = top[2 * at_0];
-                    at_0 = 2 * at_0 - (u64)(x_row[column_0 + 0] < top[2 * at_0 + 1]);
+                    at_0 = 2 * at_0
+                        - (u64)key_goes_left(x_row[column_0 + 0], top[2 * at_0 + 1]);
                     const u64 column_1 = top[2 * at_1];
-                    at_1 = 2 * at_1 - (u64)(x_row[column_1 + 1] < top[2 * at_1 + 1]);
+                    at_1 = 2 * at_1
+                        - (u64)key_goes_left(x_row[column_1 + 1], top[2 * at_1 + 1]);
                     const u64 column_2 = top[2 * at_2];
-                    at_2 = 2 * at_2 - (u64)(x_row[column_2 + 2] < top[2 * at_2 + 1]);
+                    at_2 = 2 * at_2
+                        - (u64)key_goes_left(x_row[column_2 + 2], top[2 * at_2 + 1]);
                     const u64 column_3 = top[2 * at_3];
-                    at_3 = 2 * at_3 - (u64)(x_row[column_3 + 3] < top[2 * at_3 + 1]);
+                    at_3 = 2 * at_3
+                        - (u64)key_goes_left(x_row[column_3 + 3], top[2 * at_3 + 1]);
                     const u64 column_4 = top[2 * at_4];
-                    at_4 = 2 * at_4 - (u64)(x_row[column_4 + 4] < top[2 * at_4 + 1]);
+                    at_4 = 2 * at_4
+                        - (u64)key_goes_left(x_row[column_4 + 4], top[2 * at_4 + 1]);
                     const u64 column_5 = top[2 * at_5];
-                    at_5 = 2 * at_5 - (u64)(x_row[column_5 + 5] < top[2 * at_5 + 1]);
+                    at_5 = 2 * at_5
+                        - (u64)key_goes_left(x_row[column_5 + 5], top[2 * at_5 + 1]);
                     const u64 column_6 = top[2 * at_6];
-                    at_6 = 2 * at_6 - (u64)(x_row[column_6 + 6] < top[2 * at_6 + 1]);
+                    at_6 = 2 * at_6
+                        - (u64)key_goes_left(x_row[column_6 + 6], top[2 * at_6 + 1]);
                     const u64 column_7 = top[2 * at_7];
-                    at_7 = 2 * at_7 - (u64)(x_row[column_7 + 7] < top[2 * at_7 + 1]);
+                    at_7 = 2 * at_7
+                        - (u64)key_goes_left(x_row[column_7 + 7], top[2 * at_7 + 1]);
                 }
                 at_row[0] = ends[first_end + at_0];
                 at_row[1] = ends[first_end + at_1];
@@ -177,42 +178,42 @@ KERNEL(1) predict_blocks(
                         moved = 0;
                         const u64 column_0 = way[4 * at_0 + 1];
                         const u64 to_0 = (u64)way[4 * at_0] + 1
-                            - (u64)(x_row[column_0 + 0] < way[4 * at_0 + 2]);
+                            - (u64)key_goes_left(x_row[column_0 + 0], way[4 * at_0 + 2]);
                         moved |= to_0 ^ at_0;
                         at_0 = to_0;
                         const u64 column_1 = way[4 * at_1 + 1];
                         const u64 to_1 = (u64)way[4 * at_1] + 1
-                            - (u64)(x_row[column_1 + 1] < way[4 * at_1 + 2]);
+                            - (u64)key_goes_left(x_row[column_1 + 1], way[4 * at_1 + 2]);
                         moved |= to_1 ^ at_1;
                         at_1 = to_1;
                         const u64 column_2 = way[4 * at_2 + 1];
                         const u64 to_2 = (u64)way[4 * at_2] + 1
-                            - (u64)(x_row[column_2 + 2] < way[4 * at_2 + 2]);
+                            - (u64)key_goes_left(x_row[column_2 + 2], way[4 * at_2 + 2]);
                         moved |= to_2 ^ at_2;
                         at_2 = to_2;
                         const u64 column_3 = way[4 * at_3 + 1];
                         const u64 to_3 = (u64)way[4 * at_3] + 1
-                            - (u64)(x_row[column_3 + 3] < way[4 * at_3 + 2]);
+                            - (u64)key_goes_left(x_row[column_3 + 3], way[4 * at_3 + 2]);
                         moved |= to_3 ^ at_3;
                         at_3 = to_3;
                         const u64 column_4 = way[4 * at_4 + 1];
                         const u64 to_4 = (u64)way[4 * at_4] + 1
-                            - (u64)(x_row[column_4 + 4] < way[4 * at_4 + 2]);
+                            - (u64)key_goes_left(x_row[column_4 + 4], way[4 * at_4 + 2]);
                         moved |= to_4 ^ at_4;
                         at_4 = to_4;
                         const u64 column_5 = way[4 * at_5 + 1];
                         const u64 to_5 = (u64)way[4 * at_5] + 1
-                            - (u64)(x_row[column_5 + 5] < way[4 * at_5 + 2]);
+                            - (u64)key_goes_left(x_row[column_5 + 5], way[4 * at_5 + 2]);
                         moved |= to_5 ^ at_5;
                         at_5 = to_5;
                         const u64 column_6 = way[4 * at_6 + 1];
                         const u64 to_6 = (u64)way[4 * at_6] + 1
-                            - (u64)(x_row[column_6 + 6] < way[4 * at_6 + 2]);
+                            - (u64)key_goes_left(x_row[column_6 + 6], way[4 * at_6 + 2]);
                         moved |= to_6 ^ at_6;
                         at_6 = to_6;
                         const u64 column_7 = way[4 * at_7 + 1];
                         const u64 to_7 = (u64)way[4 * at_7] + 1
-                            - (u64)(x_row[column_7 + 7] < way[4 * at_7 + 2]);
+                            - (u64)key_goes_left(x_row[column_7 + 7], way[4 * at_7 + 2]);
                         moved |= to_7 ^ at_7;
                         at_7 = to_7;
                     }

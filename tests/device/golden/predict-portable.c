@@ -3,6 +3,7 @@
 
 
 
+
 KERNEL(256) predict(
         const u64 n_rows, const u32 n_features, const u32 first_output, const u32 first_tree,
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
@@ -19,9 +20,7 @@ KERNEL(256) predict(
             GLOBAL const walk_t* node = nodes + tree_begin[tree];
             GLOBAL const walk_t* at = node;
             for (u32 step_count = 0; at->left && step_count < longest; step_count++) {
-                const f32 value = x[at->feature];
-                const u32 left = is_missing(value) ? at->default_left
-                                                   : (u32)(ordered(value) < ordered(at->number));
+                const u32 left = value_goes_left(x[at->feature], at->number, at->default_left);
                 at = node + at->left + 1 - left;
             }
             margin += at->number;

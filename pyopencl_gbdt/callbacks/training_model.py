@@ -1,0 +1,92 @@
+"""The model of a training that is under way, as callbacks see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fitted_model import Model
+from pyopencl_gbdt.parameter_table import TABLE
+
+
+class RunningFit(Protocol):
+    """A fit between two rounds; ``training`` has it."""
+
+    learning_rate: float
+    """Of the rounds to come."""
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far, with those of a model that is continued."""
+
+    def model(self, n_rounds: int | None, attributes: dict[str, str] | None) -> Model:
+        """Return the model so far, or its first rounds; waits for the device."""
+
+
+class TrainingModel:
+    """What callbacks get: the model of a training that is under way.
+
+    Attributes
+    ----------
+    attributes : dict of str to str
+        Facts that the model keeps, also in its file.
+    """
+
+    def __init__(self, fits: Sequence[RunningFit]) -> None:
+        self._fits = list(fits)
+        self._n_rounds = fits[0].n_rounds if fits else 0
+        self._keep: int | None = None
+        self.attributes: dict[str, str] = {}
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the rounds to come; can be set."""
+        return self._alive()[0].learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        row = next(row for row in TABLE if row.name == "learning_rate")
+        checked = row.convert(value)
+        assert isinstance(checked, float | int)
+        for fit in self._alive():
+            fit.learning_rate = float(checked)
+
+    def set_param(self, name: str, value: float) -> None:
+        """Change a parameter of the rounds to come; the learning rate is the one that can be."""
+        if name not in ("learning_rate", "eta"):
+            raise ParameterError(
+                f"set_param({name!r}): expected 'learning_rate' while a model is trained; give "
+                f"{name} to train"
+            )
+        self.learning_rate = value
+
+    @property
+    def is_cv(self) -> bool:
+        """Whether these are the folds of a cross-validation."""
+        return len(self._alive()) > 1
+
+    def num_boosted_rounds(self) -> int:
+        """Return the number of rounds so far, with those of a model that is continued."""
+        return self._fits[0].n_rounds if self._fits else self._n_rounds
+
+    def keep_rounds(self, n_rounds: int) -> None:
+        """Keep the first rounds alone when training is over."""
+        self._keep = n_rounds
+
+    def current(self) -> Model:
+        """Return the model of the rounds so far; waits for the device."""
+        fits = self._alive()
+        if len(fits) > 1:
+            raise ParameterError("cross-validation has no model of its own; train one by train")
+        return fits[0].model(self._keep, self.attributes)
+
+    def close(self) -> None:
+        """Let go of the device's memory."""
+        self._n_rounds = self.num_boosted_rounds()
+        self._fits = []
+
+    def _alive(self) -> list[RunningFit]:
+        if not self._fits:
+            raise ParameterError("training is over: expected use within a callback's hooks")
+        return self._fits

@@ -1,0 +1,186 @@
+"""Fast parsers of delimited text, a block of lines at a time: pyarrow's, pandas', NumPy's.
+
+Each returns the float32 table that the careful parser makes of the same lines, or None where it
+refuses them or cannot be relied on. All round a decimal correctly to float64, and that to float32.
+pyarrow and pandas are used where they are installed, and imported at the first block.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.files import Data
+from pyopencl_gbdt.data.layout import MISSING
+
+Table = NDArray[np.float32]
+Parser = Callable[[Data, "str | None", int], "Table | None"]
+
+MOST_COLUMNS = 10_000
+"""Wider tables go to NumPy: the others keep some kilobytes for every column."""
+
+MOST_QUOTED = 1000
+"""Characters of a quoted field; longer ones are no numbers, most likely."""
+
+#: What numbers and missing values are made of. "t" for "true" and "(" for "nan(1)" stay outside.
+_ALPHABET = b"0123456789+-.eENAna? \n"
+
+_MINUS_ZERO = re.compile(rb"-0+(?![0-9.eE])")
+"""An integer that loses its sign."""
+
+_NANS = [a + b + c for a in "nN" for b in "aA" for c in "nN"]
+
+
+@cache
+def _module(name: str) -> Any | None:
+    """Import an optional module; None where it is absent or broken."""
+    try:
+        return importlib.import_module(name)
+    except Exception:  # whatever a half-installed package raises
+        return None
+
+
+def parse_with_pyarrow(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
+    """Parse with ``pyarrow.csv.read_csv``."""
+    csv = _module("pyarrow.csv")
+    if csv is None or not _is_simple(block, delimiter, n_columns):
+        return None
+    import pyarrow as pa
+
+    names = [str(column) for column in range(n_columns)]
+    longest = block.find(b"\n") + 1 or len(block)
+    try:
+        columns = csv.read_csv(
+            pa.py_buffer(block),
+            read_options=csv.ReadOptions(
+                column_names=names, block_size=max(1 << 20, min(len(block) + 1, 8 * longest))
+            ),
+            parse_options=csv.ParseOptions(delimiter=delimiter),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.float64()),
+                null_values=sorted(MISSING),
+            ),
+        ).columns
+    except (pa.ArrowException, ValueError, NotImplementedError):
+        return None
+    table = np.empty((len(columns[0]), n_columns), np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        for number, column in enumerate(columns):
+            table[:, number] = column.to_numpy()
+    return table
+
+
+def parse_with_pandas(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
+    """Parse with ``pandas.read_csv``."""
+    pandas = _module("pandas")
+    if pandas is None or delimiter is None or not _is_simple(block, delimiter, n_columns):
+        return None
+    try:
+        frame = pandas.read_csv(
+            io.BytesIO(block),
+            sep=delimiter,
+            header=None,
+            keep_default_na=False,
+            na_values=sorted(MISSING) + _NANS,
+            engine="c",
+            encoding="ascii",
+            **_exact(pandas),
+        )
+    except (ValueError, TypeError, OverflowError, KeyError):
+        return None
+    # A short line is filled up with NaN: the delimiters tell. A long one is an error.
+    n_delimiters = block.count(delimiter.encode())
+    if frame.shape[1] != n_columns or n_delimiters != len(frame) * (n_columns - 1):
+        return None
+    kinds = {dtype.kind for dtype in frame.dtypes}  # told to read floats, it takes twice as long
+    if not kinds <= {"i", "u", "f"} or (kinds != {"f"} and _MINUS_ZERO.search(block)):
+        return None
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(frame.to_numpy(np.float64).astype(np.float32, order="C"))
+
+
+def _exact(pandas: Any) -> dict[str, str]:
+    """Return the options that make pandas round correctly; from 3.1 on it always does."""
+    version = re.match(r"(\d+)\.(\d+)", pandas.__version__)
+    new = version is not None and (int(version[1]), int(version[2])) >= (3, 1)
+    return {} if new else {"float_precision": "round_trip"}
+
+
+def parse_with_numpy(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
+    """Parse with `numpy.loadtxt`: as it is or, if that fails, with NaN for what is missing."""
+    if b'"' in block:
+        return None
+    text = block.decode("utf-8")
+    for attempt in range(2):
+        lines = io.StringIO(_missing_fields(delimiter).sub("nan", text) if attempt else text)
+        try:
+            table = np.loadtxt(lines, delimiter=delimiter, comments=None, ndmin=2)
+        except ValueError:
+            continue
+        if table.shape[1] != n_columns:
+            return None
+        with np.errstate(over="ignore", under="ignore"):
+            return table.astype(np.float32)
+    return None
+
+
+PARSERS: dict[str, Parser] = {
+    "pyarrow": parse_with_pyarrow,
+    "pandas": parse_with_pandas,
+    "numpy": parse_with_numpy,
+}
+"""In the order they are tried."""
+
+
+def _is_simple(block: Data, delimiter: str | None, n_columns: int) -> bool:
+    """Tell whether lines are such as every parser understands alike.
+
+    In tables of one column they do not agree on blank lines; elsewhere on what is no number.
+    """
+    if delimiter is None or not 2 <= n_columns <= MOST_COLUMNS:
+        return False
+    quoted = b'"' in block
+    if block.translate(None, _ALPHABET + delimiter.encode() + (b'"' if quoted else b"")):
+        return False
+    return not quoted or _quotes_are_simple(block, delimiter)
+
+
+def _quotes_are_simple(block: Data, delimiter: str) -> bool:
+    """Tell whether every quote stands at a field's start or end, and none is within one."""
+    letters = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(letters == ord('"'))
+    if len(quotes) % 2:
+        return False
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = letters[opening[opening > 0] - 1]
+    after = letters[closing[closing < len(letters) - 1] + 1]
+    return bool(
+        _ends_fields(before, delimiter)
+        and _ends_fields(after, delimiter)
+        and (closing - opening).max(initial=0) <= MOST_QUOTED
+    )
+
+
+def _ends_fields(letters: NDArray[np.uint8], delimiter: str) -> bool:
+    return bool(np.all((letters == ord(delimiter)) | (letters == ord("\n"))))
+
+
+@cache
+def _missing_fields(delimiter: str | None) -> re.Pattern[str]:
+    """Return the pattern of a missing value that NumPy does not know.
+
+    A run of spaces is looked at once, from its start: what follows it is no space.
+    """
+    if delimiter is None:
+        return re.compile(r"(?<!\S)(?:NA|\?)(?!\S)")
+    blank = r" *(?:(?:NA|\?) *)?"
+    return re.compile(
+        rf"(?<={delimiter}){blank}(?={delimiter}|$)|^{blank}(?={delimiter})|^ *(?:NA|\?) *$", re.M
+    )

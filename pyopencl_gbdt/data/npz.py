@@ -1,0 +1,166 @@
+"""Arrays of an npz archive; what their headers claim is checked before memory is taken for it."""
+
+from __future__ import annotations
+
+import io
+import math
+import tokenize
+import zipfile
+import zlib
+from os import PathLike
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.budget import Budget
+from pyopencl_gbdt.data.check import check_matrix, check_target, check_weight
+from pyopencl_gbdt.data.files import Data
+from pyopencl_gbdt.data.groups import check_ids
+from pyopencl_gbdt.data.places import plural, show
+from pyopencl_gbdt.errors import DataError
+
+NAMES = ("X", "y", "weight", "qid", "feature_names")
+
+MOST_HEADER = 10_000
+"""Bytes of an array's header; NumPy refuses longer ones too."""
+
+_ERRORS = (
+    *(ValueError, TypeError, AttributeError, LookupError, OSError, EOFError, ArithmeticError),
+    *(SyntaxError, tokenize.TokenError, RuntimeError, MemoryError),  # of the header, a Python dict
+    *(zipfile.BadZipFile, zlib.error),
+)
+"""What zipfile and NumPy's parser of headers raise for a damaged or encrypted archive."""
+
+_HEADERS = {(1, 0): (2, npy.read_array_header_1_0), (2, 0): (4, npy.read_array_header_2_0)}
+"""By version: bytes that hold the header's length, and what reads both."""
+
+Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
+
+
+def read_npz(
+    data: Data, path: str | PathLike[str], budget: Budget, *, n_features: int | None,
+    with_label: bool,
+) -> tuple[
+    NDArray[np.float32],
+    NDArray[np.float32] | None,
+    NDArray[np.float32] | None,
+    list[str] | None,
+    NDArray[np.int64] | None,
+]:  # fmt: skip
+    """Read arrays X, y, weight, feature_names and qid; nothing is unpickled.
+
+    Raises
+    ------
+    DataError
+        The archive is damaged, lacks an array, or holds more than the budget allows.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            wanted = {name: members[name] for name in NAMES if name in members}
+            _check_sizes(archive, wanted, len(data), budget)
+            arrays = {name: _read(archive, member) for name, member in wanted.items()}
+    except DataError:
+        raise
+    except _ERRORS as error:
+        reason = repr(str(error))[1:201].rstrip("'") or type(error).__name__
+        raise DataError(
+            f"{path}: cannot be read as npz ({reason}); write it with "
+            f"numpy.savez(path, X=X, y=y) from arrays of numbers"
+        ) from error
+    for name in ("X", "y") if with_label else ("X",):
+        if name not in arrays:
+            found = ", ".join(map(_plain, list(members)[:20])) or "nothing"
+            raise DataError(
+                f"{path}: array {name!r} is absent (found: {found}): expected X"
+                f"{' and y' if with_label else ''}; write it with numpy.savez(path, X=X, y=y)"
+            )
+    try:
+        X, _ = check_matrix(arrays["X"], n_features=n_features)
+        y = check_target(arrays["y"], len(X)) if with_label else None
+        weight = check_weight(arrays.get("weight"), len(X))
+        qid = check_ids(arrays.get("qid"), len(X))
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    return X, y, weight, _feature_names(arrays.get("feature_names"), X, path), qid
+
+
+def _plain(name: str) -> str:
+    return name if name.isprintable() and len(name) <= 40 else show(name)
+
+
+def _feature_names(
+    names: NDArray[Any] | None, X: NDArray[np.float32], path: str | PathLike[str]
+) -> list[str] | None:
+    if names is None:
+        return None
+    if names.shape != (X.shape[1],):
+        raise DataError(
+            f"{path}: feature_names has shape {names.shape}: expected ({X.shape[1]},), "
+            f"one name per column of X"
+        )
+    try:
+        return [str(name) for name in names]
+    except (ValueError, SystemError) as error:  # numbers that are no characters
+        raise DataError(
+            f"{path}: feature_names holds no text ({error}); write the file again"
+        ) from error
+
+
+def _check_sizes(
+    archive: zipfile.ZipFile, wanted: dict[str, str], n_bytes: int, budget: Budget
+) -> None:
+    """Refuse arrays that are larger than their members say, or than the budget."""
+    for name, member in wanted.items():
+        info = archive.getinfo(member)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"array {name} is compressed in a way that NumPy does not write")
+        with archive.open(info) as stream:
+            (shape, _, dtype), n_header = _read_header(stream)
+        size = math.prod(shape)
+        if size * dtype.itemsize > info.file_size - n_header:
+            raise ValueError(
+                f"array {name} has shape {show(shape)} and dtype {dtype}, and "
+                f"{plural(info.file_size - n_header, 'byte')} of data"
+            )
+        n_bytes += size * dtype.itemsize
+        if name != "feature_names" and dtype != np.float32:
+            n_bytes += 4 * size
+        budget.check(n_bytes, f"with array {name}, of shape {show(shape)}, it takes")
+
+
+def _read(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
+    with archive.open(member) as stream:
+        (shape, fortran_order, dtype), _ = _read_header(stream)
+        flat = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)
+        view, n_read = flat.data, 0
+        while n_read < len(view):
+            n = stream.readinto(view[n_read : n_read + (1 << 20)])  # type: ignore[attr-defined]
+            if not n:
+                raise EOFError(f"array {member} ends early")
+            n_read += n
+    if not flat.size:
+        return np.empty(shape, dtype)
+    return flat.view(dtype).reshape(shape, order="F" if fortran_order else "C")
+
+
+def _read_header(stream: IO[bytes]) -> tuple[Header, int]:
+    """Return shape, order and dtype of an array, and the bytes before its data."""
+    version = npy.read_magic(stream)
+    if version not in _HEADERS:
+        raise ValueError(f"version {version} of the array format")
+    n_length, parse = _HEADERS[version]
+    length = stream.read(n_length)
+    n_header = int.from_bytes(length, "little")
+    if n_header > MOST_HEADER:
+        raise ValueError(f"a header of {n_header} bytes")
+    shape, fortran_order, dtype = parse(io.BytesIO(length + stream.read(n_header)))
+    if dtype.hasobject:
+        raise ValueError("Python objects, which need allow_pickle=True, are never read")
+    if dtype.names is not None or dtype.subdtype is not None:
+        raise ValueError(f"dtype {dtype}, which is no plain number")
+    if any(isinstance(n, bool) or n < 0 for n in shape):
+        raise ValueError(f"shape {show(shape)}")
+    return (shape, fortran_order, dtype), npy.MAGIC_LEN + n_length + n_header

@@ -1,0 +1,132 @@
+"""Tables of other libraries than pandas: polars, Arrow and what narwhals knows.
+
+Their columns are read through narwhals where it is installed, else through Arrow's interface by
+pyarrow, else as the one array that the table itself makes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.data.places import Source
+from pyopencl_gbdt.errors import DataError
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's columns.
+
+    Attributes
+    ----------
+    names : list of str
+    columns : list of (n_rows,) array
+        Of any dtype; nulls are NaN, or None in columns of objects.
+    """
+
+    names: list[str]
+    columns: list[NDArray[Any]]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (len(self.columns[0]) if self.columns else 0, len(self.columns))
+
+
+def is_table(values: object) -> bool:
+    """Tell whether this is a table of a library other than pandas, which is checked first."""
+    if isinstance(values, (np.ndarray, list, tuple)):
+        return False
+    return isinstance(values, Table) or is_lazy(values) or _has_columns(values)
+
+
+def is_lazy(values: object) -> bool:
+    """Tell whether this is a table that has to be computed first, as polars' LazyFrame."""
+    return hasattr(values, "collect") and hasattr(values, "collect_schema")
+
+
+def _has_columns(values: object) -> bool:
+    offered = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__dataframe__")
+    return offered and any(hasattr(values, name) for name in ("columns", "column_names", "schema"))
+
+
+def table_names(values: Any) -> list[str]:
+    """Return a table's column names, which computes and copies nothing."""
+    if isinstance(values, Table):
+        return values.names
+    if is_lazy(values):
+        return list(map(str, values.collect_schema().names()))
+    for name in ("column_names", "columns"):
+        found = getattr(values, name, None)
+        if found is not None and not callable(found) and all(isinstance(one, str) for one in found):
+            return list(found)
+    return list(map(str, values.schema.names))
+
+
+def collected(values: Any) -> Any:
+    """Return a lazy table's rows; anything else as it is."""
+    return values.collect() if is_lazy(values) else values
+
+
+def open_table(values: Any, source: Source) -> Table:
+    """Read a table's columns.
+
+    Raises
+    ------
+    DataError
+        If the library that the table belongs to cannot hand them out.
+    """
+    if isinstance(values, Table):
+        return values
+    names = table_names(values)
+    try:
+        columns = _columns(collected(values))
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a foreign library raises
+        raise DataError(
+            f"{source.name} is a {type(values).__name__} whose columns cannot be read: {error}; "
+            f"convert it to a NumPy array or a pandas DataFrame"
+        ) from error
+    return Table(names, columns)
+
+
+def _columns(values: Any) -> list[NDArray[Any]]:
+    try:
+        import narwhals
+    except ImportError:
+        return _arrow_columns(values)
+    try:
+        frame = narwhals.from_native(values)
+    except TypeError:  # it does not know, for example, Arrow's record batches
+        return _arrow_columns(values)
+    if isinstance(frame, narwhals.LazyFrame):  # of a data base, say
+        frame = frame.collect()
+    schema = frame.schema
+    columns = []
+    for name in frame.columns:
+        column = frame.get_column(name)
+        if schema[name] == narwhals.Boolean:  # else those with nulls are Python objects
+            column = column.cast(narwhals.Int8)
+        columns.append(np.asarray(column.to_numpy()))
+    return columns
+
+
+def _arrow_columns(values: Any) -> list[NDArray[Any]]:
+    try:
+        import pyarrow
+    except ImportError:
+        return list(np.asarray(values).T)
+    table = values if isinstance(values, pyarrow.Table) else pyarrow.table(values)
+    return [np.asarray(column.to_numpy()) for column in table.columns]
+
+
+def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
+    """Return a table without one of its columns, and that column."""
+    table = open_table(values, Source("X"))
+    place = table.names.index(name)
+    names, columns = list(table.names), list(table.columns)
+    del names[place]
+    return Table(names, columns), columns.pop(place)

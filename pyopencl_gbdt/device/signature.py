@@ -1,0 +1,169 @@
+"""Names and types of a kernel's parameters, read from its rendered source.
+
+A launch gives its arguments by name, and they are checked here: two neighbours of one type cannot
+be swapped unnoticed, and an array of another dtype is refused before the kernel reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.dtypes import STRUCTS
+
+#: Most arguments that a launch may give by position.
+MOST_POSITIONAL = 8
+
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_KERNEL = re.compile(r"\bKERNEL\(\s*\d+\s*\)\s*(\w+)\s*\(([^()]*)\)\s*\{")
+_TYPEDEF = re.compile(r"\btypedef\s+(\w+)\s+(\w+)\s*;")
+_PARAMETER = re.compile(r"(?:GLOBAL\s+)?(?:const\s+)?(\w+)\s*(\*?)\s*(?:RESTRICT\s+)?(\w+)")
+
+#: Dtypes of the kernels' scalars, and of the elements of their vectors.
+_SCALARS: dict[str, Any] = {
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "i32": np.int32, "i64": np.int64, "f32": np.float32,
+}  # fmt: skip
+_LIMITS = {
+    name: (np.iinfo(scalar).min, np.iinfo(scalar).max)
+    for name, scalar in _SCALARS.items()
+    if name != "f32"
+}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(scalar) for name, scalar in _SCALARS.items()
+} | STRUCTS
+_VECTORS: dict[str, np.dtype[Any]] = {"i64x2": np.dtype(np.int64), "i32x2": np.dtype(np.int32)}
+#: 16 bytes in one load, of whatever they hold.
+_ANY = "u32x4"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel.
+
+    Attributes
+    ----------
+    name : str
+    type : str
+        The kernels' word for the scalar, or for the array's elements.
+    is_array : bool
+    """
+
+    name: str
+    type: str
+    is_array: bool
+
+    def take(self, kernel: str, value: Any) -> Any:
+        """Return an argument as the kernel takes it.
+
+        Raises
+        ------
+        TypeError
+            If it is no such array or scalar.
+        """
+        if self.is_array:
+            if not hasattr(value, "handle"):
+                raise self._wrong(kernel, value, f"a DeviceArray of {self.type}")
+            if not self._holds(value.dtype):
+                raise self._wrong(kernel, f"an array of {value.dtype}", f"one of {self.type}")
+            return value
+        if hasattr(value, "handle"):
+            raise self._wrong(kernel, value, f"a number, {self.type}")
+        return self._number(kernel, value)
+
+    def _holds(self, dtype: np.dtype[Any]) -> bool:
+        if self.type == _ANY:
+            return True
+        wanted = _VECTORS.get(self.type) or _DTYPES.get(self.type)
+        if wanted is None:
+            raise TypeError(
+                f"{self.name}: the kernels' type {self.type!r} has no dtype: add it to "
+                "dtypes.STRUCTS"
+            )
+        if self.type[0] == "u" and dtype.names is None:
+            return bool(
+                dtype.itemsize == wanted.itemsize
+            )  # kernels that move bits, whatever they mean
+        return bool(dtype == wanted)
+
+    def _number(self, kernel: str, value: Any) -> Any:
+        scalar = _SCALARS[self.type]
+        if scalar is np.float32:
+            return np.float32(value)
+        if not isinstance(value, (int, np.integer, np.bool_)):
+            raise self._wrong(kernel, value, f"an integer, {self.type}")
+        number, (least, most) = int(value), _LIMITS[self.type]
+        if not least <= number <= most:
+            raise self._wrong(kernel, value, f"{least}..{most}, {self.type}")
+        return scalar(number)
+
+    def _wrong(self, kernel: str, value: Any, expected: str) -> TypeError:
+        return TypeError(f"kernel {kernel!r}: {self.name}={value!r}: expected {expected}")
+
+
+@lru_cache(maxsize=512)
+def signatures(source: str) -> Mapping[str, tuple[Parameter, ...]]:
+    """Return the parameters of every kernel of a rendered source, in order, by its name."""
+    plain = _COMMENT.sub(" ", source)
+    aliases = {new: old for old, new in _TYPEDEF.findall(plain)}
+    found = {}
+    for name, listed in _KERNEL.findall(plain):
+        parameters = []
+        for text in listed.split(","):
+            match = _PARAMETER.fullmatch(text.strip())
+            if match is None:
+                raise TypeError(f"kernel {name!r}: parameter {text.strip()!r} is not understood")
+            word, star, parameter = match.groups()
+            while word in aliases and word not in _DTYPES and word not in (*_VECTORS, _ANY):
+                word = aliases[word]
+            parameters.append(Parameter(parameter, word, bool(star)))
+        found[name] = tuple(parameters)
+    return found
+
+
+def arrange(
+    source: str, kernel: str, given: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Return a kernel's arguments in order, checked against its signature.
+
+    Parameters
+    ----------
+    source : str
+        The rendered source.
+    kernel : str
+        Name of the kernel.
+    given : sequence
+        Arguments by position; few kernels have so few that this reads well.
+    named : mapping
+        Arguments by name.
+
+    Raises
+    ------
+    TypeError
+        If there is no such kernel, an argument is missing, unknown, given twice or of another type.
+    """
+    known = signatures(source)
+    if kernel not in known:
+        raise TypeError(f"no kernel {kernel!r}: the program has {sorted(known)}")
+    parameters = known[kernel]
+    names = [parameter.name for parameter in parameters]
+    if len(given) > min(MOST_POSITIONAL, len(parameters)):
+        raise TypeError(
+            f"kernel {kernel!r}: {len(given)} arguments by position: expected "
+            f"{MOST_POSITIONAL} at most; give them by name: {names}"
+        )
+    first = dict(zip(names, given, strict=False))
+    twice, every = first.keys() & named.keys(), {**first, **named}
+    missing = [name for name in names if name not in every]
+    unknown = sorted(every.keys() - set(names))
+    if missing or unknown or twice:
+        raise TypeError(
+            f"kernel {kernel!r}: missing arguments {missing}, unknown ones {unknown}, given twice "
+            f"{sorted(twice)}; it takes {names}"
+        )
+    return tuple(parameter.take(kernel, every[parameter.name]) for parameter in parameters)

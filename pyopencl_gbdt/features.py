@@ -1,0 +1,54 @@
+"""Whatever a user has -> a checked float32 matrix, where it lies if that is on a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.data.check import check_shape
+from pyopencl_gbdt.data.foreign import is_on_device
+from pyopencl_gbdt.data.narrow import check_missing
+from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
+
+F32 = npt.NDArray[np.float32]
+#: Checked values: float32, shape (n_rows, n_features), C order, NaN for missing.
+Values = F32 | DeviceMatrix
+
+
+def check_features(
+    X: Any, *, name: str = "X", n_features: int | None = None, missing: float | None = None
+) -> tuple[Values, list[str] | None]:
+    """Check a feature matrix; one on a device stays there where kernels can read it.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) array-like, DataFrame, or what this function returned
+    name : str
+        What messages call it.
+    n_features : int or None
+        The number of columns it has to have.
+    missing : float or None
+        A number that means "missing" beside NaN and None.
+
+    Returns
+    -------
+    values : float32 array, shape (n_rows, n_features), C order, or DeviceMatrix
+    feature_names : list of str, or None
+        The columns of a table.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As `check_matrix`.
+    """
+    found = X if isinstance(X, DeviceMatrix) else None
+    if found is None and is_on_device(X):
+        X = as_cupy(X)
+        found = device_matrix(X, check_missing(missing))
+    if found is None:
+        return check_matrix(X, name=name, n_features=n_features, missing=missing)
+    check_shape(found.shape, name, n_features)
+    return found, None

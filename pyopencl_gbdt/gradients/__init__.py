@@ -1,0 +1,1 @@
+"""Gradients and row sampling on a device."""

@@ -1,0 +1,117 @@
+"""Which kernels fill the gradients of a loss that looks at more than a row's margin and label."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Protocol, runtime_checkable
+
+from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.aft import Aft, log_bounds
+from pyopencl_gbdt.objectives.cox import Cox
+from pyopencl_gbdt.objectives.custom import (
+    Custom,
+    DeviceObjective,
+    FunctionObjective,
+    KernelObjective,
+)
+from pyopencl_gbdt.objectives.ranking import LambdaRank
+from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.steps import aft, cox, custom, lambda_gradients, softmax
+from pyopencl_gbdt.workspace import Workspace
+
+
+class GradientSource(Protocol):
+    """Kernels of a loss that looks at more than one row: fills ``given_g`` and ``given_h``.
+
+    Made before the memory is planned: it builds its kernels and reserves its arrays
+    (``Workspace.reserve``).
+    """
+
+    def begin(self) -> None:
+        """Set what the first round expects; again if a fit starts over. All arrays are there."""
+
+    def before_round(self, number: int) -> None:
+        """Do what the host has to, before a round's launches are enqueued."""
+
+    def launches(self) -> list[Launch]:
+        """Return what computes the gradients of a round from ``margins``, bound."""
+
+
+@runtime_checkable
+class CheckedSource(Protocol):
+    """A source whose gradients may turn out to be wrong on the device."""
+
+    def check(self) -> None:
+        """Raise if they were; called before results of rounds are used. Waits for the device."""
+
+
+@singledispatch
+def source_of(objective: Objective, ws: Workspace, data: Dataset) -> GradientSource:
+    """Return the kernels of a loss whose gradients are ``given``.
+
+    For a new loss of this kind, write a class like those of ``gradients/`` and register it here.
+    """
+    raise NotImplementedError(f"{objective.name} has its gradients from its own statements")
+
+
+@singledispatch
+def reserve(objective: Objective, ws: Workspace, n_queries: int, longest: int) -> None:
+    """Plan the arrays of ``source_of`` from sizes alone.
+
+    Parameters
+    ----------
+    objective : Objective
+    ws : Workspace
+    n_queries, longest : int
+        Queries, and the most rows of one.
+    """
+
+
+@source_of.register
+def _(objective: SoftProb, ws: Workspace, data: Dataset) -> GradientSource:
+    return softmax.Softmax(ws)
+
+
+@source_of.register
+def _(objective: Cox, ws: Workspace, data: Dataset) -> GradientSource:
+    return cox.CoxGradients(ws, data.label)
+
+
+@reserve.register
+def _(objective: Cox, ws: Workspace, n_queries: int, longest: int) -> None:
+    cox.reserve(ws)
+
+
+@source_of.register
+def _(objective: Aft, ws: Workspace, data: Dataset) -> GradientSource:
+    return aft.AftGradients(ws, objective, *log_bounds(*data.bounds))
+
+
+@reserve.register
+def _(objective: Aft, ws: Workspace, n_queries: int, longest: int) -> None:
+    aft.reserve(ws)
+
+
+@source_of.register
+def _(objective: LambdaRank, ws: Workspace, data: Dataset) -> GradientSource:
+    return lambda_gradients.LambdaGradients(ws, objective, data)
+
+
+@reserve.register
+def _(objective: LambdaRank, ws: Workspace, n_queries: int, longest: int) -> None:
+    lambda_gradients.reserve(ws, objective, n_queries, longest)
+
+
+@source_of.register
+def _(objective: Custom, ws: Workspace, data: Dataset) -> GradientSource:
+    if isinstance(objective, FunctionObjective):
+        return custom.FunctionGradients(ws, objective, data)
+    if isinstance(objective, DeviceObjective | KernelObjective):
+        return custom.CheckedGradients(ws, objective)
+    raise ParameterError(
+        f"objective={objective.custom_name or objective.name!r}: expected the loss itself, as only "
+        "its name is kept in files; give the callable as objective="
+    )

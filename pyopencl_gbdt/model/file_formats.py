@@ -1,0 +1,84 @@
+"""Formats of model files that are not written or read here, told by name or by first bytes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+
+#: What files with these endings hold elsewhere; JSON under such a name would mislead its readers.
+_ENDINGS = {
+    ".ubj": "UBJSON, XGBoost's binary JSON",
+    ".ubjson": "UBJSON, XGBoost's binary JSON",
+    ".bin": "a binary format",
+    ".deprecated": "XGBoost's old binary format",
+    ".pkl": "a pickle",
+    ".pickle": "a pickle",
+    ".joblib": "a pickle",
+    ".onnx": "ONNX",
+    ".pmml": "PMML",
+    ".txt": "LightGBM's text format",
+    ".cbm": "CatBoost's format",
+    ".npy": "a NumPy array",
+    ".npz": "NumPy arrays",
+    ".h5": "HDF5",
+    **dict.fromkeys((".gz", ".bz2", ".xz", ".zst", ".zip"), "a compressed file"),
+}
+
+_BY_XGBOOST = "save it by XGBoost under a name that ends in .json"
+_AS_XGBOOST = "in XGBoost, load it and save it under a name that ends in .json"
+_PICKLED = "load it by pickle or joblib, and save the model under a name that ends in .json"
+_UNPACKED = "unpack it first"
+#: First bytes, what such a file is, and what to do with it.
+_BEGINNINGS = (
+    (b"{L", "UBJSON, XGBoost's binary JSON", _AS_XGBOOST),
+    (b"{l", "UBJSON", _AS_XGBOOST),
+    (b"{U", "UBJSON", _AS_XGBOOST),
+    (b"{i", "UBJSON", _AS_XGBOOST),
+    (b"{I", "UBJSON", _AS_XGBOOST),
+    (b"{$", "UBJSON", _AS_XGBOOST),
+    (b"{#", "UBJSON", _AS_XGBOOST),
+    (b"binf", "XGBoost's old binary format", f"load it by XGBoost before 3.1, and {_BY_XGBOOST}"),
+    (b"bs64", "XGBoost's old binary format", f"load it by XGBoost before 3.1, and {_BY_XGBOOST}"),
+    (b"CONFIG-offset:", "a snapshot of XGBoost's, not a model", _BY_XGBOOST),
+    (b"tree\n", "LightGBM's text format", "only XGBoost's JSON is read: train the model anew"),
+    (b"CBM1", "CatBoost's format", "only XGBoost's JSON is read: train the model anew"),
+    (b"<", "XML or HTML", "only XGBoost's JSON is read: look at what was downloaded"),
+    (b"\x08", "ONNX or another binary format", "only XGBoost's JSON is read: train the model anew"),
+    (b"\x80", "a pickle", _PICKLED),
+    (b"\x1f\x8b", "compressed by gzip", _UNPACKED),
+    (b"BZh", "compressed by bzip2", _UNPACKED),
+    (b"\xfd7zXZ", "compressed by xz", _UNPACKED),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd", _UNPACKED),
+    (b"PK\x03\x04", "a zip archive", _UNPACKED),
+)
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse to write a model under a name that tells of another format.
+
+    Raises
+    ------
+    ParameterError
+    """
+    ending = PurePath(os.fsdecode(path)).suffix.lower()
+    if ending in _ENDINGS:
+        raise ParameterError(
+            f"path={os.fsdecode(path)!r}: a name in {ending} tells of {_ENDINGS[ending]}, which is "
+            "not written here: expected .json, for XGBoost's JSON format; end the name in .json"
+        )
+
+
+def check_beginning(data: bytes, source: str) -> None:
+    """Refuse the content of a file that is a model, or none, in another known format.
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    for beginning, kind, move in _BEGINNINGS:
+        if data.startswith(beginning):
+            raise ModelFormatError(
+                f"{source}: this is {kind}: expected XGBoost's JSON model format; {move}"
+            )

@@ -1,0 +1,61 @@
+"""Row weights, and shares of their sum, on the scale that the kernels expect."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+
+def normalise(weight: F32 | None) -> tuple[F32 | None, int, int]:
+    """Scale weights by a power of two so that nearly all of them lie below 128.
+
+    Weights that lie in 1..128 stay as they are: a whole weight k then counts as exactly k rows.
+
+    Parameters
+    ----------
+    weight : float32 array, shape (n_rows,), or None
+        Weights >= 0, not all 0.
+
+    Returns
+    -------
+    scaled : float32 array, shape (n_rows,), or None
+    bits : int
+        All scaled weights lie below ``2**bits``; 0 without weights.
+    shift : int
+        ``weight = scaled * 2**shift``, but for weights 2**100 times smaller than most.
+    """
+    if weight is None:
+        return None, 0, 0
+    exponents = np.frexp(weight[weight > 0])[1]  # weight < 2**exponent
+    counts = np.bincount(exponents + 200)
+    above = counts[::-1].cumsum()[::-1] - counts
+    bulk = int(np.flatnonzero(above <= exponents.size // 1024)[0]) - 200
+    shift = 0 if 1 <= bulk <= 7 else (bulk - 7 if bulk > 7 else bulk - 1)
+    # in float64: no overflow; then within what the kernels can multiply, and no subnormals
+    scaled = np.ldexp(weight.astype(np.float64), -shift) + 0.0
+    kept = np.where(scaled > 0, np.clip(scaled, 2.0**-100, 2.0**30), 0).astype(np.float32)
+    return kept, max(0, int(np.frexp(kept.max())[1])), shift
+
+
+def whole(weight: F64) -> I64:
+    """Return integers in proportion to weights, as exact as a sum below 2^61 allows.
+
+    Parameters
+    ----------
+    weight : float64 array, shape (n_rows,)
+        Weights >= 0.
+
+    Returns
+    -------
+    int64 array, shape (n_rows,)
+        A power of two times the weights, rounded; at least 1 where a weight is not 0.
+    """
+    largest = math.frexp(float(weight.max(initial=0.0)))[1]  # weight < 2^largest
+    scaled = np.rint(np.ldexp(weight, 61 - weight.size.bit_length() - largest))
+    return np.maximum(scaled.astype(np.int64), (weight > 0).astype(np.int64))

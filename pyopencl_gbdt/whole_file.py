@@ -1,0 +1,172 @@
+"""Files that appear whole or not at all.
+
+A file is written under a random name beside its place, and renamed when it is on the disk::
+
+    .pyopencl_gbdt-0123456789abcdef.partial    ->    model.json
+
+A process that is killed leaves the partial file. The next write into that folder removes it: while
+a process writes, it holds a lock on its file, which the system releases when the process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+
+from pyopencl_gbdt.errors import FileWriteError, MissingFolderError, ParameterError
+
+try:
+    import fcntl
+except ImportError:  # Windows, which refuses to remove a file that is open
+    fcntl = None  # type: ignore[assignment]
+
+_PARTIAL = re.compile(r"\.pyopencl_gbdt-[0-9a-f]{16}\.partial")
+_FLAGS = (
+    getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+)  # fmt: skip
+#: Another process may take our file for a dead process's in the instant before it is locked.
+_ATTEMPTS = 5
+
+_MOVES = {
+    errno.ENOSPC: "free some space, or choose another folder",
+    errno.EDQUOT: "free some space, or choose another folder",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder that can be written",
+    errno.ENAMETOOLONG: "give a shorter name",
+}
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool = True) -> None:
+    """Write a file; a reader, a crash or a full disk sees the old file or the new one.
+
+    Parameters
+    ----------
+    path : path-like
+        What was there is replaced, unless it is no regular file.
+    data : bytes
+    follow_link : bool, default True
+        Whether of a symbolic link the target is replaced, rather than the link.
+
+    Raises
+    ------
+    FileWriteError
+        If it cannot be written: names ``path`` and what to do. Nothing stays behind.
+    MissingFolderError
+        If the folder is absent.
+    ParameterError
+        If ``path`` is no path.
+    """
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        name = "\0"
+    if "\0" in name:
+        raise ParameterError(f"path={path!r}: expected the path of a file; give a string or a Path")
+    target = Path(os.path.realpath(name) if follow_link else name)
+    folder = target.parent
+    _refuse(name, target)
+    for attempt in range(_ATTEMPTS):
+        try:
+            remove_partial_files(folder)
+            _write(target, data)
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError) or attempt == _ATTEMPTS - 1:
+                raise _problem(name, error) from error
+            _refuse(name, target)
+        else:
+            return
+
+
+def _refuse(name: str, target: Path) -> None:
+    """Raise if the folder is not there, or something that cannot be replaced by a file."""
+    folder = target.parent
+    if not folder.exists():
+        raise MissingFolderError(
+            f"{name}: the folder {folder} is absent: expected one that exists; create it first, "
+            "or choose another"
+        )
+    if not folder.is_dir():
+        raise FileWriteError(
+            f"{name}: {folder} is no folder: expected one; choose another place for the file"
+        )
+    try:
+        kind = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _problem(name, error) from error
+    if not stat.S_ISREG(kind) and not stat.S_ISLNK(kind):
+        raise FileWriteError(
+            f"{name}: is a {'folder' if stat.S_ISDIR(kind) else 'device'}: expected the path "
+            "of a file; choose another name"
+        )
+
+
+def _problem(name: str, error: OSError) -> FileWriteError:
+    move = _MOVES.get(error.errno or 0, "look at the folder, or choose another")
+    problem = FileWriteError(
+        f"{name}: cannot be written ({error.strerror or error}): what was there is as it was; "
+        f"{move}"
+    )
+    problem.errno = error.errno
+    return problem
+
+
+def _write(target: Path, data: bytes) -> None:
+    partial = target.parent / f".pyopencl_gbdt-{secrets.token_hex(8)}.partial"
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if fcntl is not None:
+                with contextlib.suppress(OSError):  # a file system without locks
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            if fcntl is not None:  # as long as it is locked
+                partial.replace(target)
+        if fcntl is None:
+            partial.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+    if fcntl is not None:
+        with contextlib.suppress(OSError):  # the new name reaches the disk too
+            folder = os.open(target.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def remove_partial_files(folder: str | os.PathLike[str]) -> None:
+    """Remove what killed processes of this user left behind in a folder; never raises."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _PARTIAL.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    _remove_unless_locked(Path(entry.path))
+
+
+def _remove_unless_locked(path: Path) -> None:
+    found = path.lstat()
+    owner = getattr(os, "geteuid", lambda: found.st_uid)()
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != owner:
+        return
+    if fcntl is None:
+        path.unlink()
+        return
+    descriptor = os.open(path, os.O_RDWR | _FLAGS)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if a process writes it
+        path.unlink()
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,54 @@
+"""exact_sums: equal to sums of fractions, in any order, at any size."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
+
+F32_MAX, LEAST = np.finfo(np.float32).max, np.float32(1e-45)
+KINDS = ["normal", "every size", "cancelling", "edges"]
+
+
+def drawn(kind, rng, n):
+    values = {
+        "normal": lambda: rng.normal(size=n),
+        "every size": lambda: np.ldexp(rng.uniform(-2, 2, n), rng.integers(-149, 127, n)),
+        "cancelling": lambda: np.r_[x := rng.normal(size=n // 2) * 1e30, -x, 1e-30],
+        "edges": lambda: rng.choice([F32_MAX, -F32_MAX, LEAST, -LEAST, 0.0, -0.0, 1.0], n),
+    }[kind]
+    return values().astype(np.float32)
+
+
+def fractions(values):
+    return [Fraction(float(value)) for value in values]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sum_is_that_of_fractions(rng, kind):
+    for n in (2, 3, 1000):
+        values = drawn(kind, rng, n)
+        weight = np.abs(drawn("every size", rng, values.size))
+        products = zip(fractions(values), fractions(weight), strict=True)
+        assert exact_sum(values, None) == sum(fractions(values))
+        assert exact_sum(values, weight) == sum(v * w for v, w in products)
+        order = rng.permutation(values.size)
+        assert exact_sum(values[order], weight[order]) == exact_sum(values, weight)
+
+
+def test_a_mean_is_rounded_once(rng):
+    values, weight = drawn("normal", rng, 999), np.abs(drawn("normal", rng, 999))
+    of, by = fractions(values), fractions(weight)
+    assert exact_mean(values, None) == sum(of) / 999
+    weighted = sum(v * w for v, w in zip(of, by, strict=True)) / sum(by)
+    assert exact_mean(values, weight) == weighted
+    assert float(exact_mean(values, weight)) == float(weighted)
+
+
+def test_many_values_of_one_size():
+    """As many as fit a bin of the sums in float64 would round, were they not halved."""
+    values = np.full(1 << 20, np.float32(1 + 2**-23))
+    assert exact_sum(values, values) == Fraction(float(values[0])) ** 2 * values.size

@@ -1,0 +1,99 @@
+"""Portable functions against decimal numbers of 50 digits: the errors that they promise."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p, portable_rsqrt
+from pyopencl_gbdt.numerics.portable_loss import divergence, minus_log1p, portable_sqrt
+from pyopencl_gbdt.numerics.portable_math import (
+    df_div,
+    portable_exp,
+    portable_sigmoid,
+    reciprocal,
+)
+
+N = 4000
+ONE = Decimal(1)
+
+
+@pytest.fixture(autouse=True)
+def fifty_digits():
+    with localcontext() as context:
+        context.prec = 50
+        yield
+
+
+def decimals(*arrays):
+    """Return a list of tuples: the arrays' numbers, exactly."""
+    return [tuple(Decimal(float(x)) for x in row) for row in zip(*arrays, strict=True)]
+
+
+def worst(got, truth):
+    """Return the largest error in units of the truth's last place in float32."""
+    ulps = (Decimal(float(np.spacing(np.float32(abs(t))))) for t in truth)
+    errors = (abs(Decimal(float(g)) - t) / u for g, t, u in zip(got, truth, ulps, strict=True))
+    return float(max(errors))
+
+
+def powers(rng, low, high):
+    return np.exp2(rng.uniform(low, high, N)).astype(np.float32)
+
+
+def test_exp(rng):
+    x = np.r_[rng.uniform(-80, 80, N), rng.uniform(-1, 1, N), [-80, 80, 0]].astype(np.float32)
+    assert worst(portable_exp(x), [d.exp() for (d,) in decimals(x)]) < 2
+    assert portable_exp(np.float32([0]))[0] == 1
+    assert (
+        portable_exp(np.float32([200, -200])).tolist()
+        == portable_exp(np.float32([80, -80])).tolist()
+    )
+
+
+def test_sigmoid(rng):
+    x = np.r_[rng.uniform(-50, 50, N), rng.normal(0, 2, N)].astype(np.float32)
+    assert worst(portable_sigmoid(x), [ONE / (ONE + (-d).exp()) for (d,) in decimals(x)]) < 4
+    assert portable_sigmoid(np.float32([0]))[0] == 0.5
+
+
+def test_log(rng):
+    x = np.r_[powers(rng, -126, 128), rng.uniform(0.5, 2, N).astype(np.float32)]
+    x = x[np.isfinite(x) & (x >= np.float32(2.0**-126)) & (x != 1)]
+    assert worst(portable_log(x), [d.ln() for (d,) in decimals(x)]) < 1
+
+
+def test_log1p(rng):
+    x = np.r_[powers(rng, -60, 60), rng.uniform(-0.999, 1, N).astype(np.float32)]
+    x = x[x != 0]
+    assert worst(portable_log1p(x), [(ONE + d).ln() for (d,) in decimals(x)]) < 1.5
+
+
+def test_reciprocal_and_roots(rng):
+    x = powers(rng, -100, 100)
+    assert worst(reciprocal(x), [ONE / d for (d,) in decimals(x)]) < 1.5
+    assert worst(portable_rsqrt(x), [ONE / d.sqrt() for (d,) in decimals(x)]) < 1.5
+    assert worst(portable_sqrt(x), [d.sqrt() for (d,) in decimals(x)]) < 2.5
+
+
+def test_what_logarithms_leave(rng):
+    t = np.r_[rng.uniform(-0.999, 3, N), rng.normal(0, 1e-3, N)].astype(np.float32)
+    t = t[t != 0]
+    assert worst(minus_log1p(t), [d - (ONE + d).ln() for (d,) in decimals(t)]) < 5
+    a, b = powers(rng, -20, 20), powers(rng, -20, 20)
+    found = divergence(a - b, a, b)
+    truth = [x - y - y * (x / y).ln() for x, y in decimals(a, b)]
+    scale = [max(x, y) for x, y in decimals(a, b)]
+    errors = (abs(Decimal(float(f)) - t) / s for f, t, s in zip(found, truth, scale, strict=True))
+    assert max(errors) < Decimal(2) ** -18
+
+
+def test_quotients_in_two_floats(rng):
+    pairs = [(powers(rng, -20, 20), powers(rng, -50, -46)) for _ in range(2)]
+    (a, b), (c, d) = pairs
+    found = decimals(*df_div((a, b), (c, d)))
+    truth = [(w + x) / (y + z) for w, x, y, z in decimals(a, b, c, d)]
+    errors = [abs((hi + lo) / t - 1) for (hi, lo), t in zip(found, truth, strict=True)]
+    assert max(errors) < Decimal(2) ** -44

@@ -1,0 +1,64 @@
+"""portable_loss: as accurate as it says; its bits are compared with kernels in steps/."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, getcontext
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.metrics.likelihood import log64
+from pyopencl_gbdt.numerics import portable_loss as pl
+
+N = 20_000
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(17)
+
+
+def exact_minus_log1p(t):
+    """In float64, by the series where the difference would lose digits."""
+    t = t.astype(np.float64)
+    small = np.clip(t, -0.05, 0.05)
+    series = sum((-1) ** k * small**k / k for k in range(2, 30))
+    return np.where(np.abs(t) < 0.05, series, t - np.log1p(t))
+
+
+def ulps(got, truth):
+    return np.abs(got.astype(np.float64) - truth) / np.spacing(np.abs(truth.astype(np.float32)))
+
+
+def test_error_of_minus_log1p(rng):
+    parts = [rng.uniform(-0.5, 1, N), rng.uniform(1, 1e4, N), np.exp2(rng.uniform(-40, 40, N))]
+    parts += [-np.exp2(rng.uniform(-40, -1, N)), -1 + np.exp2(rng.uniform(-20, -1, N))]
+    t = np.concatenate(parts).astype(np.float32)
+    t = t[t > -1]
+    assert ulps(pl.minus_log1p(t), exact_minus_log1p(t)).max() < 5
+
+
+def test_error_of_divergence(rng):
+    getcontext().prec = 60
+    b = np.exp(rng.normal(0, 5, 3000)).astype(np.float32)
+    ratio = np.clip(rng.normal(0, np.exp(rng.normal(-4, 4, b.size)), b.size), -50, 50)
+    a = (b * np.exp(ratio)).astype(np.float32)
+    pairs = [(Decimal(float(x)), Decimal(float(y))) for x, y in zip(a, b, strict=True)]
+    truth = np.array([float(x - y - y * (x / y).ln()) for x, y in pairs])
+    got = pl.divergence(a - b, a, b)
+    assert (got >= 0).all()
+    assert (np.abs(got - truth) <= 1e-6 * truth + 1e-37).all()
+
+
+def test_error_of_sqrt(rng):
+    x = np.exp2(rng.uniform(-100, 100, N)).astype(np.float32)
+    assert ulps(pl.portable_sqrt(x), np.sqrt(x.astype(np.float64))).max() < 2.5
+    assert pl.portable_sqrt(np.float32([0, 1e-31, 1])).tolist() == [0, 0, 1]
+
+
+def test_log64(rng):
+    x = np.concatenate([np.exp(rng.uniform(-80, 80, N)), rng.uniform(0.5, 2, N), [1.0, 2.0, 0.5]])
+    wanted = np.array([math.log(v) for v in x])
+    assert (np.abs(log64(x) - wanted) <= 4e-16 * np.maximum(1, np.abs(wanted))).all()
+    assert log64(np.ones(1))[0] == 0

@@ -1,0 +1,88 @@
+"""The README's table of what XGBoost has and this has not: complete, and true."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from pyopencl_gbdt import Dataset, Model
+from pyopencl_gbdt.errors import GBDTError, ParameterError
+from pyopencl_gbdt.parameter_table import XGBOOST_ONLY
+from pyopencl_gbdt.parameters import Parameters
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+#: What the table names, and values of XGBoost's parameters that ask for it.
+REFUSED = {
+    "exact": {"tree_method": "exact"},
+    "approx": {"tree_method": "approx"},
+    "dart": {"booster": "dart"},
+    "gblinear": {"booster": "gblinear"},
+    "process_type": {"process_type": "update"},
+    "refresh": {"updater": "refresh"},
+    "prune": {"updater": "prune"},
+    "multi_output_tree": {"multi_strategy": "multi_output_tree"},
+    "reg:expectileerror": {"objective": "reg:expectileerror"},
+    "seed_per_iteration": {"seed_per_iteration": True},
+    "disable_default_eval_metric": {"disable_default_eval_metric": True},
+    "enable_categorical": {"enable_categorical": True},
+    "feature_types": {"feature_types": ["c"]},
+}
+PREDICTION = ("pred_leaf", "pred_contribs", "approx_contribs", "pred_interactions", "strict_shape")
+METHODS = (
+    "update", "boost", "save_raw", "get_dump", "trees_to_dataframe", "__getitem__",
+    "get_split_value_histogram", "set_attr", "save_config",
+)  # fmt: skip
+#: Refused with one of the features above, or without a meaning of their own.
+PARTS = {
+    "dart": ("sample_type", "normalize_type", "rate_drop", "one_drop", "skip_drop"),
+    "gblinear": ("feature_selector", "top_k"),
+    "refresh": ("refresh_leaf",),
+    "enable_categorical": ("max_cat_to_onehot", "max_cat_threshold"),
+    "reg:expectileerror": ("expectile_alpha",),
+    "ExtMemQuantileDMatrix": ("extmem_single_page",),
+}
+#: Known elsewhere (to ``fit``, ``train`` or ``Dataset``), or found by itself.
+ELSEWHERE = {
+    "callbacks", "early_stopping_rounds", "eval_metric", "feature_weights", "importance_type",
+    "max_cached_hist_node", "missing", "num_target", "validate_parameters",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table():
+    text = README.read_text(encoding="utf-8")
+    return text.split("| of XGBoost | missing here |")[1].split("\n\n")[0]
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_refused_parameters_are_listed(table, word):
+    assert word in table
+    with pytest.raises(ParameterError):
+        Parameters.from_dict(REFUSED[word])
+
+
+def test_every_parameter_that_is_not_taken_belongs_to_a_listed_feature(table):
+    assert all(word in table for word in PARTS)
+    covered = {name for parameters in REFUSED.values() for name in parameters}
+    covered |= {name for names in PARTS.values() for name in names}
+    assert set(XGBOOST_ONLY) - covered - ELSEWHERE == set()
+
+
+def test_what_models_lack_is_listed(table):
+    taken = inspect.signature(Model.predict).parameters
+    for name in PREDICTION:
+        assert f"`{name}`" in table
+        assert name not in taken
+    for name in METHODS:
+        assert (name if name != "__getitem__" else "booster[2:5]") in table
+        assert not hasattr(Model, name)
+
+
+def test_sparse_matrices_are_listed_and_refused(table):
+    assert "sparse matrices" in table
+    with pytest.raises(GBDTError, match="sparse"):
+        Dataset(sparse.eye(3, format="csr"), np.zeros(3))

@@ -1,0 +1,104 @@
+"""Which room may import which; imports inside functions and behind TYPE_CHECKING count too."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "pyopencl_gbdt"
+ROOT = Path(__file__).resolve().parents[1] / PACKAGE
+#: Modules of the doctor's self-test: they compare a device with the twins.
+SELF_TEST = {f"{PACKAGE}.doctor.{name}" for name in ("selftest", "primitive_cases", "arithmetic")}
+
+
+def module_of(path: Path) -> str:
+    """Return the dotted name of a file of the package."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(source: str, module: str, *, is_package: bool = False) -> Iterator[str]:
+    """Yield the dotted name of all that a module imports, at any depth.
+
+    ``from a import b`` counts as ``a.b``, since b may be a module.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")
+                above = above[: len(above) - node.level + is_package]
+                base = ".".join([*above, base] if base else above)
+            yield from (f"{base}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Call) and node.args:
+            function = node.func
+            name = getattr(function, "attr", getattr(function, "id", ""))
+            first = node.args[0]
+            if name in ("import_module", "__import__") and isinstance(first, ast.Constant):
+                yield str(first.value)
+
+
+def within(name: str, room: str) -> bool:
+    return name == room or name.startswith(room + ".")
+
+
+@pytest.fixture(scope="module")
+def imported():
+    """Every module of the package, and what it imports."""
+    return {
+        module_of(path): set(
+            imports_of(
+                path.read_text(encoding="utf-8"),
+                module_of(path),
+                is_package=path.name == "__init__.py",
+            )
+        )
+        for path in ROOT.rglob("*.py")
+    }
+
+
+def test_the_reader_of_imports_finds_all():
+    source = """
+import a.b, c
+from pyopencl_gbdt import d
+from . import e
+from ..f import g
+if TYPE_CHECKING:
+    from h import i
+def function():
+    from j.k import l as m
+    importlib.import_module("n.o")
+"""
+    found = set(imports_of(source, "pyopencl_gbdt.room.module"))
+    assert found == {
+        "a.b", "c", "pyopencl_gbdt.d", "pyopencl_gbdt.room.e", "pyopencl_gbdt.f.g", "h.i", "j.k.l",
+        "n.o",
+    }  # fmt: skip
+    inside = set(imports_of("from . import e", "pyopencl_gbdt.room", is_package=True))
+    assert inside == {"pyopencl_gbdt.room.e"}
+
+
+def test_the_reference_is_only_a_reference(imported):
+    """Else a bug there would hide in the code and in its twin alike."""
+    room = f"{PACKAGE}.reference"
+    assert any(within(module, room) for module in imported)
+    for module, names in imported.items():
+        if not within(module, room) and module not in SELF_TEST:
+            assert [name for name in names if within(name, room)] == [], module
+
+
+def test_numerics_import_numpy_alone(imported):
+    room = f"{PACKAGE}.numerics"
+    below = (room, f"{PACKAGE}.errors", f"{PACKAGE}.dtypes", "numpy")
+    modules = [module for module in imported if within(module, room)]
+    assert len(modules) > 5
+    for module in modules:
+        for name in imported[module]:
+            standard = name.split(".")[0] in sys.stdlib_module_names
+            assert standard or any(within(name, other) for other in below), (module, name)
