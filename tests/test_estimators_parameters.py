@@ -19,7 +19,7 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.parameter_table import TABLE
+from pyopencl_gbdt.parameters.table import TABLE
 
 from .conftest import TEST_DEVICE
 

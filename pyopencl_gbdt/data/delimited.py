@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.block_parsers import PARSERS, Parser
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.careful import OpenQuoteError, parse_carefully
+from pyopencl_gbdt.data.csv_header import Layout, find_layout
 from pyopencl_gbdt.data.files import Data, is_blank
-from pyopencl_gbdt.data.layout import Layout, find_layout
 from pyopencl_gbdt.errors import DataError
 
 Table = NDArray[np.float32]

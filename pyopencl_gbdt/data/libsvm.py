@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.files import Data, lines_of
-from pyopencl_gbdt.data.places import plural, show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import plural, show
 
 CHUNK = 1 << 17
 """Pairs and lines that are kept as Python's strings at a time, of some 150 bytes each."""
