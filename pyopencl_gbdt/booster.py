@@ -29,6 +29,7 @@ from pyopencl_gbdt.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.quantized import Layout, smallest_layout
 from pyopencl_gbdt.reservations import Reservations
+from pyopencl_gbdt.steps.quantize import quantized
 from pyopencl_gbdt.traffic import Tally
 from pyopencl_gbdt.trees import decode_trees, kept_nodes
 from pyopencl_gbdt.watched import Start, WatchedRows
@@ -81,8 +82,8 @@ class Boosting:
 
         # at least this much, asked before the data are quantised; then exactly
         workspace(smallest_layout(data.n_features), None).check()
-        quantized = data.quantized(device, params.max_bin)
-        self.ws = ws = workspace(quantized.layout, quantized.pages[0])
+        codes = quantized(data, device, params.max_bin)
+        self.ws = ws = workspace(codes.layout, codes.pages[0])
         try:
             self.steps = Steps(ws, objective, data)  # their variants decide what is planned
         except BaseException:

@@ -18,8 +18,6 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.features import Values, check_features
-from pyopencl_gbdt.quantized import QuantizedData
-from pyopencl_gbdt.steps.quantize import Quantizer
 
 F32 = npt.NDArray[np.float32]
 
@@ -75,6 +73,8 @@ class Dataset:
     group_offsets : int64 array, shape (n_groups + 1,), or None
         Query q has the rows from ``group_offsets[q]`` up to ``group_offsets[q + 1]``.
     label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None
+    kept : (key, value) or None
+        What a fit made of the data and a later one may use again: the codes on a device.
 
     Raises
     ------
@@ -115,7 +115,7 @@ class Dataset:
         self.weight: F32 | None = expand_weight(weight, self.group_offsets, self.n_rows)
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
         self.feature_weights = check_feature_weights(feature_weights, self.n_features)
-        self._quantized: tuple[tuple[str, int], QuantizedData] | None = None
+        self.kept: tuple[object, object] | None = None
 
     @property
     def features(self) -> Values:
@@ -251,36 +251,15 @@ class Dataset:
             "feature_names": str(self.feature_names),
         }
 
-    def quantized(self, device: Device, max_bin: int) -> QuantizedData:
-        """Return the matrix as codes on a device; kept until another device or ``max_bin`` asks.
-
-        Parameters
-        ----------
-        device : Device
-        max_bin : int
-            Most value bins of a feature, 2..65535; missing values have a code of their own.
-
-        Raises
-        ------
-        MemoryPlanError
-            If it does not fit the device.
-        """
-        key = (device.process_key, max_bin)
-        if self._quantized is None or self._quantized[0] != key:
-            self._quantized = None  # frees the former codes first
-            quantizer = Quantizer(device, self.features_for(device), self.weight, max_bin)
-            self._quantized = (key, quantizer.run())
-        return self._quantized[1]
-
     def forget(self) -> None:
         """Let go of the codes on a device; they are made anew when they are asked for."""
-        self._quantized = None
+        self.kept = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave device memory behind."""
         return {
             **self.__dict__,
-            "_quantized": None,
+            "kept": None,
             "_features": self.values,
             "_values": self.values,
         }

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.arguments import check_switches
+from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.check import column_names, has_text_names
 from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
+from pyopencl_gbdt.estimator_files import SAVED_BY, check_kind, read_classes, saved_by
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.evaluation_sets import GivenRows, evaluation_sets
 from pyopencl_gbdt.features import check_features
-from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model import Ensemble, write_model
 from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.parameter_names import ROWS
@@ -39,6 +41,8 @@ class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: i
 
 class Base(Parametrised):
     """What regressor and classifier share."""
+
+    _kind = "regressor"
 
     def _check_own(self) -> None:
         """Refuse parameters that do not go with the estimator."""
@@ -271,8 +275,19 @@ class Base(Parametrised):
         return self._fitted().feature_importances(kind)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write XGBoost's JSON format; the file appears whole or not at all."""
-        self._fitted().save_model(path)
+        """Write XGBoost's JSON format; the file appears whole or not at all.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends as those of files in another format do, such as ``.ubj``.
+        FileWriteError
+            If the file cannot be written; an ``OSError`` too.
+        """
+        check_path("save_model: path", path)
+        ensemble = self._fitted().ensemble
+        attributes = {**ensemble.attributes, **saved_by(self._kind)}
+        write_model(replace(ensemble, attributes=attributes), path)
 
     def load_model(self, path: str | os.PathLike[str]) -> Any:
         """Read XGBoost's JSON format and become fitted.
@@ -280,8 +295,13 @@ class Base(Parametrised):
         Raises
         ------
         ModelFormatError
-            If the file is no valid model; the estimator stays as it was.
+            If the file is no valid model, or one of another kind of estimator, such as a
+            regressor's for a classifier; the estimator stays as it was.
         """
-        model = Model.load_model(path)
-        self._take(model, model.ensemble.feature_names)
+        model, source = Model.load_model(path), os.fspath(path)
+        ensemble = model.ensemble
+        check_kind(ensemble, self._kind, type(self).__name__, self.objective, source)
+        read_classes(ensemble, source)
+        ensemble.attributes.pop(SAVED_BY, None)
+        self._take(model, ensemble.feature_names)
         return self

@@ -26,6 +26,7 @@ class GBDTRanker(Base):
     """Gradient-boosted trees that rank the rows of each query; ``rank:ndcg`` unless named."""
 
     _objective = "rank:ndcg"
+    _kind = "ranker"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,6 +20,9 @@ from pyopencl_gbdt.data import (
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimator_base import Base, NotFittedEstimatorError
+from pyopencl_gbdt.estimator_files import BINARY as _BINARY
+from pyopencl_gbdt.estimator_files import CLASSES as _CLASSES
+from pyopencl_gbdt.estimator_files import read_classes
 from pyopencl_gbdt.estimator_parameters import Parametrised
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.xgboost_links import MULTICLASS
@@ -28,8 +31,6 @@ from pyopencl_gbdt.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.training import Model
 
 F32 = npt.NDArray[np.float32]
-_CLASSES = "pyopencl_gbdt.classes"
-_BINARY = ("binary:logistic", "binary:logitraw", "binary:hinge")
 
 
 class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
@@ -105,6 +106,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     """
 
     _objective = "binary:logistic"
+    _kind = "classifier"
     _link = "logit"
 
     def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
@@ -183,8 +185,10 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         return params
 
     def _check_before(self, before: Ensemble) -> None:
-        given, own = before.attributes.get(_CLASSES), self._new_classes.tolist()
-        known = None if given is None else json.loads(given)
+        own: list[Any] = self._new_classes.tolist()
+        known: list[Any] | None = None
+        if _CLASSES in before.attributes:
+            known = read_classes(before, "the model to continue").tolist()
         if self._former() is not None:
             known = self.classes_.tolist()
         if known is not None and known != own:
@@ -208,11 +212,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     def load_model(self, path: str | os.PathLike[str]) -> Any:
         """Read XGBoost's JSON format and become fitted; classes are 0, 1, .. if it names none."""
         super().load_model(path)
-        ensemble = self.model_.ensemble
-        known = ensemble.attributes.get(_CLASSES)
-        self.classes_ = np.arange(max(2, ensemble.n_outputs))
-        if known is not None:
-            self.classes_ = np.array(json.loads(known))
+        self.classes_ = read_classes(self.model_.ensemble, os.fspath(path))
         return self
 
     def _is_multilabel(self) -> bool:

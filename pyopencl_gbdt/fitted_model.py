@@ -18,15 +18,15 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.features import check_features
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
+from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction import predict_margins
 from pyopencl_gbdt.profiling import Profile
 
+__all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
+
 F32 = npt.NDArray[np.float32]
 History = dict[str, dict[str, list[float]]]
-
-#: XGBoost's attributes of a model that was stopped early.
-BEST_ITERATION, BEST_SCORE = "best_iteration", "best_score"
 
 
 class Model:
@@ -60,12 +60,14 @@ class Model:
     @property
     def best_iteration(self) -> int:
         """The round, counted from 0, whose score was best; there is one after early stopping."""
-        return int(self._attribute(BEST_ITERATION))
+        self._attribute(BEST_ITERATION)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[0]
 
     @property
     def best_score(self) -> float:
         """The score of the best round."""
-        return float(self._attribute(BEST_SCORE))
+        self._attribute(BEST_SCORE)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[1]
 
     def _attribute(self, name: str) -> str:
         if name not in self.ensemble.attributes:
@@ -168,8 +170,10 @@ class Model:
         except (TypeError, ValueError):
             first, last = 0, -1
         if (first, last) == (0, 0):
-            best = self.ensemble.attributes.get(BEST_ITERATION)
-            return 0, n_rounds if best is None else min(int(best) + 1, n_rounds)
+            if BEST_ITERATION not in self.ensemble.attributes:
+                return 0, n_rounds
+            best, _ = check_best_round(self.ensemble.attributes, "model.ensemble.attributes")
+            return 0, min(best + 1, n_rounds)
         if 0 <= first < last <= n_rounds:
             return first, last
         raise ParameterError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +82,20 @@ class Task:
     metrics: dict[str, Metric]
     start: StartingPoint | None
     history: History = field(default_factory=dict)
+
+    def begins_with(self) -> dict[str, Any]:
+        """Return what every model of this training has: fields of ``Ensemble``, the first trees."""
+        found = {
+            "trees": [] if self.start is None else self.start.trees,
+            "objective": self.params.objective,
+            "objective_parameters": self.objective.parameters,
+            "n_features": self.data.n_features,
+            "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
+            "n_parallel": self.params.num_parallel_tree,
+        }
+        if self.start is not None:
+            found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
+        return found
 
 
 class Fit:

@@ -16,7 +16,7 @@ from pyopencl_gbdt.callbacks import (
     TrainingCallback,
     TrainingCheckPoint,
 )
-from pyopencl_gbdt.callbacks.checkpoint import CheckPoint
+from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import open_device
@@ -117,7 +117,9 @@ def train(
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
     watched = {name: list(task.metrics) for _, name in task.evals}
-    everyone.check(Plan(task.params.n_estimators, watched, partial(fingerprint, task)))
+    everyone.check(
+        Plan(task.params.n_estimators, watched, partial(fingerprint, task), task.begins_with)
+    )
     saved = _saved(everyone)
     try:
         return with_fallbacks(partial(_fit, task, everyone, saved, profile))

@@ -48,8 +48,8 @@ KERNEL(${wg_size}) gradients(
         for (u32 i = 0; i < n; i++) {
             f32 g, h;
             gradient(margins[at + i], labels[at + i], output, &g, &h);
-            gs[i] = g${" * factors[at + i]" if sampled else ""};
-            hs[i] = h${" * factors[at + i]" if sampled else ""};
+            gs[i] = ${"finite(g * factors[at + i])" if sampled else "g"};
+            hs[i] = ${"finite(h * factors[at + i])" if sampled else "h"};
         }
         for (u32 i = 0; i < n; i++) {
 % if weighted:
@@ -71,8 +71,8 @@ KERNEL(${wg_size}) gradients(
         f32 g, h;
         gradient(margins[row], labels[row], output, &g, &h);
 % if sampled:
-        g *= factors[row];
-        h *= factors[row];
+        g = finite(g * factors[row]);
+        h = finite(h * factors[row]);
 % endif
         atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
         atomic_add_local_u32(&counts[256 + ((as_u32(h) >> 23) & 0xFF)], 1);
@@ -113,7 +113,7 @@ FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide)
     const i32 most = 61 - 8 - sum_bits - weight_bits;
     if (s > most) s = most;
     if (s > 120) s = 120;
-    if (s < -100) s = -100;
+    if (s < -126) s = -126;
     if (top - 126 + s + weight_bits > 30) *wide = 1;
     return s;
 }
@@ -178,8 +178,8 @@ KERNEL(${wg_size}) quantize_gradients(
         f32 gradient_g, gradient_h;
         gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
 % if sampled:
-        gradient_g *= factors[row];
-        gradient_h *= factors[row];
+        gradient_g = finite(gradient_g * factors[row]);
+        gradient_h = finite(gradient_h * factors[row]);
 % endif
         const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
         const i32 g = round_to_i32(exact_g);
@@ -198,8 +198,8 @@ KERNEL(${wg_size}) quantize_gradients(
         f32 gradient_g, gradient_h;
         gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
 % if sampled:
-        gradient_g *= factors[row];
-        gradient_h *= factors[row];
+        gradient_g = finite(gradient_g * factors[row]);
+        gradient_h = finite(gradient_h * factors[row]);
 % endif
         i64 g = to_quanta(gradient_g, scale_g);
         i64 h = to_quanta(gradient_h, scale_h);

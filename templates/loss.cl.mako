@@ -6,7 +6,7 @@ FN void gradient(
     f32 g, h;
     (void)output;
     ${loss}
-    *gradient = g;
-    *hessian = h;
+    *gradient = finite(g); /* a difference may overflow: the conversion to quanta is of numbers */
+    *hessian = finite(h);
 }
 </%def>

@@ -113,6 +113,8 @@ def kill_and_resume(n_kills, kind, seed=0, report=lambda line: None):
                 kept = sorted(path.name for path in Path(directory).iterdir())
                 report(f"{n_done} kills, {time.perf_counter() - start:.1f} s: {', '.join(kept)}")
             assert text == expected, "another model"
+            left = [path.name for path in Path(directory).iterdir() if "partial" in path.name]
+            assert not left, f"partial files stay: {left}"
             n_ended += 1
     return n_ended
 

@@ -384,6 +384,6 @@ def test_infinity_in_a_cuda_array_is_placed(cupy):
     ):
         with pytest.raises(DataError, match=r"1 infinite value, .*\(inf\) at row 41, column 3"):
             Dataset(given, Y)
-    with pytest.raises(DataError, match=r"1 too large value, .* at row 0, column 0"):
+    with pytest.raises(DataError, match=r"4 too large values, .* at row 0, column 0"):
         Dataset(cupy.full((2, 2), 1e300), [0, 1])
     assert sys.modules["cupy"] is cupy

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import GBDTError, ModelFormatError, ParameterError
 
 #: ``evals_log[evaluation set][metric]``: a number per round; in cross-validation (mean, deviation).
 EvalsLog = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -25,11 +25,15 @@ class Plan:
         The metrics of every evaluation set.
     fingerprint : callable or None
         Returns what decides over the model, by name, as text; None in cross-validation.
+    begins_with : callable or None
+        Returns what every model of the training has, by the names of ``Ensemble``'s fields;
+        ``trees`` are those of the model to continue. None in cross-validation.
     """
 
     n_rounds: int
     watched: Mapping[str, Sequence[str]]
     fingerprint: Callable[[], dict[str, str]] | None
+    begins_with: Callable[[], dict[str, Any]] | None = None
 
 
 class TrainingCallback:
@@ -158,6 +162,8 @@ class CallbackList:
         ------
         ParameterError
             If the states are of other callbacks.
+        ModelFormatError
+            If a state is none that this library's callback can have had.
         """
         stateful = [c for c in self.callbacks if c.state() is not None]
         kinds, saved = [type(c).__name__ for c in stateful], [kind for kind, _ in states]
@@ -167,4 +173,15 @@ class CallbackList:
                 "give the callbacks of the training that is resumed"
             )
         for callback, (_, state) in zip(stateful, states, strict=True):
-            callback.restore(state)
+            try:
+                callback.restore(state)
+            except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+                if isinstance(error, GBDTError) or not _is_own(callback):
+                    raise
+                raise ModelFormatError(
+                    f"the state of {type(callback).__name__} is damaged: {state!r:.80}"
+                ) from error
+
+
+def _is_own(callback: TrainingCallback) -> bool:
+    return type(callback).__module__.startswith("pyopencl_gbdt.")

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
+import errno
 import os
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.checkpoint_files import (
+    CheckPoint,
+    check_checkpoint,
+    checkpoint_files,
+    read_checkpoint,
+)
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
-from pyopencl_gbdt.fitted_model import History
-from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
+from pyopencl_gbdt.whole_file import remove_partial_files, write_whole
 
-_KEY = "pyopencl_gbdt.checkpoint"
-
-
-@dataclass(frozen=True)
-class CheckPoint:
-    """A training after some rounds.
-
-    Attributes
-    ----------
-    n_rounds : int
-        Rounds of this training that are done.
-    ensemble : Ensemble
-        The trees, those of a continued model included.
-    learning_rate : float
-        Of the rounds to come, unless a callback sets it.
-    """
-
-    n_rounds: int
-    ensemble: Ensemble
-    history: History
-    learning_rate: float
-    callbacks: list[list[Any]]
-    attributes: dict[str, str]
+#: A name of the longest number of rounds.
+_LONGEST = "_9999999999.json"
+#: Differences from a checkpoint that an error tells.
+_MOST_SHOWN = 8
 
 
 class TrainingCheckPoint(TrainingCallback):
@@ -66,6 +52,12 @@ class TrainingCheckPoint(TrainingCallback):
     ------
     ParameterError
         When training begins, if a checkpoint is of other data or parameters: says what differs.
+
+    Notes
+    -----
+    A checkpoint that cannot be written, on a full disk for example, is a warning: training goes on.
+    One that is damaged is a warning too, and the one before it is used. Several trainings may share
+    a folder; those of other data or parameters need another ``name``.
     """
 
     saves = True
@@ -84,7 +76,7 @@ class TrainingCheckPoint(TrainingCallback):
         self.interval, self.keep, self.resume = interval, keep, resume
         self._callbacks: CallbackList | None = None
         self._fingerprint: dict[str, str] = {}
-        self._n_rounds = 0
+        self._plan = Plan(0, {}, None)
 
     def check(self, plan: Plan) -> None:
         """Refuse what cannot be saved; make the directory."""
@@ -105,14 +97,28 @@ class TrainingCheckPoint(TrainingCallback):
                 f"TrainingCheckPoint: name={self.name!r}: expected the beginning of a file name; "
                 "give the folder as directory"
             )
+        self._make_directory()
+        self._fingerprint, self._plan = plan.fingerprint(), plan
+
+    def _make_directory(self) -> None:
+        """Make the directory; refuse one that cannot be written, and a name that is too long."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+            if not os.access(self.directory, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "it cannot be written")
+            with contextlib.suppress(FileNotFoundError):
+                (self.directory / f"{self.name}{_LONGEST}").lstat()
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+                raise ParameterError(
+                    f"TrainingCheckPoint: name={self.name!r}: too long for a file's name; give a "
+                    "shorter one"
+                ) from error
             raise ParameterError(
-                f"TrainingCheckPoint: directory={os.fspath(self.directory)!r}: cannot be made "
-                f"({error}); give another"
+                f"TrainingCheckPoint: directory={os.fspath(self.directory)!r}: cannot be made or "
+                f"written ({error}); give another"
             ) from error
-        self._fingerprint, self._n_rounds = plan.fingerprint(), plan.n_rounds
+        remove_partial_files(self.directory)
 
     def accompany(self, callbacks: CallbackList) -> None:
         """Save the states of these callbacks too."""
@@ -125,29 +131,30 @@ class TrainingCheckPoint(TrainingCallback):
         return False
 
     def _save(self, model: TrainingModel, n_rounds: int, evals_log: EvalsLog) -> None:
-        ensemble = model.current().ensemble
-        ensemble.attributes[_KEY] = json.dumps(
-            {
-                "n_rounds": n_rounds,
-                "fingerprint": self._fingerprint,
-                "learning_rate": model.learning_rate,
-                "history": {name: dict(metrics) for name, metrics in evals_log.items()},
-                "callbacks": [] if self._callbacks is None else self._callbacks.states(),
-                "attributes": model.attributes,
-            }
+        point = CheckPoint(
+            n_rounds=n_rounds,
+            ensemble=model.current().ensemble,
+            history={
+                name: {metric: list(values) for metric, values in metrics.items()}
+                for name, metrics in evals_log.items()
+            },
+            learning_rate=model.learning_rate,
+            callbacks=[] if self._callbacks is None else self._callbacks.states(),
+            attributes=model.attributes,
+            fingerprint=self._fingerprint,
         )
         target = self.directory / f"{self.name}_{n_rounds}.json"
-        partial = self.directory / f".{self.name}.partial"  # one, whatever was killed before
-        with partial.open("wb") as file:
-            file.write(to_xgboost_json(ensemble).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-        files = self._files()
+        try:
+            write_whole(target, point.to_bytes(), follow_link=False)
+            files = checkpoint_files(self.directory, self.name)
+        except OSError as error:
+            warnings.warn(f"no checkpoint of round {n_rounds}: {error}", stacklevel=2)
+            return
         newer = [path for number, path in files if number > n_rounds]  # of a training before
         older = [path for number, path in files if number <= n_rounds]
         for path in [*newer, *([] if self.keep is None else older[self.keep :])]:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # another training removed it
+                path.unlink()
 
     def newest(self) -> CheckPoint | None:
         """Return the newest checkpoint that is whole, and of this training.
@@ -160,45 +167,55 @@ class TrainingCheckPoint(TrainingCallback):
         return next(self._readable(), None) if self.resume else None
 
     def _readable(self) -> Iterator[CheckPoint]:
-        for number, path in self._files():
-            if number > self._n_rounds:
+        try:
+            files = checkpoint_files(self.directory, self.name)
+        except OSError as error:
+            raise ParameterError(
+                f"TrainingCheckPoint: directory={os.fspath(self.directory)!r}: cannot be read "
+                f"({error}); give another, or resume=False"
+            ) from error
+        if not files or self._plan.begins_with is None:
+            return
+        begins_with = self._plan.begins_with()
+        for number, path in files:
+            if not 1 <= number <= self._plan.n_rounds:
                 continue
             try:
-                ensemble = read_model(path)
-                facts = json.loads(ensemble.attributes.pop(_KEY))
-            except (ModelFormatError, KeyError, ValueError) as error:
+                point = read_checkpoint(path, number)
+                self._compare(path, point.fingerprint)
+                check_checkpoint(point, path, self._plan.watched, begins_with)
+                if self._callbacks is not None:
+                    self._callbacks.restore(point.callbacks)
+            except FileNotFoundError:  # another training removed it
+                continue
+            except (ModelFormatError, OSError) as error:
                 warnings.warn(
                     f"{path} is no whole checkpoint: the one before is used ({error})", stacklevel=4
                 )
                 continue
-            self._compare(path, facts["fingerprint"])
-            yield CheckPoint(
-                facts["n_rounds"], ensemble, facts["history"], facts["learning_rate"],
-                facts["callbacks"], facts["attributes"],
-            )  # fmt: skip
+            yield point
 
     def _compare(self, path: Path, then: dict[str, str]) -> None:
         now = self._fingerprint
         differing = [n for n in dict.fromkeys([*now, *then]) if now.get(n) != then.get(n)]
         if differing:
+            shown = [_difference(n, now.get(n), then.get(n)) for n in differing[:_MOST_SHOWN]]
+            if len(differing) > _MOST_SHOWN:
+                shown.append(f"and {len(differing) - _MOST_SHOWN} more")
             raise ParameterError(
                 f"checkpoint {path} is of another training: "
-                + "; ".join(_difference(name, now.get(name), then.get(name)) for name in differing)
+                + "; ".join(shown)
                 + ". Give what it was trained with, or another directory=, or resume=False"
             )
-
-    def _files(self) -> list[tuple[int, Path]]:
-        """Return the rounds and the path of every checkpoint, the newest first."""
-        pattern = re.compile(re.escape(self.name) + r"_([0-9]{1,10})\.json")
-        matches = [(pattern.fullmatch(path.name), path) for path in self.directory.iterdir()]
-        return sorted(((int(m[1]), path) for m, path in matches if m), reverse=True)
 
 
 def _difference(name: str, now: str | None, then: str | None) -> str:
     """Say what differs; digests say nothing to a reader."""
     longest = 40
+    name = name if name.isprintable() and len(name) <= 2 * longest else show(name)
     if now is None or then is None:
         return f"{name} is {'absent' if now is None else 'given'} now, unlike then"
-    if len(now) > longest or len(then) > longest or not (now and then):
+    plain = now.isprintable() and then.isprintable()
+    if len(now) > longest or len(then) > longest or not (now and then and plain):
         return f"{name} differs"
     return f"{name} is {now} now and was {then}"

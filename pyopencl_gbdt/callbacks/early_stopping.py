@@ -144,7 +144,12 @@ class EarlyStopping(TrainingCallback):
                     f"EarlyStopping: {name}={now!r}: expected {then!r}, as in the checkpoint; give "
                     "the settings of the training that is resumed"
                 )
-        self._starting_round, self._best, self._best_round, self._waited = state["progress"]
+        start, best, best_round, waited = state["progress"]
+        counts = all(type(n) is int and 0 <= n < 2**31 for n in (start, best_round, waited))
+        if not counts or not (best is None or isinstance(best, float)) or waited >= self.rounds:
+            raise TypeError(f"progress={state['progress']!r}")
+        self._starting_round, self._best = start, best
+        self._best_round, self._waited = best_round, waited
 
 
 def _one_of(parameter: str, name: str | None, known: list[str]) -> str:

@@ -53,7 +53,8 @@ def declared(template: str) -> frozenset[str]:
 
 
 @cache
-def _header(name: str) -> str:
+def header(name: str) -> str:
+    """Return the text of a file of ``cl_kernels``."""
     return (source_folder("cl_kernels") / name).read_text(encoding="utf-8")
 
 
@@ -62,10 +63,10 @@ def _render(template: str, dialect: Dialect, params: tuple[tuple[str, str, Param
     values = {name: value for name, _, value in params}  # the type tells True from 1
     body = _lookup().get_template(f"{template}.cl.mako").render(**values)
     uses = [name for line in _USES.findall(template_text(template)) for name in line.split()]
-    parts = [_header(f"dialect_{dialect}.h")]
+    parts = [header(f"dialect_{dialect}.h")]
     if values.get("wg_size") == 1:  # nobody to wait for; PoCL builds twice as fast without
         parts.append("#undef BARRIER\n#define BARRIER() ((void)0)")
-    parts += [*(_header(f"{name}.h") for name in uses), str(body)]
+    parts += [*(header(f"{name}.h") for name in uses), str(body)]
     return "\n".join(parts)
 
 

@@ -187,21 +187,34 @@ def store(caps: Capabilities, choices: Mapping[str, Choice]) -> Path:
         indent=2,
     )
     _loaded.clear()
-    if not cache.write(path.name, text.encode() + b"\n"):
+    try:
+        return cache.write(path.name, text.encode() + b"\n")
+    except OSError as error:
         raise DeviceError(
-            f"{path}: cannot be written; choose another folder by PYOPENCL_GBDT_CACHE"
-        )
-    return path
+            f"{error.filename or path}: cannot be written: {error.strerror}; choose another folder "
+            "by PYOPENCL_GBDT_CACHE"
+        ) from error
 
 
 def reset(caps: Capabilities) -> bool:
-    """Remove what is stored for a device; return whether there was anything."""
+    """Remove what is stored for a device; return whether there was anything.
+
+    Raises
+    ------
+    DeviceError
+        If the file is there and cannot be removed.
+    """
     path = path_of(caps)
     _loaded.clear()
     try:
         path.unlink()
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise DeviceError(
+            f"{path}: cannot be removed: {error.strerror}; ask whoever owns it, or choose another "
+            "folder by PYOPENCL_GBDT_CACHE"
+        ) from error
     return True
 
 

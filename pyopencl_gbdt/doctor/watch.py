@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyopencl_gbdt
+from pyopencl_gbdt.device import driver_folders
 from pyopencl_gbdt.doctor.listing import Listed, Listing
 
 LIST_SECONDS = 30.0
@@ -172,6 +173,12 @@ def run_self_test(
         run.ended = f"{current['starting']} {ended}"
         if "takes more than" in ended and run.cases:
             run.ended = f"stopped after {seconds:.0f} s, at {current['starting']}"
+        elif "by signal" in ended and "Portable Computing Language" in device.platform:
+            place = driver_folders.choose_pocl_folder()[0] or driver_folders.pocl_folder()
+            run.ended += (
+                f". What PoCL keeps in {place} may be damaged: remove that folder while no program "
+                "uses PoCL, and try again"
+            )
     else:
         run.unfinished = False
     return run

@@ -61,13 +61,15 @@ def feature_importances(
     """
     check_is_ensemble(ensemble)
     kind = check_importance_kind(kind)
-    n_splits = np.zeros(ensemble.n_features)
-    total = np.zeros(ensemble.n_features)
-    for tree in ensemble.trees:
-        inner = ~tree.is_leaf
+    asked = [tree.feature[~tree.is_leaf] for tree in ensemble.trees]
+    # a file may name 2^31 features in ten bytes: memory for those that are used alone
+    used = np.unique(np.concatenate([np.zeros(0, np.int32), *asked]))
+    n_splits, total = np.zeros(used.size), np.zeros(used.size)
+    for tree, features in zip(ensemble.trees, asked, strict=True):
         per_node = tree.sum_hessian if kind.endswith("cover") else tree.gain
-        np.add.at(n_splits, tree.feature[inner], 1.0)
-        np.add.at(total, tree.feature[inner], per_node[inner].astype(np.float64))
+        place = np.searchsorted(used, features)
+        np.add.at(n_splits, place, 1.0)
+        np.add.at(total, place, per_node[~tree.is_leaf].astype(np.float64))
     if kind == "weight":
         importance = n_splits
     elif kind.startswith("total"):
@@ -75,7 +77,9 @@ def feature_importances(
     else:
         importance = total / np.maximum(n_splits, 1.0)
     whole = importance.sum()
-    return importance / whole if normalize and whole != 0.0 else importance
+    found = np.zeros(ensemble.n_features)  # pages that nothing is written to take no memory
+    found[used] = importance / whole if normalize and whole != 0.0 else importance
+    return found
 
 
 def dump_text(ensemble: Ensemble) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
 
+_NAME = re.compile(r"[A-Za-z0-9_.+-]{1,80}")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _DEFAULT_MOVE = "the file is damaged, write the model again"
 
@@ -51,7 +52,8 @@ class Cursor:
 
     def member(self, key: str) -> Cursor:
         """Return a member that must be there."""
-        place = f"{self.place}.{key}" if self.place else key
+        shown = key if _NAME.fullmatch(key) else f"[{reprlib.repr(key)}]"
+        place = f"{self.place}.{shown}" if self.place else shown
         members = self.fields()
         if key not in members:
             raise ModelFormatError(

@@ -167,7 +167,7 @@ LINKS: dict[str, Link] = {
         _LOSS,
         parameters=_POSITIVE,
         ours={"custom_name": "", "custom_link": "identity"},
-        words={"custom_link": ("identity", "logit")},
+        choices={"custom_link": ("identity", "logit")},
     ),
     "cross_entropy": _probability("reg:logistic"),
     "multi:softprob": _identity("multi:softprob", _CLASSES, parameters={"num_class": 0.0}),

@@ -13,6 +13,7 @@ import re
 import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.best_round import check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble, Score
 from pyopencl_gbdt.model.json_cursor import Cursor
 from pyopencl_gbdt.model.tree import Tree
@@ -38,8 +39,8 @@ RESERVED_KEYS = (
     FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PARAMETERS_KEY, PLACEHOLDER_KEY,
 )  # fmt: skip
 FORMAT_VERSION = "1"
-#: More outputs than this are taken for a damaged file.
-_MOST_OUTPUTS = 2**20
+#: Most trees of a round that no tree of the file bears out.
+_MOST_WITHOUT_TREES = 2**12
 
 _NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?")
 
@@ -79,6 +80,7 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     _check_outputs(learner, objective, parameters, n_outputs)
     trees, n_parallel = _read_trees(learner, n_features, n_outputs)
     first_round = trees[: n_outputs * n_parallel]
+    check_best_round(attributes, f"{source}: learner.attributes")
     if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
         del trees[: len(first_round)]
     for key in RESERVED_KEYS:
@@ -99,7 +101,8 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
 
 def _parse(text: str | bytes, source: str) -> object:
     try:
-        return json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
+        decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return json.loads(decoded, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:  # bad JSON, bad UTF-8, endless digits, nesting
         raise ModelFormatError(
             f"{source}: not JSON or cut short ({error}): expected XGBoost's JSON model format; "
@@ -107,17 +110,32 @@ def _parse(text: str | bytes, source: str) -> object:
         ) from error
 
 
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object's members; raise ``ValueError`` for a name that is there twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        first = {name: place for place, name in reversed(list(enumerate(names)))}
+        twice = next(name for place, name in enumerate(names) if first[name] != place)
+        raise ValueError(f"an object has two members {twice!r:.80}")
+    return members
+
+
 def _read_sizes(learner: Cursor) -> tuple[int, int]:
     """Return the numbers of features and outputs; refuse boosters that are not sums of trees."""
     parameters = learner.member("learner_model_param")
-    n_outputs = 1
-    for name in ("num_class", "num_target"):
-        if parameters.has(name):
-            most = _MOST_OUTPUTS // n_outputs
-            n_outputs *= max(1, parameters.member(name).parameter(0, most))
     booster = learner.member("gradient_booster").member("name")
     if booster.text() != "gbtree":
         booster.fail("'gbtree', the only booster supported", "train with booster='gbtree'")
+    model = learner.member("gradient_booster").member("model")
+    n_trees = len(model.member("trees").array())
+    n_outputs = 1
+    for name in ("num_class", "num_target"):
+        if parameters.has(name):
+            place = parameters.member(name)
+            n_outputs *= max(1, place.parameter(0, XGBOOST_NONE))
+            if n_outputs > max(n_trees, _MOST_WITHOUT_TREES):
+                place.fail(f"no more outputs than the file has trees, {n_trees}")
     return parameters.member("num_feature").parameter(1, XGBOOST_NONE), n_outputs
 
 
@@ -193,7 +211,8 @@ def _read_base(
     if BASE_MARGIN_KEY in attributes:
         margins = _exact_margins(learner, objective, scores)
     else:
-        margins = tuple(margin_from_base_score(objective, score) for score in scores)
+        of_score = {score: margin_from_base_score(objective, score) for score in set(scores)}
+        margins = tuple(of_score[score] for score in scores)
     return (scores, margins) if n_outputs > 1 else (scores[0], margins[0])
 
 
@@ -237,10 +256,13 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
     why = "gbtree_model_param.num_trees"
     entries = model.member("trees")
     entries.array(n_trees, why)
-    trees = [read_tree(entries.entry(index), n_features) for index in range(n_trees)]
     n_parallel = 1
     if parameters.has("num_parallel_tree"):
-        n_parallel = max(1, parameters.member("num_parallel_tree").parameter(0, XGBOOST_NONE))
+        place = parameters.member("num_parallel_tree")
+        n_parallel = max(1, place.parameter(0, XGBOOST_NONE))
+        if n_parallel * n_outputs > max(n_trees, _MOST_WITHOUT_TREES):
+            place.fail(f"rounds of no more trees than the file has, {n_trees}")
+    trees = [read_tree(entries.entry(index), n_features, index) for index in range(n_trees)]
     if n_trees % (n_parallel * n_outputs):
         parameters.member("num_trees").fail(
             f"a multiple of {n_outputs} outputs times num_parallel_tree={n_parallel}"

@@ -26,7 +26,7 @@ XGBOOST_NONE = 2**31 - 1
 _CATEGORY_ARRAYS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
 
 
-def read_tree(cursor: Cursor, n_features: int) -> Tree:
+def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
     """Check one entry of ``trees`` and renumber it breadth-first, without deleted nodes.
 
     Parameters
@@ -35,6 +35,8 @@ def read_tree(cursor: Cursor, n_features: int) -> Tree:
         The entry.
     n_features : int
         Columns of the model.
+    index : int
+        Its place among the trees. XGBoost puts a tree where its ``id`` says.
 
     Returns
     -------
@@ -45,6 +47,10 @@ def read_tree(cursor: Cursor, n_features: int) -> Tree:
     ModelFormatError
         If it is no tree of numeric splits, with one value per leaf, on these columns.
     """
+    if cursor.has("id"):
+        place = cursor.member("id")
+        if type(place.value) is not int or place.value != index:
+            place.fail(f"{index}, the tree's place in the file", "put the trees in order")
     n_nodes, n_deleted = _read_parameters(cursor)
     why = f"tree_param.num_nodes of {cursor.place}"
     _refuse_categories(cursor, n_nodes, why)

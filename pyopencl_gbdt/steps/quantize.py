@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.cut_points import Cuts, make_layout, search_tables
+from pyopencl_gbdt.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_row
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.staging import Staging
@@ -24,6 +25,30 @@ F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 #: Rows whose values the host looks through at a time.
 _HOST_ROWS = 1 << 16
+
+
+def quantized(data: Dataset, device: Device, max_bin: int) -> QuantizedData:
+    """Return a data set as codes on a device; kept until another device or ``max_bin`` asks.
+
+    Parameters
+    ----------
+    data : Dataset
+    device : Device
+    max_bin : int
+        Most value bins of a feature, 2..65535; missing values have a code of their own.
+
+    Raises
+    ------
+    MemoryPlanError
+        If it does not fit the device.
+    """
+    key = (device.process_key, max_bin)
+    if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
+        return data.kept[1]
+    data.forget()  # frees the former codes first
+    made = Quantizer(device, data.features_for(device), data.weight, max_bin).run()
+    data.kept = (key, made)
+    return made
 
 
 class Quantizer:

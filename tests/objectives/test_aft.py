@@ -273,7 +273,7 @@ def test_labels_alone_are_known_times():
     with pytest.raises(DataError, match=r"expected label > 0 .*give label_lower_bound"):
         train(params, Dataset(X, -label))
     with pytest.raises(DataError, match="label is None: expected a number per row"):
-        Dataset(X)
+        train(params, Dataset(X))
 
 
 @pytest.mark.parametrize(

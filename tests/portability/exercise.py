@@ -128,7 +128,7 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             model = replace(twin, trees=fit.run(params.n_estimators))
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
             yield f"training {name} {row.name}: model", (got, wanted)
-            data._quantized = None  # quantise again: its kernels are watched too
+            data.forget()  # quantise again: its kernels are watched too
         if name in EVERY_HISTOGRAM:
             margins = predict_margins(twin, p.values, device)
             yield f"training {name}: predictions", (margins, predict_twin.predict(twin, p.values))

@@ -1,0 +1,211 @@
+"""Checkpoints as files: a model, with what else the training needs in an attribute.
+
+Nothing in a file is believed: whatever is wrong with it becomes a ``ModelFormatError``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.fitted_model import History
+from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
+from pyopencl_gbdt.model.best_round import check_best_round
+
+_KEY = "pyopencl_gbdt.checkpoint"
+
+
+@dataclass(frozen=True)
+class CheckPoint:
+    """A training after some rounds.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds of this training that are done.
+    ensemble : Ensemble
+        The trees, those of a continued model included.
+    learning_rate : float
+        Of the rounds to come, unless a callback sets it.
+    history : dict
+        As in ``Model``.
+    callbacks : list of [str, object]
+        Kind and state of every callback that has one.
+    attributes : dict of str to str
+        Of the training so far.
+    fingerprint : dict of str to str
+        What decided over the model, by name.
+    """
+
+    n_rounds: int
+    ensemble: Ensemble
+    history: History
+    learning_rate: float
+    callbacks: list[list[Any]]
+    attributes: dict[str, str]
+    fingerprint: dict[str, str]
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        ensemble = self.ensemble
+        ensemble.attributes[_KEY] = json.dumps(
+            {
+                "n_rounds": self.n_rounds,
+                "fingerprint": self.fingerprint,
+                "learning_rate": self.learning_rate,
+                "history": self.history,
+                "callbacks": self.callbacks,
+                "attributes": self.attributes,
+            }
+        )
+        return to_xgboost_json(ensemble).encode("utf-8")
+
+
+def read_checkpoint(path: Path, n_rounds: int) -> CheckPoint:
+    """Read a checkpoint whose name says that it is of so many rounds.
+
+    Raises
+    ------
+    ModelFormatError
+        If it is damaged; the message names the file and the place.
+    OSError
+        If it cannot be read.
+    """
+    ensemble = read_model(path)
+    text = ensemble.attributes.pop(_KEY, None)
+    if text is None:
+        raise ModelFormatError(f"{path}: attribute {_KEY} is missing: this is a model alone")
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFormatError(f"{path}: attribute {_KEY} is not JSON ({error})") from error
+    for name, (is_good, expected) in _CHECKS.items():
+        value = facts.get(name) if isinstance(facts, dict) else None
+        if not is_good(value):
+            raise ModelFormatError(f"{path}: {_KEY}: {name}={value!r:.80}: expected {expected}")
+    if facts["n_rounds"] != n_rounds:
+        raise ModelFormatError(
+            f"{path}: {_KEY}: n_rounds={facts['n_rounds']!r:.80}: expected {n_rounds}, as in the "
+            "file's name"
+        )
+    check_best_round(facts["attributes"], f"{path}: {_KEY}: attributes")
+    known = {name: facts[name] for name in _CHECKS}
+    return CheckPoint(ensemble=ensemble, **known)
+
+
+def check_checkpoint(
+    found: CheckPoint,
+    path: Path,
+    watched: Mapping[str, Sequence[str]],
+    begins_with: Mapping[str, Any],
+) -> None:
+    """Refuse a checkpoint that cannot be one of a training.
+
+    Parameters
+    ----------
+    found : CheckPoint
+    path : Path
+    watched : mapping of str to sequence of str
+        The metrics of every evaluation set.
+    begins_with : mapping of str to object
+        What every model of the training has, see ``Plan``.
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    n_values = {
+        name: {metric: len(values) for metric, values in metrics.items()}
+        for name, metrics in found.history.items()
+    }
+    if n_values != {s: dict.fromkeys(metrics, found.n_rounds) for s, metrics in watched.items()}:
+        raise ModelFormatError(
+            f"{path}: {_KEY}: history: expected {found.n_rounds} values of every metric"
+        )
+    ensemble, first = found.ensemble, begins_with["trees"]
+    for name, value in begins_with.items():
+        if name != "trees" and getattr(ensemble, name) != value:
+            raise ModelFormatError(
+                f"{path}: {name}={getattr(ensemble, name)!r:.80}: expected {value!r:.80}, as this "
+                "training has"
+            )
+    n_trees = len(first) + found.n_rounds * ensemble.round_trees
+    if len(ensemble.trees) != n_trees or ensemble.trees[: len(first)] != first:
+        raise ModelFormatError(
+            f"{path}: {len(ensemble.trees)} trees: expected {n_trees}, which begin with those of "
+            "the model to continue"
+        )
+
+
+def checkpoint_files(folder: Path, name: str) -> list[tuple[int, Path]]:
+    """Return the rounds and the path of every checkpoint, the newest first.
+
+    What is no regular file, a folder or a link of that name, is none.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be read.
+    """
+    pattern = re.compile(re.escape(name) + r"_([0-9]{1,10})\.json")
+    matches = [(pattern.fullmatch(path.name), path) for path in folder.iterdir()]
+    found = [(int(match[1]), path) for match, path in matches if match and _is_file(path)]
+    return sorted(found, reverse=True)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:  # another training removed it
+        return False
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 1 <= value < 2**31
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is float or (type(value) is int and abs(value) < 2**63)
+
+
+def _is_rate(value: object) -> bool:
+    return _is_number(value) and 0 <= value < math.inf  # type: ignore[operator]
+
+
+def _is_dict(value: object, is_good: Callable[[object], bool]) -> bool:
+    return isinstance(value, dict) and all(map(is_good, value.values()))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_history(value: object) -> bool:
+    def is_metric(values: object) -> bool:
+        return isinstance(values, list) and all(map(_is_number, values))
+
+    return _is_dict(value, lambda metrics: _is_dict(metrics, is_metric))
+
+
+def _is_callbacks(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
+    )
+
+
+#: What each part of a checkpoint has to be.
+_CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "n_rounds": (_is_count, "a number of rounds"),
+    "fingerprint": (lambda value: _is_dict(value, _is_text), "an object of strings"),
+    "learning_rate": (_is_rate, "a number of 0 or more"),
+    "history": (_is_history, "lists of numbers by evaluation set and metric"),
+    "callbacks": (_is_callbacks, "a list of pairs, the kind and the state of a callback"),
+    "attributes": (lambda value: _is_dict(value, _is_text), "an object of strings"),
+}

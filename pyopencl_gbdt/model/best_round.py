@@ -1,0 +1,44 @@
+"""The best round of a model that was stopped early, as XGBoost's attributes keep it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pyopencl_gbdt.errors import ModelFormatError
+
+#: XGBoost's attributes of a model that was stopped early.
+BEST_ITERATION, BEST_SCORE = "best_iteration", "best_score"
+
+_ROUND = re.compile(r"[0-9]{1,10}")
+_SCORE = re.compile(
+    r"[-+]?([0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?|nan|inf|infinity)", re.IGNORECASE
+)
+
+
+def check_best_round(attributes: Mapping[str, str], place: str) -> tuple[int, float]:
+    """Return the round, counted from 0, and its score; 0 and NaN where there are none.
+
+    Parameters
+    ----------
+    attributes : mapping of str to str
+        Of a model.
+    place : str
+        Where they stand, for the error.
+
+    Raises
+    ------
+    ModelFormatError
+        If one of them is there and is no number of a round, or no number.
+    """
+    number, score = attributes.get(BEST_ITERATION, "0"), attributes.get(BEST_SCORE, "nan")
+    for name, text, pattern, expected in (
+        (BEST_ITERATION, number, _ROUND, "the number of a round, counted from 0"),
+        (BEST_SCORE, score, _SCORE, "a number"),
+    ):
+        if not isinstance(text, str) or not pattern.fullmatch(text.strip()):
+            raise ModelFormatError(
+                f"{place}.{name}={text!r:.80}: expected a string that holds {expected}; correct or "
+                "remove it"
+            )
+    return int(number), float(score)

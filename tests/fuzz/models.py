@@ -1,0 +1,282 @@
+"""Model files and checkpoints: what is accepted predicts, or goes on, like any other."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Model, train
+from pyopencl_gbdt.callbacks import EarlyStopping, LearningRateScheduler, TrainingCheckPoint
+from pyopencl_gbdt.errors import GBDTError, ModelFormatError
+from pyopencl_gbdt.estimator_base import Base
+from pyopencl_gbdt.model import Ensemble, dump_text, from_xgboost_json, to_xgboost_json
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.reference.predict import predict
+from tests.conftest import TEST_DEVICE
+from tests.fuzz.formats import Format
+from tests.fuzz.mutations import mutate
+
+#: A value in the place of another.
+STRANGE = (
+    None, True, False, -1, 0, 1, 2, 3, 2**31 - 1, 2**31, 2**64, -(2**40), 10**400, 0.5, -0.0, 1e39,
+    5e-324, -1e308, float("nan"), float("-inf"), "", "x", "0", "1", "-1", "2", "3", "99999999",
+    str(2**20), str(2**31 - 1), "[1E0]", "[5E-1,5E-1]", "nan", "0x1.8p+1", "\x1b[2J", "\ud800",
+    "binary:logistic", "reg:squarederror", "multi:softprob", "rank:ndcg", "survival:cox", "custom",
+    "a" * 5000, [], [0], [[]], [1.5, 2.5], {}, {"a": 1},
+)  # fmt: skip
+_PIECES = (
+    b"null", b"true", b"[]", b"{}", b'"', b"\\", b"\\ud800", b"[", b"]", b"{", b"}", b",", b":",
+    b"1e999", b'{"a":1}', b"-1", b"2147483647", b"E", b"E-1", b'"1"', b"\xff", b"\xef\xbb\xbf",
+)  # fmt: skip
+#: Attributes that something is made of.
+_ATTRIBUTES = (
+    "best_iteration", "best_score", "scikit_learn", "pyopencl_gbdt.classes",
+    "pyopencl_gbdt.base_margin", "pyopencl_gbdt.objective", "pyopencl_gbdt.objective_parameters",
+    "pyopencl_gbdt.format_version", "pyopencl_gbdt.placeholder_tree",
+)  # fmt: skip
+_MOST_FEATURES = 64
+
+
+class Models(Format):
+    name, suffix, pieces = "model", ".json", _PIECES
+    n_mutations, n_sampled = 100_000, 400
+
+    def prepare(self) -> None:
+        """Build the kernels of prediction."""
+        for text in _model_seeds():
+            _use(from_xgboost_json(text))
+
+    def seeds(self) -> list[bytes]:
+        return _model_seeds()
+
+    def read(self, path: Path) -> None:
+        ensemble = Model.load_model(path).ensemble
+        try:
+            text = to_xgboost_json(ensemble)
+        except ModelFormatError as error:  # XGBoost's own reader would change these
+            assert "without control characters" in str(error)
+        else:
+            assert from_xgboost_json(text) == ensemble
+        _use(ensemble)
+        fits = [_loaded(kind, path, ensemble) for kind in (GBDTRegressor, GBDTClassifier)]
+        fits.append(_loaded(GBDTRanker, path, ensemble))
+        assert sum(fits) <= 1
+
+    def mutate(self, data: bytes, rng: np.random.Generator) -> bytes:
+        if rng.random() < 0.3:
+            return mutate(data, rng, self.pieces)
+        document = json.loads(data)
+        if rng.random() < 0.1:
+            attributes = document["learner"].setdefault("attributes", {})
+            name = _ATTRIBUTES[rng.integers(len(_ATTRIBUTES))]
+            attributes[name] = STRANGE[rng.integers(len(STRANGE))]
+        else:
+            _edit(document, rng)
+        return json.dumps(document).encode()
+
+
+class CheckPoints(Format):
+    name, suffix, pieces = "checkpoint", ".json", _PIECES
+    n_mutations, n_sampled = 10_000, 60
+    _attribute = "pyopencl_gbdt.checkpoint"
+
+    def prepare(self) -> None:
+        """Train, which builds kernels."""
+        _training(None)
+
+    def seeds(self) -> list[bytes]:
+        return [_checkpoint()]
+
+    def read(self, path: Path) -> None:
+        """Go on from the file; it is passed over with a warning, or training ends as it should."""
+        for left in path.parent.glob(f"{path.stem}_*.json"):
+            left.unlink()
+        path.rename(path.with_name(f"{path.stem}_4.json"))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                model = _training(path)
+            except GBDTError as error:
+                raise ModelFormatError(f"{path.name}: {error}") from error
+        assert model.ensemble.n_rounds == 6
+        assert len(model.history["test"]["rmse"]) == 6
+        for warning in said:
+            if "no whole checkpoint" in str(warning.message):
+                raise ModelFormatError(f"{path.name}: {warning.message}")
+
+    def mutate(self, data: bytes, rng: np.random.Generator) -> bytes:
+        document = json.loads(data)
+        attributes = document["learner"]["attributes"]
+        text, chance = attributes[self._attribute], rng.random()
+        if chance < 0.2:
+            changed = mutate(text.encode(), rng, self.pieces)
+            attributes[self._attribute] = changed.decode(errors="replace")
+        elif chance < 0.9:
+            facts = json.loads(text)
+            _edit(facts, rng)
+            attributes[self._attribute] = json.dumps(facts)
+        else:
+            _edit(document, rng)
+        return json.dumps(document).encode()
+
+
+def _edit(document: Any, rng: np.random.Generator) -> None:
+    """Change values, leave out members, and copy or cut arrays."""
+    for _ in range(min(rng.geometric(0.6), 4)):
+        found = list(_places(document))
+        if not found:
+            return
+        container, key = found[rng.integers(len(found))]
+        before, chance = container[key], rng.random()
+        if chance < 0.1:
+            del container[key]
+        elif isinstance(before, list) and chance < 0.4:
+            cut = int(rng.integers(len(before) + 1))
+            container[key] = (before[:cut], before[cut:], before * 2, before[::-1])[rng.integers(4)]
+        elif chance < 0.6:  # of the same kind, from elsewhere
+            other, place = found[rng.integers(len(found))]
+            container[key] = json.loads(json.dumps(other[place]))
+        else:
+            container[key] = STRANGE[rng.integers(len(STRANGE))]
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (container, key) of a document."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from _places(value[key])
+
+
+def _use(ensemble: Ensemble) -> None:
+    """Predict on the device with the bits of the twin, and print the model."""
+    dump_text(ensemble)
+    repr(Model(ensemble))
+    if ensemble.n_features > _MOST_FEATURES:
+        return
+    model, X = Model(ensemble), _rows(ensemble.n_features)
+    with np.errstate(all="ignore"):
+        margins = model.predict(X, output_margin=True, device=TEST_DEVICE, iteration_range=(0, 0))
+        n_rounds = model._rounds(None)[1]
+        kept = Ensemble(
+            **{**vars(ensemble), "trees": ensemble.trees[: n_rounds * ensemble.round_trees]}
+        )
+        expected = predict(kept, X)
+        model.predict(X, device=TEST_DEVICE)
+    np.testing.assert_array_equal(margins.reshape(len(X), -1), expected.reshape(-1, len(X)).T)
+    for kind in ("gain", "weight", "total_cover"):
+        assert model.feature_importances(kind).shape == (ensemble.n_features,)
+
+
+def _loaded(kind: type[Base], path: Path, ensemble: Ensemble) -> bool:
+    """Tell whether an estimator takes the file; then it predicts."""
+    estimator = kind(device=TEST_DEVICE)
+    try:
+        estimator.load_model(path)
+    except ModelFormatError as error:
+        assert path.name in str(error)
+        assert not hasattr(estimator, "model_")
+        return False
+    if ensemble.n_features <= _MOST_FEATURES:
+        X = _rows(ensemble.n_features)
+        if ensemble.feature_names is None:
+            estimator.predict(X)
+        if isinstance(estimator, GBDTClassifier) and ensemble.feature_names is None:
+            found = estimator.predict_proba(X)
+            assert ((found >= 0) & (found <= 1)).all() or np.isnan(found).any()
+    return True
+
+
+def _rows(n_features: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    X = np.random.default_rng(0).standard_normal((4, n_features)).astype(np.float32)
+    X[1, ::2], X[2], X[3] = np.nan, 3e38, -3e38
+    return X
+
+
+def _tree(threshold: float, *values: float) -> Tree:
+    """Return a tree of two or three leaves."""
+    deep = len(values) > 2
+    n = 5 if deep else 3
+    left = [1, 3, -1, -1, -1] if deep else [1, -1, -1]
+    leaf = np.array(left) < 0
+    numbers = np.zeros(n, np.float32)
+    numbers[leaf] = values
+    return Tree(
+        left=np.array(left, np.int32),
+        right=np.where(leaf, -1, np.array(left) + 1).astype(np.int32),
+        parent=np.array([-1, 0, 0, 1, 1][:n], np.int32),
+        feature=np.array([1, 2 if deep else 0, 0, 0, 0][:n], np.int32),
+        threshold=np.where(leaf, 0, threshold).astype(np.float32),
+        default_left=~leaf,
+        split_kind=np.zeros(n, np.uint8),
+        value=numbers[:, None],
+        weight=numbers[:, None] + np.float32(0.25),
+        gain=np.where(leaf, 0, 2).astype(np.float32),
+        sum_hessian=np.arange(n, 0, -1, np.float32),
+    )
+
+
+@cache
+def _model_seeds() -> list[bytes]:
+    """Models of several losses, outputs and shapes; with what estimators add."""
+    trees = [_tree(0.5, 0.1, -0.2), _tree(-0.25, 0.3, 0.5, -1.5), _tree(1, 2, 3)]
+    one = {"n_features": 3, "base_margin": 0.0, "base_score": 0.0}
+    half = {**one, "base_score": 0.5}
+    three = {"base_margin": (0.0, 0.5, 1.0), "base_score": (0.0, 0.5, 1.0), "n_outputs": 3}
+    saved_by = {"scikit_learn": '{"_estimator_type": "classifier"}'}
+    found = [
+        Ensemble(trees=trees, objective="reg:squarederror", **one),
+        Ensemble(
+            trees=trees, objective="binary:logistic", **half,
+            attributes={"pyopencl_gbdt.classes": '["no", "yes"]', **saved_by},
+        ),
+        Ensemble(
+            trees=trees * 2, objective="multi:softprob", **{**one, **three},
+            objective_parameters={"num_class": 3.0},
+        ),
+        Ensemble(
+            trees=trees, objective="reg:squarederror", n_parallel=3, **one,
+            feature_names=["a", "b", "c"],
+        ),
+        Ensemble(
+            trees=trees, objective="huber", objective_parameters={"huber_alpha": 0.5}, **one,
+            attributes={"best_iteration": "1", "best_score": "0.25"},
+        ),
+        Ensemble(
+            trees=trees, objective="custom", **one,
+            objective_parameters={"custom_name": "mine", "custom_link": "logit"},
+        ),
+        Ensemble(trees=trees[:1], objective="rank:ndcg", **one),
+        Ensemble(trees=[], objective="reg:squarederror", **one),
+        Ensemble(trees=trees, objective="survival:aft", **{**one, "base_score": 1.0}),
+    ]  # fmt: skip
+    return [to_xgboost_json(ensemble).encode() for ensemble in found]
+
+
+def _training(path: Path | None) -> Model:
+    """Train six rounds; with a path go on from, and save to, checkpoints beside it."""
+    X = (np.arange(120, dtype=np.float32).reshape(40, 3) * 7) % 11
+    data, test = Dataset(X[:30], X[:30, 0]), Dataset(X[30:], X[30:, 0])
+    callbacks: list[Any] = [EarlyStopping(9), LearningRateScheduler([0.5] * 6)]
+    if path is not None:
+        callbacks.append(TrainingCheckPoint(path.parent, path.stem, interval=4))
+    params = {"device": TEST_DEVICE, "max_depth": 2}
+    return train(params, data, 6, evals=[(test, "test")], callbacks=callbacks)
+
+
+@cache
+def _checkpoint() -> bytes:
+    """Return the checkpoint of the fourth round."""
+    with tempfile.TemporaryDirectory() as folder:
+        _training(Path(folder) / "m.json")
+        return (Path(folder) / "m_4.json").read_bytes()
+
+
+FORMATS: list[Format] = [Models(), CheckPoints()]
