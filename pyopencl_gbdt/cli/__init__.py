@@ -21,9 +21,9 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
 from pyopencl_gbdt.cli.output import complain, escaped, say
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import GBDTError, ParameterError
-from pyopencl_gbdt.parameter_names import unknown
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.names import unknown
 
 #: What adds each subcommand, in the order of the help.
 COMMANDS: tuple[Callable[[Any], None], ...] = (

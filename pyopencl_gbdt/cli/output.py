@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
+from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import DataError, FileWriteError
-from pyopencl_gbdt.whole_file import write_whole
 
 #: Columns of the narrowest terminal that is written for.
 WIDTH = 80

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.messages import show
 
 
 def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:

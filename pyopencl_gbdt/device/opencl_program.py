@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyopencl as cl
 
@@ -11,9 +11,6 @@ from pyopencl_gbdt.device.base import DeviceArray, Groups, Launch, Program, arra
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.errors import MemoryPlanError
 
-if TYPE_CHECKING:
-    from pyopencl_gbdt.device.opencl import OpenCLDevice
-
 #: What drivers say of a kernel that needs more registers or local memory than there are.
 _TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE")
 
@@ -21,7 +18,7 @@ _TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_S
 class OpenCLProgram(Program):
     """A built ``pyopencl.Program``."""
 
-    def __init__(self, device: OpenCLDevice, program: Any, source: str, wg_size: int) -> None:
+    def __init__(self, device: Any, program: Any, source: str, wg_size: int) -> None:
         self.device = device
         self.program = program
         self.source = source
@@ -53,7 +50,8 @@ class OpenCLProgram(Program):
             return self.launch_error(
                 f"{label}: launching {name!r} with work-groups of {self.wg_size} failed: {text}"
             )
-        return self.device.lost(f"launching {name!r}", error)
+        lost: Exception = self.device.lost(f"launching {name!r}", error)
+        return lost
 
 
 class _Enqueue:

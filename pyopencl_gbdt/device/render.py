@@ -30,9 +30,16 @@ def source_folder(name: Literal["templates", "cl_kernels"]) -> Path:
 
 
 @cache
+def template_files() -> dict[str, Path]:
+    """Return every kernel template by its name; rooms have folders, names are flat."""
+    files = sorted(source_folder("templates").rglob("*.cl.mako"))
+    return {file.name.removesuffix(".cl.mako"): file for file in files}
+
+
+@cache
 def _lookup() -> TemplateLookup:
     return TemplateLookup(
-        directories=[str(source_folder("templates"))],
+        directories=sorted({str(file.parent) for file in template_files().values()}),
         strict_undefined=True,
         filesystem_checks=False,
     )
@@ -40,8 +47,8 @@ def _lookup() -> TemplateLookup:
 
 @cache
 def template_text(template: str) -> str:
-    """Return the unrendered text of ``templates/<template>.cl.mako``."""
-    return (source_folder("templates") / f"{template}.cl.mako").read_text(encoding="utf-8")
+    """Return the unrendered text of a template."""
+    return template_files()[template].read_text(encoding="utf-8")
 
 
 @cache
@@ -76,7 +83,7 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
     Parameters
     ----------
     template : str
-        Name of ``templates/<template>.cl.mako``.
+        Name of ``templates/<room>/<template>.cl.mako``.
     dialect : {"opencl", "cuda"}
         Which header spells the vocabulary.
     **params

@@ -15,15 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.variant import Variant
+from pyopencl_gbdt.device.variant_table import TABLE
 from pyopencl_gbdt.errors import DeviceError
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.device.variants import Variant
 
 ENVIRONMENT = "PYOPENCL_GBDT_TUNING"
 _FORMAT = "pyopencl_gbdt tuning 1"
@@ -220,8 +219,6 @@ def reset(caps: Capabilities) -> bool:
 
 def _table_digest() -> str:
     """Return what changes with the variant table: a tuning for another one says nothing."""
-    from pyopencl_gbdt.device.variants import TABLE
-
     rows = [[row.kernel, row.name, sorted(row.params.items())] for row in TABLE]
     return cache.cache_key(json.dumps(rows))[:16]
 
@@ -251,8 +248,6 @@ def _read(path: Path, data: bytes, caps: Capabilities) -> Tuning:
 
 def _choice(kernel: str, variant: str, params: Mapping[str, int]) -> Choice:
     """Check a choice: a row of the table, sizes out of ``SIZES``."""
-    from pyopencl_gbdt.device.variants import TABLE
-
     (row,) = (row for row in TABLE if (row.kernel, row.name) == (kernel, variant))
     allowed = {name: sizes(row, name) for name in TUNABLE[kernel] if name in row.params}
     for name in row.params.keys() | params.keys():

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyopencl_gbdt
 from pyopencl_gbdt.device import driver_folders
 from pyopencl_gbdt.doctor.listing import Listed, Listing
 
@@ -92,7 +91,7 @@ def run_worker(
         How it ended if not well; empty otherwise.
     """
     variables = dict(os.environ if environment is None else environment)
-    folder = str(Path(pyopencl_gbdt.__file__).resolve().parents[1])  # a checkout, too, is found
+    folder = str(Path(__file__).resolve().parents[2])  # a checkout, too, is found
     paths = [folder, *filter(None, [variables.get("PYTHONPATH")])]
     variables["PYTHONPATH"] = os.pathsep.join(paths)
     deadline = time.monotonic() + seconds

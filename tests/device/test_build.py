@@ -18,7 +18,7 @@ rendering = importlib.import_module("pyopencl_gbdt.device.render")
 @pytest.fixture
 def template(tmp_path, monkeypatch):
     """Call it with the text of a template; returns its name."""
-    caches = ("_lookup", "template_text", "declared", "_render")
+    caches = ("template_files", "_lookup", "template_text", "declared", "_render")
     headers = rendering.source_folder("cl_kernels")
 
     def clear():

@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.device import TABLE
 from pyopencl_gbdt.device.opencl_source import NO_HEADER, POCL
-from pyopencl_gbdt.device.render import declared, render, source_folder, template_text
+from pyopencl_gbdt.device.render import declared, render, template_files, template_text
 from tests.device.plausible import LIBRARIES, VALUES, combinations, few, templates
 from tests.device.vocabulary import complaints, header, strip_comments
 
@@ -81,7 +81,7 @@ def test_every_kernel_of_the_variant_table_has_a_template():
 
 
 def test_no_template_is_longer_than_a_sitting():
-    for file in source_folder("templates").glob("*.mako"):
+    for file in template_files().values():
         assert len(file.read_text().splitlines()) <= 250, file.name
 
 
