@@ -14,7 +14,7 @@ from pyopencl_gbdt.data.features import Values, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import check_feature_names, shortened
 from pyopencl_gbdt.data.narrow import check_missing
-from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights
+from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights, check_rows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
@@ -216,17 +216,19 @@ class Dataset:
         Raises
         ------
         DataError
-            If rows of another query lie between two of a query.
+            If rows of another query lie between two of a query, or ``rows`` are no numbers of rows.
         """
-        rows = np.asarray(rows, np.int64)
+        chosen = check_rows(rows, self.n_rows)
         lower, upper = self.label_lower_bound, self.label_upper_bound
         own = (self._label, self.weight, self.base_margin, lower, upper)
-        label, weight, base_margin, *bounds = (None if part is None else part[rows] for part in own)
+        label, weight, base_margin, *bounds = (
+            None if part is None else part[chosen] for part in own
+        )
         offsets, group = self.group_offsets, None
         if offsets is not None:
-            group = np.diff(slice_offsets(offsets, rows % self.n_rows))
+            group = np.diff(slice_offsets(offsets, chosen % self.n_rows))
         return Dataset(
-            self.values[rows], label, weight, self.feature_names, base_margin,
+            self.values[chosen], label, weight, self.feature_names, base_margin,
             self.feature_weights, group=group, label_lower_bound=bounds[0],
             label_upper_bound=bounds[1],
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 from typing import Any
 
@@ -147,7 +148,8 @@ def check_missing(missing: Any) -> float:
     if missing is None:
         return float("nan")
     if isinstance(missing, numbers.Real) and not isinstance(missing, bool):
-        return float(missing)
+        with contextlib.suppress(OverflowError):
+            return float(missing)
     raise ParameterError(
         f"missing={show(missing)}: expected a number, NaN or None; replace other marks in the data"
     )

@@ -195,3 +195,23 @@ def column_of(values: Any, source: Source) -> Any:
             f"give one column"
         )
     return array
+
+
+def check_rows(rows: Any, n_rows: int) -> NDArray[np.int64]:
+    """Return numbers of rows, int64; those below 0 count from the end.
+
+    Raises
+    ------
+    DataError
+    """
+    try:
+        found = np.asarray(rows)
+    except (TypeError, ValueError):
+        found = np.array(None)
+    whole = found.dtype.kind in "iu" or found.size == 0
+    if not whole or found.ndim != 1 or (found < -n_rows).any() or (found >= n_rows).any():
+        raise DataError(
+            f"rows={show(rows)}: expected a list of whole numbers, {-n_rows}..{n_rows - 1}; give "
+            "numbers of rows"
+        )
+    return found.astype(np.int64)

@@ -21,7 +21,8 @@ def kernels() -> list[str]:
 
 def runnable(kernel: str, caps: Capabilities) -> list[Variant]:
     """Return every variant of a kernel that a device can run."""
-    return [row for row in TABLE if row.kernel == kernel and not row.lacks(caps)]
+    own = [row for row in TABLE if isinstance(kernel, str) and row.kernel == kernel]
+    return [row for row in own if not row.lacks(caps)]
 
 
 #: What did not build in this process, as ``refusal`` spells it: not tried again.

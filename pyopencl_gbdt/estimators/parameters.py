@@ -8,34 +8,17 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.signatures import (
-    SPELLINGS,
-    alike,
-    every_parameter,
-    own_name,
-    own_parameters,
-    parameters_of,
-    refuse_twice,
-    show_signature,
-)
-from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
+from pyopencl_gbdt.estimators.spellings import Spelled
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
-from pyopencl_gbdt.parameters.names import unknown
-from pyopencl_gbdt.parameters.table import TABLE, XGBOOST_ONLY
+from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.training.preparing import Metrics
 
 #: A generator is asked for a seed below this, as by XGBoost.
 _MOST_SEEDS = 2**31 - 1
-#: Parameters that some estimators have by another name.
-_INSTEAD = {
-    "num_class": "leave it out, y has the classes",
-    "num_parallel_tree": "give n_estimators",
-}
 
 
-class Parametrised(BaseEstimator):  # type: ignore[misc]
+class Parametrised(Spelled):
     """The parameters that regressor and classifier share.
 
     Parameters
@@ -142,19 +125,6 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
 
     _objective = ""
     _link = "identity"
-
-    #: Parameters that an estimator does without, though its constructor's base has them.
-    _absent: tuple[str, ...] = ()
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Show a subclass's parameters with those that it hands on by ``**``."""
-        super().__init_subclass__(**kwargs)
-        show_signature(cls, Parametrised, cls._absent)
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuse two spellings of one parameter."""
-        refuse_twice(kwargs)
-        return super().__new__(cls)
 
     def __init__(  # noqa: PLR0915, a statement for each parameter
         self,
@@ -266,78 +236,6 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         for name, value in others.items():
             self._take_other(name, value)
 
-    def _take_other(self, name: str, value: Any) -> None:
-        """Take what the constructor has no name for."""
-        own = self._known(name)
-        usual = every_parameter(type(self), Parametrised).get(own)
-        if usual is not None and not alike(getattr(self, own), usual.default):
-            refuse_twice({own: getattr(self, own), name: value})
-        setattr(self, own, value)
-
-    @classmethod
-    def _known(cls, name: str) -> str:
-        """Return a parameter's own name, for any spelling of it.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such parameter.
-        """
-        own, names = own_name(name), every_parameter(cls, Parametrised).keys() - {*cls._absent}
-        if own in names or own in XGBOOST_ONLY:
-            return own
-        if name in _INSTEAD:
-            raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
-        raise unknown(name, [*names, *SPELLINGS, *XGBOOST_ONLY], f"parameter of {cls.__name__}")
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        """Return the names of the constructor's parameters, and of those it hands on by ``**``."""
-        return sorted(parameters_of(cls, Parametrised).keys() - {*cls._absent})
-
-    def _given_of_xgboost(self) -> dict[str, Any]:
-        """Return what was given of parameters that XGBoost alone has."""
-        others = XGBOOST_ONLY.keys() - every_parameter(type(self), Parametrised).keys()
-        return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by their own names, and XGBoost's others where they were given.
-
-        Those of a subclass are its own; with ``**`` in its constructor also those behind that.
-        """
-        params: dict[str, Any] = {**super().get_params(deep), **self._given_of_xgboost()}
-        return params
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters, by any of their spellings.
-
-        Raises
-        ------
-        ParameterError
-            If one is unknown or spelled twice; then none is set.
-        """
-        refuse_twice(params)
-        own = super().get_params(deep=True).keys()
-        others = {name: v for name, v in params.items() if name not in own and "__" not in name}
-        known = {self._known(name): value for name, value in others.items()}
-        super().set_params(**{name: v for name, v in params.items() if name not in others})
-        for name, value in known.items():
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy, also of parameters that a subclass has set by itself."""
-        named = {*self.get_params(deep=False)}
-        try:
-            copy = super().__sklearn_clone__()
-        except TypeError:  # the constructor hands on by ** what it also sets itself
-            named = {*own_parameters(type(self), Parametrised)}
-            copy = type(self)(**{name: clone(getattr(self, name), safe=False) for name in named})
-        for name in every_parameter(type(self), Parametrised).keys() - named:
-            if hasattr(self, name):
-                setattr(copy, name, clone(getattr(self, name), safe=False))
-        return copy
-
     def _named_parameters(self) -> dict[str, Any]:
         """Return what was given of the table of parameters, but for the seed."""
         params = {row.name: getattr(self, row.name, None) for row in TABLE}
@@ -364,16 +262,3 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         if isinstance(given, np.random.Generator):
             return int(given.integers(_MOST_SEEDS))
         return given
-
-
-def _by_alias(own: str) -> property:
-    """Return an attribute that is another spelling of one."""
-    return property(
-        lambda self: getattr(self, own),
-        lambda self, value: setattr(self, own, value),
-        doc=f"Another spelling of ``{own}``.",
-    )
-
-
-for _spelling, _name in SPELLINGS.items():
-    setattr(Parametrised, _spelling, _by_alias(_name))
