@@ -15,9 +15,9 @@ class Gradients:
         self.ws = ws
         self.program = ws.build(
             "gradients",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "gradients",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 loss=objective.statements,
                 weighted=ws.weighted,
                 sampled=ws.params.samples_rows,

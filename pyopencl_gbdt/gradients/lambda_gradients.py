@@ -59,9 +59,9 @@ class LambdaGradients:
         self.metric = loss.name.removeprefix("rank:")
         self.program = ws.build(
             "gradients",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "lambda_gradients",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 metric=self.metric,
                 mean=loss.is_mean,
                 unbiased=loss.lambdarank_unbiased,
@@ -86,7 +86,7 @@ class LambdaGradients:
     def _build(self, template: str) -> Program:
         ws = self.ws
         build = ws.device.build
-        return ws.build("gradients", lambda row: build(template, wg_size=ws.wg_size(row)))
+        return ws.build("gradients", lambda variant: build(template, wg_size=ws.wg_size(variant)))
 
     def begin(self) -> None:
         """Upload the tables; no position has a bias yet."""

@@ -32,9 +32,9 @@ class Sample:
         self.method = ws.params.sampling_method
         self.program = ws.build(
             "gradients",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "sample",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 method=self.method,
                 loss=objective.statements,
                 weighted=ws.weighted,

@@ -12,7 +12,7 @@ class Softmax:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.program = ws.build(
-            "gradients", lambda row: ws.device.build("softmax", wg_size=ws.wg_size(row))
+            "gradients", lambda variant: ws.device.build("softmax", wg_size=ws.wg_size(variant))
         )
 
     def begin(self) -> None:

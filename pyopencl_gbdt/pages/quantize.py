@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.staging import Staging
 from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype, row_codes
@@ -124,8 +124,10 @@ class Quantizer:
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
         """Return the program and the values that one of its work-items takes."""
-        row, program = build_row(self.device, "quantize", "auto", weighted=self.weighted, code=code)
-        return program, row.params["items"]
+        variant, program = build_variant_program(
+            self.device, "quantize", "auto", weighted=self.weighted, code=code
+        )
+        return program, variant.params["items"]
 
     def _groups(self, n_rows: int) -> int:
         """Work-groups that share rows evenly."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.device.base import Program
 from pyopencl_gbdt.prediction.packing import PackedTrees
 
@@ -24,8 +24,8 @@ _KEY_BYTES = 32 * 1024 * 1024
 
 def build(device: Device) -> tuple[Program, int, int]:
     """Return the program, the rows that one of its work-groups takes, and the rows of a block."""
-    row, program = build_row(device, "predict", "auto")
-    return program, row.params["items"] * program.wg_size, row.params["rows"]
+    variant, program = build_variant_program(device, "predict", "auto")
+    return program, variant.params["items"] * program.wg_size, variant.params["rows"]
 
 
 def prepare(

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
@@ -53,7 +53,7 @@ class Buckets:
         self.dtype = check_dtype("dtype", dtype, (np.int64,) if pairs else DTYPES)
         self._numbers = 2 if pairs else 1
         self.bucket_dtype = check_dtype("bucket_dtype", bucket_dtype, BUCKET_DTYPES)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             self._kernel,
             variant,
@@ -61,7 +61,7 @@ class Buckets:
             numbers=self._numbers,
             bucket=C_NAMES[self.bucket_dtype],
         )
-        chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
+        chunk, self._groups = chunking(chosen, self._program.wg_size, self.n, device)
         self._sizes = np.uint32(self.n_buckets), np.uint32(self.n), np.uint32(chunk)
         self._sums = device.empty((self.n_buckets * self._numbers, self._groups), self.dtype)
 

@@ -23,8 +23,8 @@ class Chunks:
     """
 
     def __init__(self, device: Device, n: int, built: tuple[Variant, Program]) -> None:
-        row, self.program = built
-        chunk, self.groups = chunking(row, self.program.wg_size, n, device)
+        chosen, self.program = built
+        chunk, self.groups = chunking(chosen, self.program.wg_size, n, device)
         self._sizes = n, chunk
         self._counts = device.empty(self.groups, np.uint32)
 

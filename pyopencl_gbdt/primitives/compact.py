@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     FLAG_DTYPES,
     MOVED_DTYPES,
@@ -48,7 +48,9 @@ class Compact:
         self.device = device
         self.n = check_length("n", n, _MAX_VALUES)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
-        built = build_row(device, "compact", variant, type=f"u{8 * self.dtype.itemsize}")
+        built = build_variant_program(
+            device, "compact", variant, type=f"u{8 * self.dtype.itemsize}"
+        )
         self._chunks = Chunks(device, self.n, built)
 
     def bind(

@@ -92,7 +92,7 @@ class Passes:
         plan, bind, columns = self.plan, self.bind, self.columns
         chunk, groups = plan.chunking(columns)
         counts = self.scratch["counts"]
-        counters = columns * groups << plan.row.params["radix_bits"]
+        counters = columns * groups << plan.variant.params["radix_bits"]
         launches = []
         for number in range(self.bits.passes):
             of_pass = {"n": plan.n, "chunk": chunk, **self.bits.digit(number)}

@@ -94,7 +94,7 @@ class Plan:
     value : dtype or None
     """
 
-    row: Variant
+    variant: Variant
     caps: Capabilities
     wg_size: int
     n: int
@@ -105,7 +105,7 @@ class Plan:
     @property
     def sweeps(self) -> bool:
         """Whether a pass is one launch that looks back for what lies before its tiles."""
-        return sweeps(self.row)
+        return sweeps(self.variant)
 
     @property
     def place(self) -> np.dtype[Any]:
@@ -115,7 +115,7 @@ class Plan:
     @property
     def tile(self) -> int:
         """Keys that a work-group takes at a time."""
-        return self.wg_size * take(self.row, self.key, self.value)
+        return self.wg_size * take(self.variant, self.key, self.value)
 
     @property
     def tiles(self) -> int:
@@ -128,7 +128,7 @@ class Plan:
 
     def chunking(self, columns: int) -> tuple[int, int]:
         """Return the keys of a chunk, of whole tiles, and the chunks of a column."""
-        most = max(1, self.row.params["groups_per_unit"] * self.caps.compute_units // columns)
+        most = max(1, self.variant.params["groups_per_unit"] * self.caps.compute_units // columns)
         chunk = self.tile * max(1, ceil_div(self.tiles, most))
         return min(chunk, max(1, self.n)), ceil_div(self.n, chunk)
 
@@ -142,9 +142,9 @@ class Plan:
             arrays["histogram"] = 2 * passes * SWEEP_DIGITS, np.uint32
             arrays["tickets"] = passes, np.uint32
         else:
-            groups = self.row.params["groups_per_unit"] * self.caps.compute_units
+            groups = self.variant.params["groups_per_unit"] * self.caps.compute_units
             groups = min(columns * self.tiles, max(columns, groups))
-            arrays["counts"] = groups << self.row.params["radix_bits"], self.place
+            arrays["counts"] = groups << self.variant.params["radix_bits"], self.place
             arrays["total"] = 1, self.place
             if self.by_columns(columns):
                 columns = min(columns, self.caps.compute_units)
@@ -154,9 +154,9 @@ class Plan:
         return arrays
 
 
-def sweeps(row: Variant) -> bool:
+def sweeps(variant: Variant) -> bool:
     """Tell whether a row's passes are one launch each."""
-    return row.template == "radix_onesweep"
+    return variant.template == "radix_onesweep"
 
 
 def place_of(n_keys: int) -> type[np.unsignedinteger[Any]]:
@@ -164,17 +164,17 @@ def place_of(n_keys: int) -> type[np.unsignedinteger[Any]]:
     return np.uint32 if n_keys < 2**32 else np.uint64
 
 
-def take(row: Variant, key: np.dtype[Any], value: np.dtype[Any] | None) -> int:
+def take(variant: Variant, key: np.dtype[Any], value: np.dtype[Any] | None) -> int:
     """Return the keys that a work-item takes: a row says how many of 4 bytes; wider are fewer.
 
     A lonely work-item keeps no tile in local memory, so its number stays.
     """
-    items = row.params["items"]
+    items = variant.params["items"]
     if value is not None:  # which wait in registers as well
-        items = row.params.get("items_with_values", items)
-    if row.params["wg_size"] == 1:
+        items = variant.params.get("items_with_values", items)
+    if variant.params["wg_size"] == 1:
         return items
-    if key.itemsize == 8 and not row.lookback:
+    if key.itemsize == 8 and not variant.lookback:
         items //= 2  # Intel's Data Center GPU Max would spill
     return max(1, items * 4 // max(key.itemsize, 0 if value is None else value.itemsize))
 
@@ -189,9 +189,9 @@ def scratch_bytes(
     value_dtype: npt.DTypeLike = np.uint32,
 ) -> int:
     """Return the bytes of scratch of a sort, of the row that the device gets."""
-    row, caps = choose("radix_sort", device.caps), device.caps
+    variant, caps = choose("radix_sort", device.caps), device.caps
     value = np.dtype(value_dtype) if has_values else None
-    wg_size = min(row.params["wg_size"], caps.max_work_group)
-    plan = Plan(row, caps, wg_size, n, columns, np.dtype(key_dtype), value)
+    wg_size = min(variant.params["wg_size"], caps.max_work_group)
+    plan = Plan(variant, caps, wg_size, n, columns, np.dtype(key_dtype), value)
     arrays = plan.scratch().values()
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in arrays)

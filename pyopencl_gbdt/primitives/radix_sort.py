@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     check_array,
@@ -101,19 +101,19 @@ class RadixSort:
         )
         cut_bits(begin_bit, end_bit, self.key_dtype, 1)  # raises before anything is built
 
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             "radix_sort",
             variant,
-            derived=lambda row: {"take": take(row, self.key_dtype, self.value_dtype)},
+            derived=lambda chosen: {"take": take(chosen, self.key_dtype, self.value_dtype)},
             key=_KEY_NAMES[self.key_dtype],
             value_bytes=0 if self.value_dtype is None else self.value_dtype.itemsize,
             place=C_NAMES[np.dtype(place_of(self.n * self.columns))],
             descending=bool(descending),
         )
-        self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, row.params["radix_bits"])
+        self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, chosen.params["radix_bits"])
         self._plan = Plan(
-            row, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
+            chosen, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
             self.value_dtype,
         )  # fmt: skip
         scratch = self._plan.scratch()

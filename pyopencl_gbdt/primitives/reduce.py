@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import ceil_div, check_apart, check_length, own_device, run
 from pyopencl_gbdt.primitives.elements import check_elements, of_array
 
@@ -70,10 +70,10 @@ class Reduce:
         self.device = device
         self.n = check_length("n", n, MAX_ELEMENTS)
         self.elements = check_elements(dtype, op, pairs=pairs)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device, "reduce", variant, type=self.elements.type, op=self.elements.op
         )
-        self._items = row.params["items"]
+        self._items = chosen.params["items"]
         self._partials: list[DeviceArray] = []
         tiles = ceil_div(self.n, REDUCE_TILE)
         while tiles > 1:

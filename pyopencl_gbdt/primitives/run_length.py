@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     MOVED_DTYPES,
     check_apart,
@@ -38,7 +38,7 @@ class _Runs:
         self.device = device
         self.n = check_length("n", n, _MAX_KEYS)
         self.key_dtype = check_dtype("key_dtype", key_dtype, DTYPES)
-        built = build_row(
+        built = build_variant_program(
             device,
             "run_length",
             variant,

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import TILE, ceil_div, check_length
-from pyopencl_gbdt.primitives.elements import check_elements, row_for
+from pyopencl_gbdt.primitives.elements import check_elements, variant_for
 from pyopencl_gbdt.primitives.lookback import Chain, vectors_of
 
 MAX_ELEMENTS = TILE * (2**31 - 1)  # work-groups are numbered by int32
@@ -39,17 +39,17 @@ class TiledScan:
         self.n = check_length("n", n, MAX_ELEMENTS)
         self.elements = check_elements(dtype, op, pairs=pairs)
         self.inclusive = bool(inclusive)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             self._kernel,
-            row_for(device, self._kernel, variant, self.elements),
-            derived=lambda row: {"take": vectors_of(row, self.elements)},
+            variant_for(device, self._kernel, variant, self.elements),
+            derived=lambda chosen: {"take": vectors_of(chosen, self.elements)},
             type=self.elements.type,
             op=self.elements.op,
         )
-        self._chain = Chain(device, self._program, row, self.n, self.elements)
+        self._chain = Chain(device, self._program, chosen, self.n, self.elements)
         self._sizes = [self.n]
-        while self._sizes[-1] > TILE and not row.lookback:
+        while self._sizes[-1] > TILE and not chosen.lookback:
             self._sizes.append(ceil_div(self._sizes[-1], TILE))
         self._totals = [self._empty(size) for size in self._sizes[1:]]
 

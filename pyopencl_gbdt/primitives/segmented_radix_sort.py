@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
@@ -83,7 +83,7 @@ class SegmentedRadixSort:
             None if value_dtype is None else check_dtype("value_dtype", value_dtype, DTYPES)
         )
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        row, program = build_row(
+        chosen, program = build_variant_program(
             device,
             "segmented_radix_sort",
             variant,
@@ -94,7 +94,7 @@ class SegmentedRadixSort:
         )
         plan = Sequential if program.wg_size == 1 else ByLength
         sizes = Sizes(self.n, self.n_segments, self.longest)
-        self._plan = plan(device, row, program, sizes, self.key_dtype, self.value_dtype)
+        self._plan = plan(device, chosen, program, sizes, self.key_dtype, self.value_dtype)
 
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
@@ -72,7 +72,7 @@ class SegmentedReduce:
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
         self.elements = check_elements(dtype, op, pairs=pairs)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             "segmented_reduce",
             variant,
@@ -80,7 +80,7 @@ class SegmentedReduce:
             op=self.elements.op,
             offset=C_NAMES[self.offset_dtype],
         )
-        self._items = row.params["items"]
+        self._items = chosen.params["items"]
         # a level's partial results; those of the level before are read while they are written
         slots = [self._slots(level) for level in range(1, self._n_levels())]
         self._partials = [self.elements.empty(device, count) for count in slots[:2]]

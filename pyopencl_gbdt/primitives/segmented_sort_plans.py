@@ -26,16 +26,16 @@ class Plan:
     def __init__(
         self,
         device: Device,
-        row: Variant,
+        variant: Variant,
         program: Program,
         sizes: Sizes,
         key_dtype: np.dtype[Any],
         value_dtype: np.dtype[Any] | None,
     ) -> None:
-        self.device, self.row, self.program = device, row, program
+        self.device, self.variant, self.program = device, variant, program
         self.n, self.n_segments, self.longest = sizes.n, sizes.n_segments, sizes.longest
         self.bits = 8 * key_dtype.itemsize
-        self.most_groups = max(1, row.params["groups_per_unit"] * device.caps.compute_units)
+        self.most_groups = max(1, variant.params["groups_per_unit"] * device.caps.compute_units)
         room = self.n if self.needs_scratch() else 0
         self.keys = device.empty(room, key_dtype)
         self.values = None if value_dtype is None else device.empty(room, value_dtype)
@@ -43,7 +43,7 @@ class Plan:
 
     def needs_scratch(self) -> bool:
         """Tell whether a segment may be sorted between its place and a copy."""
-        return self.longest > self.row.params["tiny"]
+        return self.longest > self.variant.params["tiny"]
 
     def allocate(self) -> None:
         """Take the memory that is needed beside copies of keys and values."""
@@ -74,15 +74,15 @@ class ByLength(Plan):
     """Work-groups sort tiny, small and large segments, each in their own launches."""
 
     def needs_scratch(self) -> bool:
-        params = self.row.params
+        params = self.variant.params
         self.tile = self.program.wg_size * params["items"]
         self.above_small = max(self.tile, params["tiny"])
         return self.longest > self.above_small
 
     def allocate(self) -> None:
-        empty, params = self.device.empty, self.row.params
+        empty, params = self.device.empty, self.variant.params
         self.share, self.list_groups = chunking(
-            self.row, self.program.wg_size, self.n_segments, self.device
+            self.variant, self.program.wg_size, self.n_segments, self.device
         )
         self.n_small, self.n_chunks = empty(1, np.uint32), empty(1, np.uint32)
         self.small_counts = empty(self.list_groups, np.uint32)
@@ -102,7 +102,7 @@ class ByLength(Plan):
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None
     ) -> list[Launch]:
-        bind, params = self.program.bind, self.row.params
+        bind, params = self.program.bind, self.variant.params
         n_segments, beside = np.uint32(self.n_segments), () if values is None else (values,)
         tiny_groups = ceil_div(self.n_segments, max(1, 1024 // params["tiny"]))
         launches = [bind("sort_tiny", tiny_groups, keys, offsets, n_segments, *beside)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     FLAG_DTYPES,
@@ -69,7 +69,7 @@ class StablePartition:
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        built = build_row(
+        built = build_variant_program(
             device,
             "stable_partition",
             variant,

@@ -43,7 +43,7 @@ def check(device, variant, codes, pairs, n_bins, rows=None):
 
 
 def small(variant, **params):
-    """The row with small chunks and few groups, so that all of their edges are met."""
+    """The variant with small chunks and few groups, so that all of their edges are met."""
     return replace(variant, params={**variant.params, "chunk": 64, "groups_per_unit": 3, **params})
 
 
@@ -134,7 +134,7 @@ def test_variants_by_name(device, variant, rng):
 def test_bins_beyond_local_memory_are_summed_in_ranges(device, variant):
     prepared = CodeHistogram(device, 10, 1, np.uint16, 9000, variant=variant)
     by_range = choose(KERNEL, device.caps, "bin_range_passes")
-    assert prepared.row == (variant if variant.name == "cpu" else by_range)
+    assert prepared.variant == (variant if variant.name == "cpu" else by_range)
 
 
 def test_packed_once_for_many_nodes_without_waiting(device, variant, rng):

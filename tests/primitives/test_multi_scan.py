@@ -48,9 +48,9 @@ def test_many_small_groups(device, variant, rng):
 
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
-    row = narrow(device, KERNEL)
+    chosen = narrow(device, KERNEL)
     buckets = rng.integers(0, 64, 3000).astype(np.uint8)
-    check(device, row, any_bits(rng, 3000, np.int64), buckets, 64)
+    check(device, chosen, any_bits(rng, 3000, np.int64), buckets, 64)
 
 
 def test_in_place(device, variant, rng):
