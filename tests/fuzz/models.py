@@ -58,12 +58,13 @@ class Models(Format):
 
     def read(self, path: Path) -> None:
         ensemble = Model.load_model(path).ensemble
+        refused = ""
         try:
-            text = to_xgboost_json(ensemble)
-        except ModelFormatError as error:  # XGBoost's own reader would change these
-            assert "without control characters" in str(error)
-        else:
-            assert from_xgboost_json(text) == ensemble
+            assert from_xgboost_json(to_xgboost_json(ensemble)) == ensemble
+        except ModelFormatError as error:
+            refused = str(error)
+        # XGBoost's own reader would change these
+        assert not refused or "without control characters" in refused
         _use(ensemble)
         fits = [_loaded(kind, path, ensemble) for kind in (GBDTRegressor, GBDTClassifier)]
         fits.append(_loaded(GBDTRanker, path, ensemble))
@@ -177,11 +178,13 @@ def _use(ensemble: Ensemble) -> None:
 
 def _loaded(kind: type[Base], path: Path, ensemble: Ensemble) -> bool:
     """Tell whether an estimator takes the file; then it predicts."""
-    estimator = kind(device=TEST_DEVICE)
+    estimator, refused = kind(device=TEST_DEVICE), ""
     try:
         estimator.load_model(path)
     except ModelFormatError as error:
-        assert path.name in str(error)
+        refused = str(error)
+    if refused:
+        assert path.name in refused
         assert not hasattr(estimator, "model_")
         return False
     if ensemble.n_features <= _MOST_FEATURES:
