@@ -6,6 +6,7 @@ import json
 import tempfile
 import warnings
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ class Models(Format):
         if rng.random() < 0.1:
             attributes = document["learner"].setdefault("attributes", {})
             name = _ATTRIBUTES[rng.integers(len(_ATTRIBUTES))]
-            attributes[name] = STRANGE[rng.integers(len(STRANGE))]
+            attributes[name] = deepcopy(STRANGE[rng.integers(len(STRANGE))])
         else:
             _edit(document, rng)
         return json.dumps(document).encode()
@@ -143,9 +144,9 @@ def _edit(document: Any, rng: np.random.Generator) -> None:
             container[key] = (before[:cut], before[cut:], before * 2, before[::-1])[rng.integers(4)]
         elif chance < 0.6:  # of the same kind, from elsewhere
             other, place = found[rng.integers(len(found))]
-            container[key] = json.loads(json.dumps(other[place]))
+            container[key] = deepcopy(other[place])
         else:
-            container[key] = STRANGE[rng.integers(len(STRANGE))]
+            container[key] = deepcopy(STRANGE[rng.integers(len(STRANGE))])
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
