@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from pyopencl_gbdt.device import private
 from pyopencl_gbdt.device.cache import cache_folder
 
 SOURCE = Path(__file__).with_name("cub.cu")
@@ -58,12 +59,12 @@ def _built() -> Path:
     """Return the program, built before or now: nvcc takes a minute and a half."""
     source = SOURCE.read_bytes()
     program = cache_folder() / "bench" / f"cub-{hashlib.sha256(source).hexdigest()[:16]}"
-    if program.is_file():
-        return program
+    with private.opened(program.parent, make=True):  # it runs with our rights
+        if program.is_file():
+            return program
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     if nvcc is None:
         raise RuntimeError("nvcc is not on the path: expected CUDA's toolkit; or use --cub none")
-    program.parent.mkdir(parents=True, exist_ok=True)
     half = program.with_suffix(".part")
     print(f"nvcc builds {SOURCE.name}, once ...", flush=True)
     done = subprocess.run(

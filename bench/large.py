@@ -176,8 +176,8 @@ def _ours(
 ) -> dict[str, float]:
     from pyopencl_gbdt import Dataset
     from pyopencl_gbdt.device import open_device
-    from pyopencl_gbdt.fitting import Fit
-    from pyopencl_gbdt.preparing import prepare
+    from pyopencl_gbdt.training.fitting import Fit
+    from pyopencl_gbdt.training.preparing import prepare
 
     data, held_out = (Dataset(x, y, qid=q) for x, y, q in sets)
     device = open_device(options.device)

@@ -34,8 +34,8 @@ from bench.system import F32, LEARNING_RATE
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import GBDTError
-from pyopencl_gbdt.fitting import Fit
-from pyopencl_gbdt.preparing import prepare
+from pyopencl_gbdt.training.fitting import Fit
+from pyopencl_gbdt.training.preparing import prepare
 
 FORMAT = 1
 #: Groups of rounds that are timed, and rounds before them.

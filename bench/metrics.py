@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
-from pyopencl_gbdt.evaluation import on_host
+from pyopencl_gbdt.evaluation.evaluation import on_host
+from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device
+from pyopencl_gbdt.evaluation.watched import WatchedRows
 from pyopencl_gbdt.metrics import METRICS, get_metric, takes_queries
 from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.prepared_metrics import prepare, rows_on_device
-from pyopencl_gbdt.watched import WatchedRows
 
 F32 = npt.NDArray[np.float32]
 NAMES = [f"{name}@1.5" if row.default is None else name for name, row in METRICS.items()]

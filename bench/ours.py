@@ -9,15 +9,15 @@ import numpy as np
 
 from bench.system import F32, LEARNING_RATE, Settings, System
 from pyopencl_gbdt import __version__
-from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.comparison.shapes import Shape
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find, open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.training import Model
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.train import Model
 
 
 def facts(spec: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from bench.task_data import Table
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 
 @dataclass(frozen=True)

@@ -121,12 +121,6 @@ FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
     return rule.max_delta > 0.0f ? rough_clipped(t, d, rule.max_delta) : t * t / d;
 }
 
-/* Targets near the end of float32 overflow a gain in real units: the model stays finite. */
-FN f32 finite(const f32 x) {
-    const f32 most = 3.40282347e38f;
-    return x > most ? most : (x < -most ? -most : x);
-}
-
 /* What a node has as a leaf. */
 FN void finish_node(GLOBAL node_t* node, GLOBAL const scale_t* scale, const rule_t rule,
                     const f32 learning_rate) {

@@ -42,7 +42,7 @@ def variants() -> str:
 
 def parameters() -> str:
     """Return the table of training parameters."""
-    from pyopencl_gbdt.parameter_table import TABLE
+    from pyopencl_gbdt.parameters.table import TABLE
 
     return table(
         ["parameter", "default", "expected", "meaning"],

@@ -12,21 +12,21 @@ from pyopencl_gbdt._version import __version__
 
 #: Public name -> module that holds it; imported when first used.
 _PUBLIC = {
-    "Dataset": "pyopencl_gbdt.dataset",
+    "Dataset": "pyopencl_gbdt.data.dataset",
     "DeviceArray": "pyopencl_gbdt.device",
     "DeviceObjective": "pyopencl_gbdt.objectives.custom",
-    "GBDTClassifier": "pyopencl_gbdt.estimators",
-    "GBDTRandomForestClassifier": "pyopencl_gbdt.estimator_forests",
-    "GBDTRandomForestRegressor": "pyopencl_gbdt.estimator_forests",
-    "GBDTRanker": "pyopencl_gbdt.estimator_ranking",
-    "GBDTRegressor": "pyopencl_gbdt.estimators",
+    "GBDTClassifier": "pyopencl_gbdt.estimators.gradient_boosting",
+    "GBDTRandomForestClassifier": "pyopencl_gbdt.estimators.forests",
+    "GBDTRandomForestRegressor": "pyopencl_gbdt.estimators.forests",
+    "GBDTRanker": "pyopencl_gbdt.estimators.ranking",
+    "GBDTRegressor": "pyopencl_gbdt.estimators.gradient_boosting",
     "KernelObjective": "pyopencl_gbdt.objectives.custom",
-    "Model": "pyopencl_gbdt.fitted_model",
-    "cv": "pyopencl_gbdt.cross_validation",
+    "Model": "pyopencl_gbdt.prediction.model",
+    "cv": "pyopencl_gbdt.training.cross_validation",
     "devices": "pyopencl_gbdt.device",
     "plot_importance": "pyopencl_gbdt.model.importance_plot",
     "plot_tree": "pyopencl_gbdt.model.plot",
-    "train": "pyopencl_gbdt.training",
+    "train": "pyopencl_gbdt.training.train",
 }
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604

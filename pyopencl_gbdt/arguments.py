@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
 
 
 def check_verbose(verbose: Any) -> int:

@@ -1,21 +1,78 @@
-"""Fixtures shared by all tests.
+"""Fixtures shared by all tests, and how many processes run them.
 
 ``device`` opens what ``PYOPENCL_GBDT_DEVICE`` names, else PoCL; every test that takes ``variant``
 runs each row of the variant table that this device can run.
+
+PoCL builds kernels of several work-items without optimising them, see ``quick_builds``.
+
+Tests marked ``thorough`` repeat a proof at more points. They run where ``-m`` asks for them and
+where the command line names them with ``::``.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
-from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device import Device, find, open_device
+from pyopencl_gbdt.device.opencl import OpenCLDevice
+from pyopencl_gbdt.device.opencl_source import POCL
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
 
 TEST_DEVICE = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
+#: Processes that run the tests at most: each takes up to 1 GB.
+_MOST_WORKERS = 8
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes ``-n auto`` starts: one for each core that this one may use.
+
+    None are started for tests that are named with ``::``, and for those of a GPU: they fill its
+    memory and take times.
+    """
+    if all("::" in word for word in config.args):
+        return 0
+    if "PYOPENCL_GBDT_DEVICE" in os.environ:
+        caps = find(TEST_DEVICE).caps
+        if caps is None or caps.kind != "cpu":
+            return 0
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(cores, _MOST_WORKERS) if cores > 1 else 0
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests marked ``thorough`` that nobody asked for."""
+    if config.option.markexpr or any("::" in word for word in config.args):
+        return
+    thorough = [item for item in items if item.get_closest_marker("thorough")]
+    if thorough:
+        config.hook.pytest_deselected(items=thorough)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have PoCL leave kernels of several work-items as they are written.
+
+    Those are a GPU's: a CPU gets one work-item. To optimise one with barriers takes PoCL 3 to 9 s
+    instead of 0.5 s, and the bits are the same. What ``-m`` asks for is optimised, and so is all
+    that ``python -m tests.portability`` runs.
+    """
+    usual = OpenCLDevice._options
+
+    def options(self: OpenCLDevice, wg_size: int) -> list[str]:
+        quick = self.caps.platform == POCL and wg_size > 1
+        return [*usual(self, wg_size), *(["-cl-opt-disable"] if quick else [])]
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.config.option.markexpr:
+            patch.setattr(OpenCLDevice, "_options", options)
+        yield
 
 
 @pytest.fixture(scope="session")

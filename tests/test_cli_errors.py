@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import pyopencl_gbdt.device
-import pyopencl_gbdt.training
+import pyopencl_gbdt.training.train
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.output import write_text
 from pyopencl_gbdt.errors import DeviceError
-from pyopencl_gbdt.training import Model
+from pyopencl_gbdt.training.train import Model
 from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.training import Model
+from pyopencl_gbdt.training.train import Model
 from tests.cli_samples import DEVICE, N_ROWS, SMALL, make_rows, write_rows
 from tests.conftest import TEST_DEVICE
 

@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_continued(monkeypatch):
     params = {"device": TEST_DEVICE}
     data = Dataset(X, SCORE)
     first = train(params, data, 2)
-    monkeypatch.setattr("pyopencl_gbdt.training.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.training.train.open_device", None)
     for more, rows, words in [
         ({}, Dataset(X[:, :3], SCORE), "the one to continue has 4 features, the training data 3"),
         (

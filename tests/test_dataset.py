@@ -139,13 +139,11 @@ def test_missing_is_a_number(missing):
 def test_missing_of_an_estimator(missing):
     given = np.where(np.isnan(X), np.float32(missing), X)
     wanted = GBDTRegressor(n_estimators=3, **SMALL).fit(X, Y, eval_set=[(X[:40], Y[:40])])
-    estimator = GBDTRegressor(n_estimators=3, **SMALL)
-    estimator.missing = missing
+    estimator = GBDTRegressor(n_estimators=3, missing=missing, **SMALL)
     estimator.fit(given, Y, eval_set=[(given[:40], Y[:40])])
     assert estimator.evals_result() == wanted.evals_result()
     np.testing.assert_array_equal(estimator.predict(given), wanted.predict(X))
-    ranker, other = (GBDTRanker(n_estimators=2, **SMALL) for _ in range(2))
-    ranker.missing = missing
+    ranker, other = (GBDTRanker(n_estimators=2, missing=m, **SMALL) for m in (missing, np.nan))
     ranker.fit(given, Y, group=[80])
     assert ranker.score(given, Y, group=[80]) == other.fit(X, Y, group=[80]).score(X, Y, group=[80])
 

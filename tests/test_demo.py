@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.cli import main
+from pyopencl_gbdt.cli.demonstration import FEATURES
 from pyopencl_gbdt.data import load_higgs7k
-from pyopencl_gbdt.demo import FEATURES
 from pyopencl_gbdt.metrics import auc
-from pyopencl_gbdt.training import Model
+from pyopencl_gbdt.training.train import Model
 from tests.conftest import TEST_DEVICE
 
 ARGUMENTS = ["demo", "--device", TEST_DEVICE, "--rounds", "12"]

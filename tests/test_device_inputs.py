@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, train
-from pyopencl_gbdt import prediction as prediction_module
 from pyopencl_gbdt.data import check_matrix, check_target, check_weight
+from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.device import foreign as foreign_module
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.features import check_features
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.prediction import margins as prediction_module
 
 from .conftest import TEST_DEVICE
 
@@ -384,6 +384,6 @@ def test_infinity_in_a_cuda_array_is_placed(cupy):
     ):
         with pytest.raises(DataError, match=r"1 infinite value, .*\(inf\) at row 41, column 3"):
             Dataset(given, Y)
-    with pytest.raises(DataError, match=r"1 too large value, .* at row 0, column 0"):
+    with pytest.raises(DataError, match=r"4 too large values, .* at row 0, column 0"):
         Dataset(cupy.full((2, 2), 1e300), [0, 1])
     assert sys.modules["cupy"] is cupy

@@ -103,7 +103,7 @@ def tables():
 def test_generated_tables_hold_what_the_code_knows(tables):
     from pyopencl_gbdt.cli import COMMANDS
     from pyopencl_gbdt.device.variants import TABLE as VARIANTS
-    from pyopencl_gbdt.parameter_table import TABLE as PARAMETERS
+    from pyopencl_gbdt.parameters.table import TABLE as PARAMETERS
 
     variants = tables.variants().splitlines()[2:]
     assert len(variants) == len(VARIANTS)

@@ -19,7 +19,7 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.estimator_files import CLASSES, SAVED_BY
+from pyopencl_gbdt.estimators.files import CLASSES, SAVED_BY
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(4)

@@ -20,7 +20,7 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.parameter_table import TABLE, XGBOOST_ONLY
+from pyopencl_gbdt.parameters.table import TABLE, XGBOOST_ONLY
 
 from .conftest import TEST_DEVICE
 

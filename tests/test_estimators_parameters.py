@@ -19,7 +19,7 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.parameter_table import TABLE
+from pyopencl_gbdt.parameters.table import TABLE
 
 from .conftest import TEST_DEVICE
 
@@ -209,7 +209,7 @@ BAD = [
     ({"monotone_constraints": {"f9": 1}}, ParameterError, "names the column 'f9'"),
     ({"monotone_constraints": [0.5]}, ParameterError, r"holds 0\.5: expected 1, 0 or -1"),
     ({"monotone_constraints": [[1]]}, ParameterError, r"holds \[1\]: expected 1, 0 or -1"),
-    ({"monotone_constraints": object()}, ParameterError, "expected lists or dicts of columns"),
+    ({"monotone_constraints": int}, ParameterError, "expected lists or dicts of columns"),
     ({"interaction_constraints": [[0, 6]]}, ParameterError, "names the column 6: expected one of"),
     ({"interaction_constraints": {"f0": 1}}, ParameterError, "give a list of lists"),
     ({"interaction_constraints": [[[0]]]}, ParameterError, r"names the column \[0\]"),

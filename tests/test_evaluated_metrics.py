@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.evaluation import on_host
+from pyopencl_gbdt.evaluation.evaluation import on_host
+from pyopencl_gbdt.evaluation.prepared import has_kernels
 from pyopencl_gbdt.metrics import get_metric
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.prepared_metrics import has_kernels
-from pyopencl_gbdt.profiling import ROUNDS
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.profiling.profile import ROUNDS
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(33)

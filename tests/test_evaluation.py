@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, cv, train
-from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.mean_loss import Mean
 from pyopencl_gbdt.metrics import (
     METRICS,
     cox_nloglik,
@@ -23,11 +23,11 @@ from pyopencl_gbdt.metrics import (
 )
 from pyopencl_gbdt.metrics.areas import Areas
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.profiling import ROUNDS
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.profiling.profile import ROUNDS
 from pyopencl_gbdt.reference.curve import area_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.steps.mean_loss import Mean
+from pyopencl_gbdt.training.booster import Boosting
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(21)

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import train
-from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.evaluation import Evaluation
-from pyopencl_gbdt.evaluation_memory import plan_evaluation
+from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.pages.quantize import quantized
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
 from tests.conftest import TEST_DEVICE
 from tests.test_evaluated_metrics import CASES, problem
 
@@ -49,7 +50,7 @@ def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
     plan = plan_evaluation(device, objective, metrics, evals, data)
     alone = Boosting(device, p, objective, data, 0.0).ws.plan().total_bytes
     device = open_device(TEST_DEVICE)
-    room = device.allocated_bytes + alone + data.quantized(device, p.max_bin).pages[0].codes.nbytes
+    room = device.allocated_bytes + alone + quantized(data, device, p.max_bin).pages[0].codes.nbytes
     device.caps = replace(device.caps, global_bytes=room + plan.total_bytes // 2 + 200_000)
     taken = device.allocated_bytes
     plan.add("a large set", (1 << 20,), np.uint8)
@@ -67,7 +68,7 @@ def test_training_plans_its_sets(monkeypatch):
         seen.append(beside)
         raise plan
 
-    monkeypatch.setattr("pyopencl_gbdt.fitting.Boosting.__init__", remember)
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting.__init__", remember)
     with pytest.raises(MemoryPlanError, match="planned"):
         train(params, evals[0][0], 1, evals=evals, eval_metric=names)
     assert "evals 'test': values" in seen[0].arrays

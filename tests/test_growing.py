@@ -9,12 +9,12 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.memory_estimate import estimate_memory
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference import columns, sample
 from pyopencl_gbdt.reference.train import train_reference
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 
 from .conftest import TEST_DEVICE
 

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from pyopencl_gbdt import Dataset, Model
 from pyopencl_gbdt.errors import GBDTError, ParameterError
-from pyopencl_gbdt.parameter_table import XGBOOST_ONLY
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 #: What the table names, and values of XGBoost's parameters that ask for it.

@@ -13,16 +13,16 @@ from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
-from pyopencl_gbdt.limits import Limits
-from pyopencl_gbdt.memory_estimate import expected_layout
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.decode import decode_trees
 from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.objectives.softmax import SoftProb
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.constraints import Limits
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference import predict as predict_twin
 from pyopencl_gbdt.reference.train import train_reference
-from pyopencl_gbdt.trees import decode_trees
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.training.memory_estimate import expected_layout
 
 from .conftest import TEST_DEVICE
 

@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import packing
 from pyopencl_gbdt.model.tree import NO_NODE
+from pyopencl_gbdt.prediction import packing
 from tests.steps.test_predict import ensemble, model_of, tree_of
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.parameter_table import IGNORED, TABLE, XGBOOST_ONLY
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import IGNORED, TABLE, XGBOOST_ONLY
 
 
 def test_table_and_attributes_agree():

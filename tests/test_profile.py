@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.device import bandwidth, open_device, runnable
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.profiling import ROUNDS, SET_UP, KernelTime, Profile
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.profiling.profile import ROUNDS, SET_UP, KernelTime, Profile
+from pyopencl_gbdt.training.booster import Boosting
 from tests.cli_samples import LOGISTIC, SMALL, write_rows
 from tests.conftest import TEST_DEVICE
 from tests.test_work import round_launches

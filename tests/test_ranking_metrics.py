@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import get_metric, takes_queries
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 NAMES = ["ndcg", "ndcg@3", "ndcg@3-", "ndcg-", "ndcg@1000", "map", "map@2", "map@2-", "map-"]
 NAMES += ["map@1000", "pre", "pre@3", "pre@50"]

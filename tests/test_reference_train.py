@@ -9,8 +9,8 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import find, runnable
-from pyopencl_gbdt.model.xgboost_writer import to_xgboost_json
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.predict import predict
 from pyopencl_gbdt.reference.train import train_reference
 from tests.compare import assert_same_bits

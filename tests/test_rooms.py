@@ -102,3 +102,108 @@ def test_numerics_import_numpy_alone(imported):
         for name in imported[module]:
             standard = name.split(".")[0] in sys.stdlib_module_names
             assert standard or any(within(name, other) for other in below), (module, name)
+
+
+#: The rooms from the ground up: a room imports from itself and from those above it in this list.
+ROOMS = (
+    ("_version", "errors", "messages", "dtypes", "arguments"),
+    ("numerics",),
+    ("device",),
+    ("primitives",),
+    ("data",),
+    ("pages",),
+    ("model",),
+    ("parameters",),
+    ("objectives",),
+    ("metrics",),
+    ("fit",),
+    ("gradients",),
+    ("growth",),
+    ("profiling",),
+    ("prediction",),
+    ("evaluation",),
+    ("callbacks",),
+    ("training",),
+    ("reference",),
+    ("estimators",),
+    ("doctor",),
+    ("comparison",),
+    ("cli",),
+    ("", "__main__"),
+)
+FLOOR = {name: floor for floor, names in enumerate(ROOMS) for name in names}
+
+
+def room_of(module: str) -> str:
+    """Return the room of a dotted name of the package; its first part below the package."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def test_every_module_has_a_room(imported):
+    assert {room_of(module) for module in imported} == FLOOR.keys()
+
+
+def upwards(imported: dict[str, set[str]]) -> list[str]:
+    """Return every import of a room that lies higher than the importing module's."""
+    found = []
+    for module, names in sorted(imported.items()):
+        for name in sorted(names):
+            if not within(name, PACKAGE):
+                continue
+            # `from pyopencl_gbdt import x`: a room, or a name that the package's top has
+            target = room_of(name) if room_of(name) in FLOOR else ""
+            if FLOOR[target] > FLOOR[room_of(module)]:
+                found.append(f"{module} imports {name}")
+    return found
+
+
+def test_rooms_import_rooms_below_them(imported):
+    assert upwards(imported) == []
+
+
+def test_an_import_upwards_is_found(imported):
+    added = {**imported, f"{PACKAGE}.data.check": {f"{PACKAGE}.growth.split.Split"}}
+    assert upwards(added) == [f"{PACKAGE}.data.check imports {PACKAGE}.growth.split.Split"]
+
+
+def circle(graph: dict[str, set[str]]) -> set[str]:
+    """Return modules that import each other in a circle; none if there is no circle."""
+    left = dict(graph)
+    while free := [module for module, names in left.items() if not names & left.keys()]:
+        for module in free:
+            del left[module]
+    return set(left)
+
+
+def test_no_modules_import_each_other_in_a_circle(imported):
+    graph = {
+        module: {
+            other
+            for name in names
+            for other in (name, name.rsplit(".", 1)[0])
+            if other in imported and other != module
+        }
+        for module, names in imported.items()
+    }
+    # a package's __init__ imports its modules, which may import the package's neighbours
+    packages = {module_of(path) for path in ROOT.rglob("__init__.py")}
+    graph = {module: names - packages for module, names in graph.items() if module not in packages}
+    assert circle(graph) == set()
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": set()}) == {"a", "b", "c"}
+
+
+#: Libraries that only one room may know.
+DEVICE_LIBRARIES = ("pyopencl", "cupy", "cupy_backends")
+
+
+def test_one_room_knows_devices(imported):
+    for module, names in imported.items():
+        if room_of(module) != "device":
+            assert [n for n in names if n.split(".")[0] in DEVICE_LIBRARIES] == [], module
+
+
+def test_no_room_but_the_devices_asks_for_a_kind():
+    for path in ROOT.rglob("*.py"):
+        if room_of(module_of(path)) != "device":
+            assert "caps.kind" not in path.read_text(encoding="utf-8"), path

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import traffic
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
-from pyopencl_gbdt.tree_counts import count_tree, partial_histograms
+from pyopencl_gbdt.profiling import traffic
+from pyopencl_gbdt.profiling.tree_counts import count_tree, partial_histograms
 
 #: 10 rows; max_depth=3. Capitals split.
 #:

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.pages.quantize import quantized
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
+from pyopencl_gbdt.training.booster import Boosting
 
 from .conftest import TEST_DEVICE
 
@@ -46,7 +47,7 @@ def test_no_wait_inside_trees():
 def test_the_plan_is_what_is_taken():
     device = open_device(TEST_DEVICE)
     data = Dataset(X, Y)
-    data.quantized(device, 256)
+    quantized(data, device, 256)
     gc.collect()
     before = device.allocated_bytes
     fit = boosting(device, data=data)

@@ -7,8 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, train, tune
+from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
+from pyopencl_gbdt.cli import tuning as tune
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, tuning, variants
 from pyopencl_gbdt.device.tuning import TUNABLE, Choice, sizes, using

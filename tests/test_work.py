@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset
-from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.device import Launch, open_device, runnable
-from pyopencl_gbdt.memory_estimate import estimate_memory
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 
 #: At depth 6. XGBoost launches several times as many.
@@ -96,7 +96,9 @@ def test_reading_trees_waits_once_a_block(monkeypatch):
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, n_estimators=50)
     assert fit.ws.forest_block == 50
-    monkeypatch.setattr("pyopencl_gbdt.workspace.FOREST_BYTES", fit.ws["forest_nodes"].nbytes // 5)
+    monkeypatch.setattr(
+        "pyopencl_gbdt.fit.workspace.FOREST_BYTES", fit.ws["forest_nodes"].nbytes // 5
+    )
     fit, _ = boosting(opened, n_estimators=50)
     assert fit.ws.forest_block == 10
     before = opened.n_waits

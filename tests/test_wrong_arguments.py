@@ -22,8 +22,8 @@ from pyopencl_gbdt import (
 from pyopencl_gbdt.device import choose, open_device
 from pyopencl_gbdt.errors import DataTypeError, GBDTError, ParameterError
 from pyopencl_gbdt.model import dump_text, feature_importances
-from pyopencl_gbdt.parameter_table import TABLE, XGBOOST_ONLY
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import TABLE, XGBOOST_ONLY
 
 from .conftest import TEST_DEVICE
 

@@ -19,9 +19,9 @@ from pyopencl_gbdt.callbacks.checkpoint_files import (
     read_checkpoint,
 )
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
-from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.data.whole_file import remove_partial_files, write_whole
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
-from pyopencl_gbdt.whole_file import remove_partial_files, write_whole
+from pyopencl_gbdt.messages import show
 
 #: A name of the longest number of rounds.
 _LONGEST = "_9999999999.json"

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.fitted_model import History
 from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
 from pyopencl_gbdt.model.best_round import check_best_round
+from pyopencl_gbdt.prediction.model import History
 
 _KEY = "pyopencl_gbdt.checkpoint"
 

@@ -10,7 +10,7 @@ from pyopencl_gbdt.arguments import check_switches
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fitted_model import BEST_ITERATION, BEST_SCORE
+from pyopencl_gbdt.prediction.model import BEST_ITERATION, BEST_SCORE
 
 #: Metrics, without what follows ``@``, of which more is better.
 MAXIMIZED = frozenset({"auc", "aucpr", "pre", "map", "ndcg", "interval-regression-accuracy"})

@@ -8,8 +8,8 @@ from typing import Any, TextIO
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.monitor import latest
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
 
 
 class ProgressBar(TrainingCallback):

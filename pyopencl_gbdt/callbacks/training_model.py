@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fitted_model import Model
-from pyopencl_gbdt.parameter_table import TABLE
+from pyopencl_gbdt.parameters.table import TABLE
+from pyopencl_gbdt.prediction.model import Model
 
 
 class RunningFit(Protocol):

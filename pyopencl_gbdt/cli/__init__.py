@@ -20,10 +20,10 @@ from typing import Any
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
-from pyopencl_gbdt.cli.output import complain, say
-from pyopencl_gbdt.data.places import show
+from pyopencl_gbdt.cli.output import complain, escaped, say
 from pyopencl_gbdt.errors import GBDTError, ParameterError
-from pyopencl_gbdt.parameter_names import unknown
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.names import unknown
 
 #: What adds each subcommand, in the order of the help.
 COMMANDS: tuple[Callable[[Any], None], ...] = (
@@ -142,7 +142,8 @@ def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) 
 def _reason(error: OSError) -> str:
     if error.filename is None or not error.strerror:
         return str(error)
-    return f"{os.fsdecode(error.filename)}: {error.strerror}; check the path and its permissions"
+    name = escaped(os.fsdecode(error.filename)).replace("\n", "\\n")
+    return f"{name}: {error.strerror}; check the path and its permissions"
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

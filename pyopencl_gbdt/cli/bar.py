@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from pyopencl_gbdt.cli.output import WIDTH
+from pyopencl_gbdt.cli.output import WIDTH, escaped
 
 _CELLS = 20
 #: Share of the work after which the time that is left can be told.
@@ -45,11 +45,11 @@ class Bar:
             self.finished.add(self.task)
             self.task, self.part = task, 0
             if not self.live:
-                self._write(f"{task} ({self.share:.0%} done)\n")
+                self._write(f"{escaped(task)} ({self.share:.0%} done)\n")
         else:
             self.part += 1
         if self.live:
-            self._write("\r" + self.line(part)[: WIDTH - 1].ljust(WIDTH - 1))
+            self._write("\r" + escaped(self.line(part))[: WIDTH - 1].ljust(WIDTH - 1))
 
     def line(self, part: str) -> str:
         """Return the bar and what stands beside it."""

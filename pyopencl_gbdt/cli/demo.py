@@ -1,4 +1,4 @@
-"""``pyopencl-gbdt demo``: see ``pyopencl_gbdt.demo``."""
+"""``pyopencl-gbdt demo``: see ``pyopencl_gbdt.cli.demonstration``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo."""
-    from pyopencl_gbdt.demo import run_demo
+    from pyopencl_gbdt.cli.demonstration import run_demo
 
     run_demo(args.device, args.rounds, args.out)
     return 0

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.cli.output import check_output, say, wrapped, write_text
+from pyopencl_gbdt.cli.output import check_output, escaped, say, wrapped, write_text
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -145,10 +145,10 @@ class Progress:
     """A line that is written over on a terminal; elsewhere only the first one is written."""
 
     def __init__(self, title: str) -> None:
-        self.title = title
+        self.title = escaped(title)
         self.live = sys.stderr.isatty()
         if not self.live:
-            sys.stderr.write(f"testing {title.strip()}\n")
+            sys.stderr.write(f"testing {self.title.strip()}\n")
             sys.stderr.flush()
 
     def show(self, line: str) -> None:

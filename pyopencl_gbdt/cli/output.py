@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 import time
@@ -10,13 +11,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
+from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import DataError, FileWriteError
-from pyopencl_gbdt.whole_file import write_whole
 
 #: Columns of the narrowest terminal that is written for.
 WIDTH = 80
 #: Columns before the text of a `section`.
 INDENT = 9
+#: What a terminal obeys instead of showing it, line ends and tabs excepted: control characters,
+#: also those above 127, other line ends, and what turns the direction of writing round.
+_CONTROLS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
+)
+
+
+def escaped(text: str) -> str:
+    """Return a text whose control characters are shown, as in Python's strings, and not obeyed.
+
+    Names of devices, columns and files come from drivers, data and other machines.
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def say(text: str = "") -> None:
@@ -32,7 +46,7 @@ def complain(text: str) -> None:
 def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     # a feature's name may not exist in the terminal's encoding
-    text = text.encode(encoding, "backslashreplace").decode(encoding)
+    text = escaped(text).encode(encoding, "backslashreplace").decode(encoding)
     try:
         stream.write(text + "\n")
         stream.flush()
@@ -157,6 +171,11 @@ def write_text(path: str, text: str) -> None:
     """Write a UTF-8 file that appears whole or not at all; replaces what was there.
 
     Of a symbolic link the target is replaced; a pipe or another device is written to as it is.
+
+    Raises
+    ------
+    OSError
+        With the file's name.
     """
     if _is_special(path):  # replacing it would put a file where the device was
         try:

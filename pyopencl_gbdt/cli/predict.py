@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, predict, then write everything at once."""
     from pyopencl_gbdt.device import find
-    from pyopencl_gbdt.training import Model
+    from pyopencl_gbdt.training.train import Model
 
     if args.out != "-":
         check_output(args.out, "--out")

@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 _HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 
@@ -150,7 +150,7 @@ def read_training(
     args: argparse.Namespace, objective: str
 ) -> tuple[Dataset, list[tuple[Dataset, str]]]:
     """Read the training rows, and the evaluation rows with their names."""
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
     table = read_labelled(args.data, args, objective)
     weight = table.weight

@@ -18,12 +18,12 @@ from pyopencl_gbdt.cli.output import (
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import METRICS, get_metric
 from pyopencl_gbdt.model.file_formats import check_ending
-from pyopencl_gbdt.parameter_table import TABLE
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import TABLE
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.device import DeviceInfo
-    from pyopencl_gbdt.fitted_model import Model
+    from pyopencl_gbdt.prediction.model import Model
 
 _METAVARS = {int: "INT", float: "NUMBER", str: "NAME", bool: "BOOL"}
 
@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     """Check everything that can be checked beforehand, read, train, save."""
     from pyopencl_gbdt.device import find, open_device
     from pyopencl_gbdt.device.bandwidth import device_bandwidth
-    from pyopencl_gbdt.training import train
+    from pyopencl_gbdt.training.train import train
 
     given = read_parameters(args)
     p = Parameters.from_dict({**given, "device": args.device})
@@ -221,7 +221,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _best(model: Model) -> str:
     """Say which round was best, after early stopping."""
-    from pyopencl_gbdt.fitted_model import BEST_ITERATION
+    from pyopencl_gbdt.prediction.model import BEST_ITERATION
 
     if BEST_ITERATION not in model.ensemble.attributes:
         return ""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyopencl_gbdt.cli.output import complain, say, section, wrapped
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.cli.tuning import Tuned
     from pyopencl_gbdt.device.tuning import Choice
-    from pyopencl_gbdt.tune import Tuned
 
 
 def add(commands: Any) -> None:
@@ -35,8 +35,8 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, show, store."""
+    from pyopencl_gbdt.cli.tuning import tune
     from pyopencl_gbdt.device import find, tuning
-    from pyopencl_gbdt.tune import tune
 
     info = find(args.device)
     assert info.caps is not None

@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.booster import Boosting
 from pyopencl_gbdt.comparison.plan import floor_bytes
 from pyopencl_gbdt.comparison.shapes import Shape
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import GBDTError
-from pyopencl_gbdt.frames import clear_frames
+from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.prediction import predict_margins
-from pyopencl_gbdt.profiling import ROUNDS, KernelTime
-from pyopencl_gbdt.training import Model, train
-from pyopencl_gbdt.watched import start_of
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.profiling.profile import ROUNDS, KernelTime
+from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.train import Model, train
 
 F32 = npt.NDArray[np.float32]
 Record = dict[str, Any]

@@ -14,8 +14,8 @@ import types
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 
 FORMAT = "pyopencl_gbdt comparison"
 FORMAT_VERSION = 1

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.csv_header import MISSING
 from pyopencl_gbdt.data.files import Data
-from pyopencl_gbdt.data.layout import MISSING
 
 Table = NDArray[np.float32]
 Parser = Callable[[Data, "str | None", int], "Table | None"]

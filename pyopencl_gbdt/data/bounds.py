@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.places import Source, show
 from pyopencl_gbdt.data.targets import check_vector
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source, show
 
 F32 = NDArray[np.float32]
 LOWER, UPPER = "label_lower_bound", "label_upper_bound"

@@ -11,8 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 
 BASE = 32 << 20
 PER_BYTE = 32

@@ -13,10 +13,10 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.csv_header import MISSING, Layout
 from pyopencl_gbdt.data.files import lines_of
-from pyopencl_gbdt.data.layout import MISSING, Layout
-from pyopencl_gbdt.data.places import plural, show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import plural, show
 
 FLOAT32_LIMIT = 2.0**128 - 2.0**103
 """The least number that float32 rounds to infinity."""

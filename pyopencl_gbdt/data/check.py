@@ -23,7 +23,6 @@ from pyopencl_gbdt.data.containers import (
     series_to_numeric,
 )
 from pyopencl_gbdt.data.narrow import Scan, check_missing, fill, to_float32
-from pyopencl_gbdt.data.places import Source
 from pyopencl_gbdt.data.tables import Table, is_table, open_table, split_table, table_names
 from pyopencl_gbdt.data.targets import (
     check_binary_labels,
@@ -31,6 +30,7 @@ from pyopencl_gbdt.data.targets import (
     check_weight,
 )
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source
 
 __all__ = [
     "check_binary_labels",

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.containers import fill_masked, is_series, missing_types
-from pyopencl_gbdt.data.places import Source, plural, show
 from pyopencl_gbdt.data.targets import column_of
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source, plural, show
 
 N_SHOWN = 5
 """Classes listed in a message."""

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.foreign import to_host
-from pyopencl_gbdt.data.places import Source, show
 from pyopencl_gbdt.data.tables import collected
 from pyopencl_gbdt.errors import DataError, DataTypeError
+from pyopencl_gbdt.messages import Source, show
 
 NUMERIC_KINDS = "biuf"
 CHUNK = 1 << 20

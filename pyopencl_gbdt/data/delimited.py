@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.block_parsers import PARSERS, Parser
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.careful import OpenQuoteError, parse_carefully
+from pyopencl_gbdt.data.csv_header import Layout, find_layout
 from pyopencl_gbdt.data.files import Data, is_blank
-from pyopencl_gbdt.data.layout import Layout, find_layout
 from pyopencl_gbdt.errors import DataError
 
 Table = NDArray[np.float32]
@@ -26,6 +26,9 @@ FAST_FROM = 1 << 20
 
 SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 18, 1 << 25
 """Bytes of text given to a parser at once, which needs some 50 bytes for each besides."""
+
+NAME_BYTES = 150
+"""What a column's name takes, kept twice for a while."""
 
 MOST_QID = 2**24 - 1
 """Integers up to this are told apart in float32."""
@@ -90,7 +93,10 @@ def _check_size(layout: Layout, budget: Budget) -> None:
         return
     one = (layout.delimiter or " ").encode()
     n_fields = data.count(one) + data.count(b"\n") + 1
-    budget.check(len(data) + 4 * n_fields, "its text and table take about", "unpack it with gunzip")
+    n_bytes = len(data) + 4 * n_fields
+    if layout.names is not None:
+        n_bytes += NAME_BYTES * layout.n_columns
+    budget.check(n_bytes, "its text and table take about", "unpack it with gunzip")
 
 
 def parse_blocks(

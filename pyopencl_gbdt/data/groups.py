@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.containers import as_array
-from pyopencl_gbdt.data.places import Source, plural, show
 from pyopencl_gbdt.data.targets import check_weight, column_of
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source, plural, show
 
 I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.places import Source, show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source, show
 
 
 @dataclass(frozen=True)

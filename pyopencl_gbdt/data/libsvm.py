@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.files import Data, lines_of
-from pyopencl_gbdt.data.places import plural, show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import plural, show
 
 CHUNK = 1 << 17
 """Pairs and lines that are kept as Python's strings at a time, of some 150 bytes each."""
 
-PAIR_BYTES, ROW_BYTES = 48, 48
+PAIR_BYTES, ROW_BYTES = 28, 24
 """What a pair and a row take besides the matrix, until they stand in it."""
 
 _TOKEN = "[!-9;-^`-~]+"  # printable ASCII, no colon; no underscore, as float("1_0") is 10
@@ -177,6 +177,8 @@ def _split(data: Data, path: str | PathLike[str], with_label: bool) -> Iterator[
 def _is_line(line: str, with_label: bool) -> bool:
     """Match a line with its pattern, a long one part by part."""
     pattern, start = _LINE[with_label], 0
+    if len(line) <= _PART:
+        return pattern.fullmatch(line) is not None
     while gap := _GAP.search(line, start + _PART):
         if not pattern.fullmatch(line, start, gap.start()):
             return False

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.data.targets import check_target
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 
 
 def is_multilabel(y: Any) -> bool:

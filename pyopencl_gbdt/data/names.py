@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.places import plural, show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import plural, show
 
 #: What XGBoost's own JSON reader changes or refuses, and what UTF-8 cannot hold.
 UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")

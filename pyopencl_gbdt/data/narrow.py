@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.containers import CHUNK
-from pyopencl_gbdt.data.places import Source, plural, show
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.messages import Source, plural, show
 
 _TROUBLES = {
     "infinite": ("finite numbers{or_nan}", "replace them{by_nan} or drop their rows"),

@@ -18,8 +18,8 @@ from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.check import check_matrix, check_target, check_weight
 from pyopencl_gbdt.data.files import Data
 from pyopencl_gbdt.data.groups import check_ids
-from pyopencl_gbdt.data.places import plural, show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import plural, show
 
 NAMES = ("X", "y", "weight", "qid", "feature_names")
 

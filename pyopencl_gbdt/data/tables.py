@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.places import Source
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source
 
 
 @dataclass(frozen=True)

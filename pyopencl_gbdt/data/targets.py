@@ -16,8 +16,8 @@ from pyopencl_gbdt.data.containers import (
 )
 from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.data.narrow import to_float32
-from pyopencl_gbdt.data.places import Source, plural, show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source, plural, show
 
 
 def check_target(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device import forked
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.render import Param
@@ -200,6 +201,7 @@ class Device(ABC):
         MemoryPlanError
             If it exceeds the device's largest allocation or its memory.
         """
+        forked.check_device()
         full = (shape,) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
         array = DeviceArray(self, full, dtype, None)
         if array.nbytes > self.caps.max_alloc_bytes:
@@ -293,6 +295,7 @@ class Device(ABC):
         KernelBuildError
             With device, parameters, numbered source and the compiler's log.
         """
+        forked.check_device()
         size = _power_of_two(min(wg_size, self.caps.max_work_group))
         while True:
             program = self._build(template, size, params)

@@ -10,7 +10,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from pyopencl_gbdt.device import cache
+from pyopencl_gbdt.device import cache, forked
 from pyopencl_gbdt.device.base import (
     Array,
     Device,
@@ -124,6 +124,7 @@ class CudaDevice(Device):
     @contextlib.contextmanager
     def guarded(self, doing: str, program: Program | None = None) -> Iterator[None]:
         """Say which device failed, at what, where the driver gives up."""
+        forked.check_device()
         try:
             yield
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:

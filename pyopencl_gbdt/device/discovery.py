@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.device import faults, intel, pretend, tuning
+from pyopencl_gbdt.device import driver_folders, faults, forked, pretend, tuning
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variants import TABLE, choose, kernels
@@ -82,7 +82,16 @@ class DeviceInfo:
 
 
 def _opencl() -> tuple[list[DeviceInfo], list[str]]:
-    intel.make_visible()
+    with driver_folders.chosen() as wrong:
+        found, notes = _opencl_devices()
+    platforms = [info.caps.platform for info in found if info.caps is not None]
+    for name, note in wrong.items():
+        if not any(name in platform for platform in platforms):
+            notes.append(note)
+    return found, notes
+
+
+def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
     try:
         import pyopencl as cl
 
@@ -129,6 +138,8 @@ def _cuda() -> tuple[list[DeviceInfo], list[str]]:
 
 def survey() -> tuple[list[DeviceInfo], list[str]]:
     """List every device, and say which interfaces and platforms could not be listed, and why."""
+    forked.check()
+    forked.remember()
     opencl_devices, opencl_notes = _opencl()
     cuda_devices, cuda_notes = _cuda()
     return opencl_devices + cuda_devices, opencl_notes + cuda_notes

@@ -2,18 +2,21 @@
 
 The ``.icd`` file in the wheel names a path of the machine it was built on, so the loader does not
 find the library. The loader reads ``OCL_ICD_VENDORS`` instead of ``/etc/OpenCL/vendors`` where it
-is set, so a folder of our own holds one file for Intel's library and links to the system's files.
+is set, so a folder of our own holds one file for Intel's library and the contents of the system's.
+
+The loader loads whatever library these files name, hence nobody else may write them: the folder is
+new, closed to others, and there only while the loader reads it. Child processes make their own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
-import shutil
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from pyopencl_gbdt.device.cache import cache_folder
+from pyopencl_gbdt.device import private, private_paths
 
 _SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 _VARIABLE = "OCL_ICD_VENDORS"
@@ -33,40 +36,55 @@ def find_library() -> Path | None:
     return None
 
 
-def make_visible() -> None:
+@contextlib.contextmanager
+def visible() -> Iterator[str]:
     """Point the loader at a folder that holds Intel's library and the system's own drivers.
 
-    Does nothing where the user set ``OCL_ICD_VENDORS`` or the wheel is not installed. Must run
-    before the process first asks for platforms.
+    Does nothing where the user set ``OCL_ICD_VENDORS`` or the wheel is not installed. The loader
+    reads the folder once, when a process first asks for platforms; that has to happen inside.
+
+    Yields
+    ------
+    str
+        Why Intel's runtime stays invisible, though it is installed; empty otherwise.
     """
-    if os.environ.get(_VARIABLE):
-        return
-    library = find_library()
+    library = None if os.environ.get(_VARIABLE) else find_library()
     if library is None:
+        yield ""
         return
-    contents = {"intel-cpu-pip.icd": f"{library}\n"}
+    folder = private_paths.temporary_folder()
+    if folder is None:
+        yield (
+            "OpenCL: Intel's CPU runtime is installed, but the OpenCL loader finds it through a "
+            "folder for temporary files alone, and none can be written; set TMPDIR"
+        )
+        return
+    before = os.environ.get(_VARIABLE)
+    try:
+        problem = ""
+        try:
+            _write(folder, library)
+        except OSError as error:
+            problem = f"OpenCL: Intel's CPU runtime is not seen: {folder}: {error.strerror}"
+        else:
+            os.environ[_VARIABLE] = str(folder)
+        yield problem
+    finally:
+        if before is None:
+            os.environ.pop(_VARIABLE, None)
+        else:
+            os.environ[_VARIABLE] = before
+        private_paths.remove(folder, os.getpid())
+
+
+def _write(folder: Path, library: Path) -> None:
+    """Write a file for Intel's library, and copies of the system's own."""
+    contents = {}
     if _SYSTEM_VENDORS.is_dir():
         for file in sorted(_SYSTEM_VENDORS.glob("*.icd")):
-            contents[file.name] = file.read_text(encoding="utf-8", errors="replace")
-    for base in (cache_folder(), Path(tempfile.gettempdir()) / f"pyopencl_gbdt-{os.getpid()}"):
-        folder = base / "icd"
-        try:
-            _write(folder, contents)
-        except OSError:
-            continue
-        os.environ[_VARIABLE] = str(folder)
-        return
-
-
-def _write(folder: Path, contents: dict[str, str]) -> None:
-    """Bring a folder to exactly these files; a folder that already has them is left alone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    present = {p.name: p.read_text(encoding="utf-8") for p in folder.glob("*.icd")}
-    if present == contents:
-        return
-    for name in present.keys() - contents.keys():
-        (folder / name).unlink(missing_ok=True)
-    for name, text in contents.items():
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
-            file.write(text)
-        shutil.move(file.name, folder / name)
+            with contextlib.suppress(OSError):  # the loader cannot read it either
+                contents[file.name] = file.read_bytes()
+    contents["intel-cpu-pip.icd"] = os.fsencode(library) + b"\n"
+    with private.opened(folder, follow=False) as opened:
+        for name, data in contents.items():
+            opened.write(name, data)

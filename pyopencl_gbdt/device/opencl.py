@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from pyopencl_gbdt.device import cache
+from pyopencl_gbdt.device import cache, driver_folders, forked
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Program, Wait, numbered
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
+from pyopencl_gbdt.device.opencl_source import POCL, build_source
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
@@ -25,7 +26,7 @@ _SIMULATOR_OPTIONS = ["-cl-std=CL1.2", "-cl-opt-disable"]
 _OPTIONS = ["-cl-std=CL1.2"]
 #: Platforms that keep built kernels on disk themselves. Asking PoCL 3.0 for a program's binary
 #: builds every kernel once more: a first fit took 39 s instead of 10 s (2 busy cores).
-_KEEP_THEIR_OWN = ("Portable Computing Language",)
+_KEEP_THEIR_OWN = (POCL,)
 _lock = threading.RLock()
 #: A context per process and device: contexts do not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
@@ -148,6 +149,7 @@ class OpenCLDevice(Device):
         return pinned
 
     def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        forked.check_device()
         try:
             event = cl.enqueue_copy(
                 self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=False
@@ -204,6 +206,7 @@ class OpenCLDevice(Device):
         return array.handle.get_sub_region(start_bytes, nbytes)
 
     def read(self, array: DeviceArray) -> Array:
+        forked.check_device()
         host = np.empty(array.shape, array.dtype)
         self.n_waits += 1
         if host.nbytes:
@@ -215,6 +218,7 @@ class OpenCLDevice(Device):
         return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        forked.check_device()
         self.n_waits += 1
         try:
             event = cl.enqueue_copy(
@@ -225,6 +229,7 @@ class OpenCLDevice(Device):
         self._copied(UPLOAD, event, host.nbytes)
 
     def finish(self) -> None:
+        forked.check_device()
         self.n_waits += 1
         try:
             self.queue.finish()
@@ -232,6 +237,7 @@ class OpenCLDevice(Device):
             raise self.lost("waiting for it", error) from error
 
     def mark(self) -> Callable[[], None]:
+        forked.check_device()
         try:
             if self.caps.kind == "cpu":
                 # A host thread that waits for a queue works along in Intel's runtime, one that
@@ -251,18 +257,38 @@ class OpenCLDevice(Device):
         with _lock:
             program = _programs.get(key)
             if program is None:
-                program = self._compile(template, source, wg_size, params)
+                program, kernels = self._compile_kernels(template, source, wg_size, params)
                 ask = cl.kernel_work_group_info.WORK_GROUP_SIZE
                 program.most_work_items = min(  # kept: asking takes 1.4 ms
-                    kernel.get_work_group_info(ask, self.cl_device)
-                    for kernel in program.all_kernels()
+                    kernel.get_work_group_info(ask, self.cl_device) for kernel in kernels
                 )
                 _programs[key] = program
         return OpenCLProgram(self, program, source, min(wg_size, program.most_work_items))
 
+    def _compile_kernels(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> tuple[Any, list[Any]]:
+        """Compile; once more from other bytes where PoCL kept a program without its kernels."""
+        for text in (source, f"{source}\ntypedef int built_again;\n"):
+            program = self._compile(template, text, wg_size, params)
+            kernels = driver_folders.without_failing_cache(program.all_kernels)
+            if kernels:
+                if text != source:
+                    driver_folders.warn_of_damage(self.caps.label)
+                return program, list(kernels)
+        place = driver_folders.pocl_folder()
+        raise KernelBuildError(
+            f"kernel {template!r} builds on {self.caps.label}, driver {self.caps.driver}, but the "
+            f"program has no kernels: what the driver keeps on disk is damaged; remove that folder "
+            f"(PoCL's is {place}), and run again"
+        )
+
+    def _options(self, wg_size: int) -> list[str]:
+        """Return the compiler's options for kernels of so many work-items."""
+        return _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
+
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
-        caps = self.caps
-        options = _SIMULATOR_OPTIONS if caps.is_simulator else _OPTIONS
+        caps, options = self.caps, self._options(wg_size)
         key = cache.cache_key(
             source,
             *options,
@@ -283,7 +309,10 @@ class OpenCLDevice(Device):
                 except cl.Error:
                     pass  # a driver that refuses its own binary: build from source again
             try:
-                program = cl.Program(self.context, source).build(options, cache_dir=False)
+                own_code = bool(params.get("statements"))
+                program = build_source(
+                    self.context, caps.platform, source, options, own_code=own_code
+                )
             except cl.Error as error:
                 raise KernelBuildError(
                     f"kernel {template!r} does not build on {caps.label}, driver {caps.driver}, "

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyopencl as cl
 
+from pyopencl_gbdt.device import driver_folders, forked
 from pyopencl_gbdt.device.base import DeviceArray, Groups, Launch, Program, array_bytes
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.errors import MemoryPlanError
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.device.opencl import OpenCLDevice
 
 #: What drivers say of a kernel that needs more registers or local memory than there are.
 _TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE")
@@ -20,7 +18,7 @@ _TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_S
 class OpenCLProgram(Program):
     """A built ``pyopencl.Program``."""
 
-    def __init__(self, device: OpenCLDevice, program: Any, source: str, wg_size: int) -> None:
+    def __init__(self, device: Any, program: Any, source: str, wg_size: int) -> None:
         self.device = device
         self.program = program
         self.source = source
@@ -32,8 +30,12 @@ class OpenCLProgram(Program):
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         if name not in self._kernels:  # making one takes pyopencl 0.2 ms, setting arguments 14 us
-            self._kernels[name] = cl.Kernel(self.program, name)
+            self._kernels[name] = self.make_kernel(name)
         return Launch(name, _Enqueue(self, name, groups, args, self._kernels[name]))
+
+    def make_kernel(self, name: str) -> Any:
+        """Return a new kernel object."""
+        return driver_folders.without_failing_cache(lambda: cl.Kernel(self.program, name))
 
     def failed(self, name: str, error: Exception) -> Exception:
         """Return what to raise where a kernel was not launched."""
@@ -48,7 +50,8 @@ class OpenCLProgram(Program):
             return self.launch_error(
                 f"{label}: launching {name!r} with work-groups of {self.wg_size} failed: {text}"
             )
-        return self.device.lost(f"launching {name!r}", error)
+        lost: Exception = self.device.lost(f"launching {name!r}", error)
+        return lost
 
 
 class _Enqueue:
@@ -65,7 +68,7 @@ class _Enqueue:
         self.program, self.name, self.device = program, name, program.device
         self.args = args  # they live as long as the launch
         self.shared = shared is not None  # then another launch may have set its arguments since
-        self.kernel = shared if self.shared else cl.Kernel(program.program, name)
+        self.kernel = shared if self.shared else program.make_kernel(name)
         if not self.shared:
             self._set_arguments()
         x, y = groups if isinstance(groups, tuple) else (groups, 1)
@@ -79,6 +82,7 @@ class _Enqueue:
     def __call__(self) -> None:
         if self.empty:
             return
+        forked.check_device()
         self.device.n_launches += 1
         if self.shared:
             self._set_arguments()

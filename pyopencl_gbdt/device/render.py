@@ -30,9 +30,16 @@ def source_folder(name: Literal["templates", "cl_kernels"]) -> Path:
 
 
 @cache
+def template_files() -> dict[str, Path]:
+    """Return every kernel template by its name; rooms have folders, names are flat."""
+    files = sorted(source_folder("templates").rglob("*.cl.mako"))
+    return {file.name.removesuffix(".cl.mako"): file for file in files}
+
+
+@cache
 def _lookup() -> TemplateLookup:
     return TemplateLookup(
-        directories=[str(source_folder("templates"))],
+        directories=sorted({str(file.parent) for file in template_files().values()}),
         strict_undefined=True,
         filesystem_checks=False,
     )
@@ -40,8 +47,8 @@ def _lookup() -> TemplateLookup:
 
 @cache
 def template_text(template: str) -> str:
-    """Return the unrendered text of ``templates/<template>.cl.mako``."""
-    return (source_folder("templates") / f"{template}.cl.mako").read_text(encoding="utf-8")
+    """Return the unrendered text of a template."""
+    return template_files()[template].read_text(encoding="utf-8")
 
 
 @cache
@@ -53,7 +60,8 @@ def declared(template: str) -> frozenset[str]:
 
 
 @cache
-def _header(name: str) -> str:
+def header(name: str) -> str:
+    """Return the text of a file of ``cl_kernels``."""
     return (source_folder("cl_kernels") / name).read_text(encoding="utf-8")
 
 
@@ -62,10 +70,10 @@ def _render(template: str, dialect: Dialect, params: tuple[tuple[str, str, Param
     values = {name: value for name, _, value in params}  # the type tells True from 1
     body = _lookup().get_template(f"{template}.cl.mako").render(**values)
     uses = [name for line in _USES.findall(template_text(template)) for name in line.split()]
-    parts = [_header(f"dialect_{dialect}.h")]
+    parts = [header(f"dialect_{dialect}.h")]
     if values.get("wg_size") == 1:  # nobody to wait for; PoCL builds twice as fast without
         parts.append("#undef BARRIER\n#define BARRIER() ((void)0)")
-    parts += [*(_header(f"{name}.h") for name in uses), str(body)]
+    parts += [*(header(f"{name}.h") for name in uses), str(body)]
     return "\n".join(parts)
 
 
@@ -75,7 +83,7 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
     Parameters
     ----------
     template : str
-        Name of ``templates/<template>.cl.mako``.
+        Name of ``templates/<room>/<template>.cl.mako``.
     dialect : {"opencl", "cuda"}
         Which header spells the vocabulary.
     **params

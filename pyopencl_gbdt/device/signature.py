@@ -29,6 +29,11 @@ _SCALARS: dict[str, Any] = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "i32": np.int32, "i64": np.int64, "f32": np.float32,
 }  # fmt: skip
+_LIMITS = {
+    name: (np.iinfo(scalar).min, np.iinfo(scalar).max)
+    for name, scalar in _SCALARS.items()
+    if name != "f32"
+}
 _DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(scalar) for name, scalar in _SCALARS.items()
 } | STRUCTS
@@ -92,10 +97,9 @@ class Parameter:
             return np.float32(value)
         if not isinstance(value, (int, np.integer, np.bool_)):
             raise self._wrong(kernel, value, f"an integer, {self.type}")
-        limits = np.iinfo(scalar)
-        number = int(value)
-        if not limits.min <= number <= limits.max:
-            raise self._wrong(kernel, value, f"{limits.min}..{limits.max}, {self.type}")
+        number, (least, most) = int(value), _LIMITS[self.type]
+        if not least <= number <= most:
+            raise self._wrong(kernel, value, f"{least}..{most}, {self.type}")
         return scalar(number)
 
     def _wrong(self, kernel: str, value: Any, expected: str) -> TypeError:

@@ -15,15 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.variant import Variant
+from pyopencl_gbdt.device.variant_table import TABLE
 from pyopencl_gbdt.errors import DeviceError
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.device.variants import Variant
 
 ENVIRONMENT = "PYOPENCL_GBDT_TUNING"
 _FORMAT = "pyopencl_gbdt tuning 1"
@@ -187,28 +186,39 @@ def store(caps: Capabilities, choices: Mapping[str, Choice]) -> Path:
         indent=2,
     )
     _loaded.clear()
-    if not cache.write(path.name, text.encode() + b"\n"):
+    try:
+        return cache.write(path.name, text.encode() + b"\n")
+    except OSError as error:
         raise DeviceError(
-            f"{path}: cannot be written; choose another folder by PYOPENCL_GBDT_CACHE"
-        )
-    return path
+            f"{error.filename or path}: cannot be written: {error.strerror}; choose another folder "
+            "by PYOPENCL_GBDT_CACHE"
+        ) from error
 
 
 def reset(caps: Capabilities) -> bool:
-    """Remove what is stored for a device; return whether there was anything."""
+    """Remove what is stored for a device; return whether there was anything.
+
+    Raises
+    ------
+    DeviceError
+        If the file is there and cannot be removed.
+    """
     path = path_of(caps)
     _loaded.clear()
     try:
         path.unlink()
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise DeviceError(
+            f"{path}: cannot be removed: {error.strerror}; ask whoever owns it, or choose another "
+            "folder by PYOPENCL_GBDT_CACHE"
+        ) from error
     return True
 
 
 def _table_digest() -> str:
     """Return what changes with the variant table: a tuning for another one says nothing."""
-    from pyopencl_gbdt.device.variants import TABLE
-
     rows = [[row.kernel, row.name, sorted(row.params.items())] for row in TABLE]
     return cache.cache_key(json.dumps(rows))[:16]
 
@@ -238,8 +248,6 @@ def _read(path: Path, data: bytes, caps: Capabilities) -> Tuning:
 
 def _choice(kernel: str, variant: str, params: Mapping[str, int]) -> Choice:
     """Check a choice: a row of the table, sizes out of ``SIZES``."""
-    from pyopencl_gbdt.device.variants import TABLE
-
     (row,) = (row for row in TABLE if (row.kernel, row.name) == (kernel, variant))
     allowed = {name: sizes(row, name) for name in TUNABLE[kernel] if name in row.params}
     for name in row.params.keys() | params.keys():

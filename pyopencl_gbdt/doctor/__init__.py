@@ -32,10 +32,15 @@ def examine(machine: Machine, listing: Listing) -> list[Finding]:
     list of Finding
         Errors first, then warnings and notes.
     """
-    from pyopencl_gbdt.device.cache import cache_folder
+    from pyopencl_gbdt.device import cache, driver_folders
     from pyopencl_gbdt.doctor import checks, surroundings
 
     found = [f for check in checks.CHECKS for f in check(machine, listing)]
     found += [f for check in surroundings.CHECKS for f in check(machine, listing)]
-    found += checks.check_cache(machine, cache_folder().absolute())
+    used = cache.cache_folder()
+    usual = cache.usual_folder() or used
+    problem = cache.why_unusable(usual)
+    instead = None if used == usual or cache.why_unusable(used) else used.absolute()
+    found += checks.check_cache(machine, usual.absolute(), instead, problem)
+    found += checks.check_pocl_folder(machine, *driver_folders.choose_pocl_folder())
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))

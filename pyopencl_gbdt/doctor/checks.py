@@ -209,30 +209,69 @@ def _absent(machine: Machine, path: str, maker: str, why: str) -> Finding:
     return Finding("no-device-file", "error", text, everywhere(command))
 
 
-def check_cache(machine: Machine, folder: Path) -> list[Finding]:
-    """Find a cache folder that cannot be written, or belongs to somebody else.
+def check_cache(
+    machine: Machine, folder: Path, used: Path | None = None, problem: str = ""
+) -> list[Finding]:
+    """Find a cache folder that cannot be written, or that others can write.
 
     Parameters
     ----------
     machine : Machine
     folder : Path
-        Where built kernels are kept, as the machine calls it.
+        Where built kernels are kept as a rule, as the machine calls it.
+    used : Path or None
+        Where they are kept instead; None if nowhere else.
+    problem : str
+        Why nothing can be stored in the folder, as trying it showed; empty if it can.
     """
     place = machine.path(folder)
     nearest = next(path for path in (place, *place.parents) if path.exists())
     owner = nearest.stat()
     shown = machine.shown(nearest)
-    instead = "export PYOPENCL_GBDT_CACHE=$(mktemp -d)"
+    command = "export PYOPENCL_GBDT_CACHE=$(mktemp -d)"
     if not stat.S_ISDIR(owner.st_mode):
-        text, command = "is a file where the cache folder has to be", f"rm {shown}"
-    elif nearest == place and machine.user_id >= 0 and owner.st_uid != machine.user_id:
-        text = "keeps built kernels for you, but belongs to another user, who could change them"
-        command = instead
+        text, command = f"{shown} is a file where the cache folder has to be", f"rm {shown}"
+    elif nearest == place and machine.user_id >= 0 and owner.st_uid not in (machine.user_id, 0):
+        text = f"{shown} belongs to another user, who could change built kernels: it is not used"
+    elif nearest == place and machine.user_id >= 0 and owner.st_mode & 0o022:
+        text = f"{shown} can be written by other users, who could change built kernels: "
+        text, command = f"{text}it is not used", f"chmod go-w {shown}"
     elif not machine.may_use(nearest):
-        text, command = "cannot be written, so every process builds its kernels anew", instead
+        text = f"{shown} cannot be written"
+    elif problem:
+        text = f"{problem}: built kernels cannot be stored there"
     else:
         return []
-    return [Finding("cache-folder", "warning", f"{shown} {text}", everywhere(command))]
+    if used is None:
+        text = f"{text}; every process builds its kernels anew"
+        return [Finding("cache-folder", "warning", text, everywhere(command))]
+    text = f"{text}; built kernels are kept in {machine.shown(machine.path(used))} instead"
+    return [Finding("cache-folder", "note", text, everywhere(command))]
+
+
+def check_pocl_folder(machine: Machine, used: str, problem: str) -> list[Finding]:
+    """Find a PoCL that has no folder to keep kernels in, without which it has no device.
+
+    Parameters
+    ----------
+    machine : Machine
+    used : str
+        The folder that this library names to PoCL; empty if PoCL's own can be used.
+    problem : str
+        Why PoCL has no device; empty if it has.
+    """
+    if "pocl-binary-distribution" not in machine.packages:
+        return []
+    if problem:
+        command = everywhere("export POCL_CACHE_DIR=$(mktemp -d)")
+        return [Finding("pocl-folder", "error", problem.removeprefix("OpenCL: "), command)]
+    if used:
+        text = (
+            "PoCL's own folder for kernels is no use: it cannot be written, its disk is full, or "
+            f"others can write it; this library lets PoCL use {used}, other programs fail"
+        )
+        return [Finding("pocl-folder", "note", text)]
+    return []
 
 
 #: The checks of drivers and cards; what a device that works proves is not reported.

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, Variant, choose, runnable
 from pyopencl_gbdt.device.variants import kernels
 from pyopencl_gbdt.doctor import arithmetic
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.compact import compact
 from pyopencl_gbdt.primitives.radix_sort import radix_sort
 from pyopencl_gbdt.primitives.reduce import reduce
@@ -33,7 +33,7 @@ from pyopencl_gbdt.reference import segmented_reduce as segmented_reduce_twin
 from pyopencl_gbdt.reference import segmented_scan as segmented_scan_twin
 from pyopencl_gbdt.reference import stable_partition as stable_partition_twin
 from pyopencl_gbdt.reference.train import train_reference
-from pyopencl_gbdt.training import train
+from pyopencl_gbdt.training.train import train
 
 Array = npt.NDArray[Any]
 #: Elements of a primitive's test and rows of a training; a simulator takes microseconds an access.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyopencl_gbdt
+from pyopencl_gbdt.device import driver_folders
 from pyopencl_gbdt.doctor.listing import Listed, Listing
 
 LIST_SECONDS = 30.0
@@ -91,7 +91,7 @@ def run_worker(
         How it ended if not well; empty otherwise.
     """
     variables = dict(os.environ if environment is None else environment)
-    folder = str(Path(pyopencl_gbdt.__file__).resolve().parents[1])  # a checkout, too, is found
+    folder = str(Path(__file__).resolve().parents[2])  # a checkout, too, is found
     paths = [folder, *filter(None, [variables.get("PYTHONPATH")])]
     variables["PYTHONPATH"] = os.pathsep.join(paths)
     deadline = time.monotonic() + seconds
@@ -172,6 +172,12 @@ def run_self_test(
         run.ended = f"{current['starting']} {ended}"
         if "takes more than" in ended and run.cases:
             run.ended = f"stopped after {seconds:.0f} s, at {current['starting']}"
+        elif "by signal" in ended and "Portable Computing Language" in device.platform:
+            place = driver_folders.choose_pocl_folder()[0] or driver_folders.pocl_folder()
+            run.ended += (
+                f". What PoCL keeps in {place} may be damaged: remove that folder while no program "
+                "uses PoCL, and try again"
+            )
     else:
         run.unfinished = False
     return run

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Protocol, runtime_checkable
 
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.aft import Aft, log_bounds
 from pyopencl_gbdt.objectives.cox import Cox
@@ -19,8 +21,6 @@ from pyopencl_gbdt.objectives.custom import (
 )
 from pyopencl_gbdt.objectives.ranking import LambdaRank
 from pyopencl_gbdt.objectives.softmax import SoftProb
-from pyopencl_gbdt.steps import aft, cox, custom, lambda_gradients, softmax
-from pyopencl_gbdt.workspace import Workspace
 
 
 class GradientSource(Protocol):

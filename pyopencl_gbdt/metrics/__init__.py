@@ -45,7 +45,7 @@ from pyopencl_gbdt.metrics.survival import (
 )
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.parameters import Parameters
+    from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
 #: Of label, prediction, weight, and the queries' offsets where ``takes_queries`` says so.

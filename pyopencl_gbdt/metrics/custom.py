@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.metrics.of_dataset import DatasetMetric
-from pyopencl_gbdt.user_functions import name_of
+from pyopencl_gbdt.objectives.user_functions import name_of
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 F32 = npt.NDArray[np.float32]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 F32 = npt.NDArray[np.float32]
 

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.groups import whole_offsets
-from pyopencl_gbdt.data.places import Source, show
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.messages import Source, show
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.parameters import Parameters
+    from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]

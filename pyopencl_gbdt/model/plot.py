@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_path
+from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.explain import feature_importances
 from pyopencl_gbdt.model.importance_plot import ensemble_of
 from pyopencl_gbdt.model.tree_layout import TreeLayout, lay_out
-from pyopencl_gbdt.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

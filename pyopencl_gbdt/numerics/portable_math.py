@@ -116,6 +116,13 @@ def df_from_i64(v: I) -> DF:
     return fast_two_sum(c[0], c[1] + b[1])
 
 
+def finite(x: F) -> F:
+    """Return x; the largest number of its sign where it is infinite, the largest one for NaN."""
+    most = np.finfo(_f).max
+    kept: F = np.maximum(np.where(x <= most, x, most), -most).astype(_f)
+    return kept
+
+
 def portable_exp(x: F) -> F:
     """Return e^x for x clamped to -80..80, within 2 ulp."""
     c = np.minimum(np.maximum(np.asarray(x, _f), _f(-80.0)), _f(80.0))

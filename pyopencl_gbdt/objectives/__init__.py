@@ -23,7 +23,7 @@ from pyopencl_gbdt.objectives.squared_error import SquaredError
 from pyopencl_gbdt.objectives.squared_log_error import SquaredLogError
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.parameters import Parameters
+    from pyopencl_gbdt.parameters.parameters import Parameters
 
 #: Every loss, with the defaults of its own parameters.
 OBJECTIVES: dict[str, Objective] = {

@@ -18,7 +18,7 @@ from pyopencl_gbdt.numerics.portable_survival import (
 from pyopencl_gbdt.objectives.base import F32, LogLink, Objective, literal
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 _f = np.float32
 #: The logarithm of a bound that is not there.

@@ -18,7 +18,7 @@ from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid
 from pyopencl_gbdt.numerics.weights import whole
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

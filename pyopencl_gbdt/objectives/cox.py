@@ -18,7 +18,7 @@ from pyopencl_gbdt.numerics.portable_math import (
 from pyopencl_gbdt.objectives.base import F32, LogLink
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]

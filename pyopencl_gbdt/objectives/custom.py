@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
 from pyopencl_gbdt.objectives.base import F32, Objective
-from pyopencl_gbdt.user_functions import name_of
+from pyopencl_gbdt.objectives.user_functions import name_of
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 CUSTOM = "custom"
 _KERNEL = "kernel:"

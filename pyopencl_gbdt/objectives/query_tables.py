@@ -17,7 +17,7 @@ from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.numerics.portable_math import reciprocal
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.objectives.ranking import LambdaRank
 
 F32 = npt.NDArray[np.float32]

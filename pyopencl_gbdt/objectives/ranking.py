@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pyopencl_gbdt.data.places import Source, show
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.messages import Source, show
 from pyopencl_gbdt.objectives.base import F32, Objective
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 #: How ``lambdarank_pair_method`` is numbered where parameters are numbers.
 PAIR_METHODS = ("topk", "mean")

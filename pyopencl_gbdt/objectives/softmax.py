@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pyopencl_gbdt.data.places import show
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
 from pyopencl_gbdt.objectives.base import F32, Objective
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.dataset import Dataset
+    from pyopencl_gbdt.data.dataset import Dataset
 
 _f = np.float32
 #: Shares of classes that no row has are taken to be this, for a finite margin.

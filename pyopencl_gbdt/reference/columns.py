@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.numerics.portable_math import reciprocal
 from pyopencl_gbdt.numerics.random_numbers import random_bits, stream, unit_numbers
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]

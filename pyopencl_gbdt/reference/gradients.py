@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_math import to_quanta, weigh
+from pyopencl_gbdt.numerics.portable_math import finite, to_quanta, weigh
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -73,7 +73,7 @@ def scale_exponent(counts: I64, weight_bits: int) -> tuple[int, bool]:
     total = int(counts[1:].sum())
     few = max(total // 1024, min(total // 8, 16))
     bulk = max(e for e in there if int(counts[e:].sum()) > few)
-    s = max(-100, min(150 - bulk, 61 - 8 - sum_bits - weight_bits, 120))
+    s = max(-126, min(150 - bulk, 61 - 8 - sum_bits - weight_bits, 120))
     return s, there[-1] - 126 + s + weight_bits > 30
 
 
@@ -98,7 +98,7 @@ def choose_scale(
         As ``reference.sample`` draws them.
     """
     if factors is not None:
-        g, h, counted = g * factors, h * factors, factors != 0
+        g, h, counted = finite(g * factors), finite(h * factors), factors != 0
         weight = counted.astype(np.float32) if weight is None else np.where(counted, weight, 0)
     scale_g, wide_g = scale_exponent(exponent_counts(g, weight), weight_bits)
     scale_h, wide_h = scale_exponent(exponent_counts(h, weight), weight_bits)
@@ -115,7 +115,7 @@ def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | No
     """
     seen = np.ones(g.size, np.bool_)
     if factors is not None:
-        g, h, seen = g * factors, h * factors, factors != 0
+        g, h, seen = finite(g * factors), finite(h * factors), factors != 0
     quanta = np.stack([to_quanta(g, scale.g), np.maximum(to_quanta(h, scale.h), seen)], axis=1)
     if weight is not None:
         quanta = weigh(quanta, weight[:, None])

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.limits import RISING, Limits
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
 from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_quanta
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.quantized import Layout
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.parameters.constraints import RISING, Limits
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.columns import chosen, may_follow
 from pyopencl_gbdt.reference.gain import (
     Rule,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.quantized import Layout
+from pyopencl_gbdt.pages.page import Layout
 
 I64 = npt.NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.ranking import LambdaRank
 from pyopencl_gbdt.reference.lambda_gradients import LambdaGradients

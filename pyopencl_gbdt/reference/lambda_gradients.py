@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p
 from pyopencl_gbdt.numerics.portable_math import (
     df_from_i64,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import ordered, to_quanta
-from pyopencl_gbdt.quantized import Layout
+from pyopencl_gbdt.pages.page import Layout
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.numerics.portable_log import portable_rsqrt
 from pyopencl_gbdt.numerics.portable_math import reciprocal, scale_by
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

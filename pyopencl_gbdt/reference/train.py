@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dataset import Dataset
-from pyopencl_gbdt.limits import limits_of
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import NO_NODE
+from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective, get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.constraints import limits_of
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference import quantize
 from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
@@ -72,6 +73,7 @@ def train_reference(
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gradients, before = gradients_of(number, margins), margins.copy()
+            gradients = finite(gradients[0]), finite(gradients[1])
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
                 for parallel in range(params.num_parallel_tree):
                     tree = (number, output * params.num_parallel_tree + parallel)

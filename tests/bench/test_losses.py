@@ -12,7 +12,7 @@ from bench.lines import BASE, N_CLASSES, QUERY_ROWS, Line, data_of, lines, make_
 from bench.losses import main
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.objectives import OBJECTIVES
-from pyopencl_gbdt.preparing import prepare
+from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
 
 N_ROWS, N_FEATURES = 430, 6

@@ -10,11 +10,11 @@ import pytest
 import pyopencl_gbdt.comparison.measure as measuring
 from pyopencl_gbdt.comparison import schema
 from pyopencl_gbdt.comparison.shapes import SHAPES
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.training import train
+from pyopencl_gbdt.training.train import train
 from tests.conftest import TEST_DEVICE
 
 SHAPE = replace(SHAPES["tiny"], n_rows=300, n_features=5, max_depth=3, n_rounds=3)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 FEATURES = 6
 MOST_CASES = 400

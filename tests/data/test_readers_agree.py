@@ -11,8 +11,8 @@ import pytest
 from pyopencl_gbdt.data import delimited, read_table
 from pyopencl_gbdt.data.block_parsers import PARSERS, _module
 from pyopencl_gbdt.data.careful import parse_carefully
+from pyopencl_gbdt.data.csv_header import find_layout
 from pyopencl_gbdt.data.delimited import parse_blocks
-from pyopencl_gbdt.data.layout import find_layout
 from pyopencl_gbdt.errors import DataError
 from tests.fuzz.tables import FORMATS
 

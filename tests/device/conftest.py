@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import pyopencl_gbdt.training
+import pyopencl_gbdt.training.train
 from pyopencl_gbdt.device import fallback, open_device, variants
 from tests.device import fits
 
@@ -31,5 +31,5 @@ def opened(monkeypatch):
         devices.append(open_device(*arguments, **options))
         return devices[-1]
 
-    monkeypatch.setattr(pyopencl_gbdt.training, "open_device", remember)
+    monkeypatch.setattr(pyopencl_gbdt.training.train, "open_device", remember)
     return devices

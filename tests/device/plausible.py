@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from pyopencl_gbdt.device.render import declared, source_folder
+from pyopencl_gbdt.device.render import declared, template_files
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import OBJECTIVES
 
@@ -120,8 +120,7 @@ _TYPE_AND_OP = [
 
 def templates() -> list[str]:
     """Names of all templates with kernels."""
-    files = source_folder("templates").glob("*.cl.mako")
-    return sorted({file.name.removesuffix(".cl.mako") for file in files} - LIBRARIES)
+    return sorted(template_files().keys() - LIBRARIES)
 
 
 def combinations(template: str) -> list[dict[str, Any]]:

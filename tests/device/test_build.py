@@ -18,7 +18,7 @@ rendering = importlib.import_module("pyopencl_gbdt.device.render")
 @pytest.fixture
 def template(tmp_path, monkeypatch):
     """Call it with the text of a template; returns its name."""
-    caches = ("_lookup", "template_text", "declared", "_render")
+    caches = ("template_files", "_lookup", "template_text", "declared", "_render")
     headers = rendering.source_folder("cl_kernels")
 
     def clear():
@@ -171,6 +171,31 @@ def test_bound_arguments_stay_alive(device, template):
     assert device.allocated_bytes == taken
     launch()
     assert handle.get().tolist() == [3] * 4
+
+
+def test_any_built_in_function_may_be_called(device, template):
+    """The kernels call few of them, and PoCL reads the declarations of those alone."""
+    if device.caps.api != "opencl":
+        pytest.skip("OpenCL's built-in functions")
+    text = FILL.replace("value + GROUP_ID_Y;", "(u32)fmax((float)value, 2.5f);")
+    out = device.zeros(4, np.uint32)
+    device.build(template(text), wg_size=4).launch("fill", 1, np.uint32(4), np.uint32(7), out)
+    assert out.get().tolist() == [7] * 4
+
+
+def test_a_users_own_code_is_built_with_all_declarations(device):
+    """Of a function with few of its types, C would take another one without a word."""
+    if device.caps.api != "opencl":
+        pytest.skip("OpenCL's built-in functions")
+    code = "g = (float)popcount(0xF0000000F0000000UL) - label; h = 1.0f;"
+    program = device.build("custom", wg_size=1, statements=code)
+    n, bad = 3, device.zeros(2, np.uint32)
+    margins, gradients, hessians = (device.zeros(n, np.float32) for _ in range(3))
+    program.launch(
+        *("custom_gradients", 1, np.uint32(n), np.uint32(0), margins),
+        *(device.upload(np.zeros(n, np.float32)), gradients, hessians, bad),
+    )
+    assert gradients.get().tolist() == [8] * n
 
 
 def test_numbered_source():

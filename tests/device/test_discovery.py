@@ -222,7 +222,7 @@ def platforms(monkeypatch):
     """Call it with the platforms that OpenCL shall list, or with what listing shall raise."""
     monkeypatch.delenv(discovery.ENVIRONMENT, raising=False)
     monkeypatch.setattr(discovery, "_cuda", lambda: ([], []))
-    monkeypatch.setattr(discovery.intel, "make_visible", lambda: None)
+    monkeypatch.setattr(discovery.driver_folders, "_notes", {})
 
     def be(listed):
         def get_platforms():
@@ -368,7 +368,7 @@ def test_a_pyopencl_that_does_not_import_is_a_note(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     forget_module(monkeypatch, "pyopencl_gbdt.device.opencl_facts")
     monkeypatch.setattr(discovery, "_cuda", lambda: ([CUDA_0], []))
-    monkeypatch.setattr(discovery.intel, "make_visible", lambda: None)
+    monkeypatch.setattr(discovery.driver_folders, "_notes", {})
     assert find("cuda") is CUDA_0
     with pytest.raises(DeviceError, match="OpenCL: "):
         find("opencl")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from pyopencl_gbdt.device import intel
+from pyopencl_gbdt.device import intel, private_paths
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -22,77 +27,140 @@ def machine(tmp_path, monkeypatch):
     library = tmp_path / "lib" / "libintelocl.so"
     library.parent.mkdir()
     library.write_bytes(b"")
-    # Set and removed, so that whatever make_visible sets is undone afterwards.
-    monkeypatch.setenv(intel._VARIABLE, "")
-    monkeypatch.delenv(intel._VARIABLE)
-    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path / "cache"))
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.delenv(intel._VARIABLE, raising=False)
     monkeypatch.setattr(intel, "_SYSTEM_VENDORS", vendors)
     monkeypatch.setattr(intel, "find_library", lambda: library)
-    return SimpleNamespace(
-        vendors=vendors, library=library, icd=tmp_path / "cache" / "icd", folder=tmp_path
-    )
+    monkeypatch.setattr(private_paths, "temporary_bases", lambda: [temporary])
+    return SimpleNamespace(vendors=vendors, library=library, temporary=temporary)
 
 
 def contents(folder):
     return {p.name: p.read_text() for p in sorted(folder.iterdir())}
 
 
+def shown():
+    """Return what the loader is shown."""
+    with intel.visible() as problem:
+        assert problem == ""
+        return contents(Path(os.environ[intel._VARIABLE]))
+
+
 def test_the_loader_is_shown_intel_and_the_systems_drivers(machine):
-    intel.make_visible()
-    assert os.environ[intel._VARIABLE] == str(machine.icd)
-    assert contents(machine.icd) == {
+    assert shown() == {
         "intel-cpu-pip.icd": f"{machine.library}\n",
         "nvidia.icd": "libnvidia-opencl.so.1\n",
     }
 
 
+def test_nothing_stays_behind(machine):
+    """Neither the folder, nor a variable that leads child processes to a folder that is gone."""
+    shown()
+    assert list(machine.temporary.iterdir()) == []
+    assert intel._VARIABLE not in os.environ
+    with pytest.raises(RuntimeError, match="driver"), intel.visible():
+        raise RuntimeError("a driver throws")
+    assert list(machine.temporary.iterdir()) == []
+    assert intel._VARIABLE not in os.environ
+
+
+def test_an_empty_setting_stays_one(machine, monkeypatch):
+    monkeypatch.setenv(intel._VARIABLE, "")
+    assert "intel-cpu-pip.icd" in shown()
+    assert os.environ[intel._VARIABLE] == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no modes of files")
+def test_nobody_else_may_write_what_the_loader_loads(machine):
+    before = os.umask(0)
+    try:
+        with intel.visible():
+            folder = Path(os.environ[intel._VARIABLE])
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+            assert {stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()} == {0o600}
+    finally:
+        os.umask(before)
+
+
+def test_a_folder_that_somebody_made_first_is_not_used(machine, monkeypatch):
+    """Neither in the cache folder nor at a name that can be guessed."""
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(machine.temporary / "cache"))
+    for guess in ("cache", f"pyopencl_gbdt-{os.getpid()}"):
+        planted = machine.temporary / guess / "icd"
+        planted.mkdir(parents=True)
+        (planted / "evil.icd").write_text("/evil.so\n")
+    with intel.visible():
+        folder = Path(os.environ[intel._VARIABLE])
+        assert "evil.icd" not in contents(folder)
+        assert folder != planted
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no modes of files")
+def test_a_temporary_folder_where_others_may_rename_ours_is_not_used(machine):
+    machine.temporary.chmod(0o777)
+    with intel.visible() as problem:
+        assert "set TMPDIR" in problem
+        assert intel._VARIABLE not in os.environ
+    machine.temporary.chmod(0o1777)
+    assert "intel-cpu-pip.icd" in shown()
+
+
 def test_a_users_own_setting_is_left_alone(machine, monkeypatch):
     monkeypatch.setenv(intel._VARIABLE, "/somewhere/else")
-    intel.make_visible()
-    assert os.environ[intel._VARIABLE] == "/somewhere/else"
-    assert not machine.icd.exists()
+    with intel.visible() as problem:
+        assert os.environ[intel._VARIABLE] == "/somewhere/else"
+    assert (problem, os.environ[intel._VARIABLE]) == ("", "/somewhere/else")
 
 
 def test_nothing_happens_without_the_wheel(machine, monkeypatch):
     monkeypatch.setattr(intel, "find_library", lambda: None)
-    intel.make_visible()
-    assert intel._VARIABLE not in os.environ
-    assert not machine.icd.exists()
-
-
-def test_a_folder_that_is_right_is_not_written_again(machine, monkeypatch):
-    intel.make_visible()
-    before = (machine.icd / "nvidia.icd").stat().st_mtime_ns
-    monkeypatch.delenv(intel._VARIABLE)
-    intel.make_visible()
-    assert (machine.icd / "nvidia.icd").stat().st_mtime_ns == before
-    assert os.environ[intel._VARIABLE] == str(machine.icd)
-
-
-def test_drivers_that_came_and_went(machine, monkeypatch):
-    intel.make_visible()
-    monkeypatch.delenv(intel._VARIABLE)
-    (machine.vendors / "nvidia.icd").unlink()
-    (machine.vendors / "amd.icd").write_text("libamdocl64.so\n")
-    intel.make_visible()
-    assert sorted(contents(machine.icd)) == ["amd.icd", "intel-cpu-pip.icd"]
+    with intel.visible() as problem:
+        assert problem == ""
+        assert intel._VARIABLE not in os.environ
 
 
 def test_a_machine_without_system_drivers(machine, monkeypatch):
-    monkeypatch.setattr(intel, "_SYSTEM_VENDORS", machine.folder / "absent")
-    intel.make_visible()
-    assert list(contents(machine.icd)) == ["intel-cpu-pip.icd"]
+    monkeypatch.setattr(intel, "_SYSTEM_VENDORS", machine.temporary / "absent")
+    assert list(shown()) == ["intel-cpu-pip.icd"]
 
 
-def test_a_cache_that_cannot_be_written_leads_to_a_temporary_folder(machine, monkeypatch):
-    blocked = machine.folder / "a file"
-    blocked.write_text("")
-    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(blocked / "cache"))
-    monkeypatch.setattr(intel.tempfile, "gettempdir", lambda: str(machine.folder / "tmp"))
-    intel.make_visible()
-    folder = Path(os.environ[intel._VARIABLE])
-    assert machine.folder / "tmp" in folder.parents
-    assert "intel-cpu-pip.icd" in contents(folder)
+def test_without_a_temporary_folder_intel_stays_unseen_and_says_so(machine, monkeypatch):
+    monkeypatch.setattr(private_paths, "temporary_bases", lambda: [machine.temporary / "absent"])
+    with intel.visible() as problem:
+        assert intel._VARIABLE not in os.environ
+    assert "set TMPDIR" in problem
+
+
+def test_the_loader_reads_the_folder_once(tmp_path):
+    """The platform stays when the folder is gone, in a process that shows the loader PoCL so."""
+    code = """
+import os, pathlib, sys
+import pyopencl as cl
+from pyopencl_gbdt.device import discovery, intel
+places = pathlib.Path(cl.__file__).parent / ".libs"
+library = next(iter(places.glob("libpocl*.so*")), None)
+if library is None:
+    print("SKIP")
+    sys.exit()
+intel.find_library = lambda: library
+intel._SYSTEM_VENDORS = pathlib.Path("/absent")
+for _ in range(2):
+    platforms = [info.caps.platform for info in discovery.devices()]
+    assert "OCL_ICD_VENDORS" not in os.environ
+    assert "Portable Computing Language" in platforms, platforms
+print("SEEN")
+"""
+    environment = {k: v for k, v in os.environ.items() if k != intel._VARIABLE}
+    environment |= {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    if "SKIP" in done.stdout:
+        pytest.skip("PoCL's library does not lie beside pyopencl")
+    assert done.stdout == "SEEN\n", done.stderr
+    assert [p for p in tmp_path.iterdir() if p.name.startswith("pyopencl_gbdt-")] == []
 
 
 class Wheel:

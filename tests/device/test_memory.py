@@ -7,12 +7,12 @@ import gc
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.booster import Boosting
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
 from tests.device.fakes import FakeDevice
 
 

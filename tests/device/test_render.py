@@ -9,7 +9,7 @@ import pytest
 from pyopencl_gbdt.device.render import declared, render, source_folder
 
 rendering = importlib.import_module("pyopencl_gbdt.device.render")  # the package has a function
-CACHES = ("_lookup", "template_text", "declared", "_header", "_render")
+CACHES = ("template_files", "_lookup", "template_text", "declared", "header", "_render")
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_missing_parameter_is_not_hidden_by_an_earlier_rendering():
 def test_sources_are_found(name):
     folder = source_folder(name)
     assert folder.name == name
-    assert list(folder.glob("*.mako" if name == "templates" else "*.h"))
+    assert list(folder.rglob("*.mako" if name == "templates" else "*.h"))
 
 
 def test_sources_that_are_nowhere(tmp_path, monkeypatch):

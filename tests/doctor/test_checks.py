@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt.device.cache import cache_folder
 from pyopencl_gbdt.doctor import checks, examine
 from pyopencl_gbdt.doctor.findings import FAMILIES, INSTALL, Finding
-from pyopencl_gbdt.doctor.machine import Machine, installed_packages, why_not_loadable
+from pyopencl_gbdt.doctor.machine import Machine, Package, installed_packages, why_not_loadable
 from tests.doctor.machines import (
     AMD,
     CPU,
@@ -185,7 +185,10 @@ def test_a_cache_folder_that_is_well(build):
 
 
 def test_a_cache_folder_of_another_user(build):
-    (build.root / "home/me/.cache/pyopencl_gbdt").mkdir(parents=True)
+    place = build.root / "home/me/.cache/pyopencl_gbdt"
+    place.mkdir(parents=True)
+    if os.getuid() == 0:  # whose folders are trusted
+        os.chown(place, 54321, 54321)
     (finding,) = checks.check_cache(build.machine(user_id=os.getuid() + 1), CACHE)
     assert "belongs to another user" in finding.text
     assert "PYOPENCL_GBDT_CACHE" in finding.repair("")[0][1]
@@ -196,6 +199,37 @@ def test_a_cache_folder_that_cannot_be_written(build):
     build.closed = {"/home/me"}
     (finding,) = checks.check_cache(build.machine(), CACHE)
     assert finding.text.startswith("/home/me cannot be written")
+    assert "every process builds its kernels anew" in finding.text
+
+
+def test_a_cache_folder_that_others_can_write(build):
+    place = build.root / "home/me/.cache/pyopencl_gbdt"
+    place.mkdir(parents=True)
+    place.chmod(0o775)
+    (finding,) = checks.check_cache(build.machine(user_id=os.getuid()), CACHE)
+    assert "can be written by other users" in finding.text
+    assert finding.repair("") == [("", f"chmod go-w {CACHE}")]
+
+
+def test_a_cache_folder_without_room_and_what_is_used_instead(build):
+    (build.root / "home/me").mkdir(parents=True)
+    said = "/home/me: No space left on device"
+    (finding,) = checks.check_cache(build.machine(), CACHE, problem=said)
+    assert finding.severity == "warning"
+    assert finding.text.startswith(said)
+    (finding,) = checks.check_cache(build.machine(), CACHE, Path("/tmp/instead"), said)
+    assert finding.severity == "note"
+    assert "kept in /tmp/instead instead" in finding.text
+
+
+def test_pocls_folder(build):
+    machine = build.machine(packages={"pocl-binary-distribution": Package("3.0")})
+    assert checks.check_pocl_folder(machine, "", "") == []
+    assert checks.check_pocl_folder(build.machine(), "", "OpenCL: PoCL has no device") == []
+    (finding,) = checks.check_pocl_folder(machine, "", "OpenCL: PoCL has no device where ...")
+    assert (finding.severity, finding.code) == ("error", "pocl-folder")
+    (finding,) = checks.check_pocl_folder(machine, "/tmp/mine", "")
+    assert (finding.severity, "/tmp/mine" in finding.text) == ("note", True)
 
 
 def test_a_file_in_the_place_of_the_cache_folder(build):

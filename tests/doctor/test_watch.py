@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.doctor import watch
 from tests.conftest import TEST_DEVICE
-from tests.doctor.machines import CPU
+from tests.doctor.machines import CPU, GPU
 
 ONE = '{"case": "scan", "chosen": true, "problem": "", "seconds": 0.1}'
 START = '{"starting": "radix_sort", "chosen": %s}'
@@ -55,6 +55,8 @@ def test_a_driver_that_crashes(worker):
     run = watch.run_self_test(CPU, 20, print)
     assert not run.passed
     assert run.ended.startswith("radix_sort ends the process by signal 11")
+    assert "What PoCL keeps in" in run.ended
+    assert "What PoCL keeps in" not in watch.run_self_test(GPU, 20, print).ended
 
 
 def test_a_driver_that_crashes_in_a_variant_that_nobody_needs(worker):

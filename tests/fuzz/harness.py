@@ -51,17 +51,31 @@ class Outcome:
 
 
 def run(
-    counts: Mapping[str, int], seed: int = 0, first: int = 0, limit: float = LIMIT
+    counts: Mapping[str, int],
+    seed: int = 0,
+    first: int = 0,
+    limit: float = LIMIT,
+    module: str = "",
 ) -> dict[str, Outcome]:
     """Read mutations ``first`` to ``first + count - 1`` of each format; return what came of them.
 
     One process reads them all. A new one goes on after a crash or a hang.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        How many of each format.
+    seed, first : int
+    limit : float
+        Seconds a file may take.
+    module : str
+        Where the formats are, as a list ``BAD``, if they are not those of this package.
     """
     outcomes = {name: Outcome(name) for name in counts}
     left = [[name, first, first + count] for name, count in counts.items()]
     while left:
         problem = "crash"
-        for line in _lines(seed, left, limit):
+        for line in _lines([module, str(seed)], left, limit):
             if "number" in line:
                 name, number, end = left[0]
                 outcomes[name].add(line)
@@ -80,9 +94,9 @@ def run(
     return outcomes
 
 
-def _lines(seed: int, left: list[list[Any]], limit: float) -> Iterator[dict[str, Any]]:
+def _lines(words: list[str], left: list[list[Any]], limit: float) -> Iterator[dict[str, Any]]:
     """Start a process, and yield its lines and, unless it ends well, how it ended."""
-    words = [str(seed), *(":".join(map(str, one)) for one in left)]
+    words = [*words, *(":".join(map(str, one)) for one in left)]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.fuzz.worker", *words],

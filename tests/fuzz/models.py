@@ -16,7 +16,7 @@ import numpy as np
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Model, train
 from pyopencl_gbdt.callbacks import EarlyStopping, LearningRateScheduler, TrainingCheckPoint
 from pyopencl_gbdt.errors import GBDTError, ModelFormatError
-from pyopencl_gbdt.estimator_base import Base
+from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.model import Ensemble, dump_text, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.reference.predict import predict

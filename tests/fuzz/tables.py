@@ -63,7 +63,7 @@ class Gzipped(Format):
         self.inner.read(path)
 
     def mutate(self, data: bytes, rng: np.random.Generator) -> bytes:
-        if rng.random() < 0.5:
+        if rng.random() < 0.3:
             return mutate(data, rng, self.pieces)
         inner = self.inner.mutate(gzip.decompress(data), rng)
         times = int(10 ** rng.uniform(0, 4)) if rng.random() < 0.1 else 1
@@ -95,7 +95,7 @@ class Npz(Table):
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(changed, "w") as new:
             for info in old.infolist():
                 array = old.read(info)
-                if rng.random() < 0.5:  # half of the changes go to the header
+                if rng.random() < 0.3:
                     end = 128 if rng.random() < 0.5 else len(array)
                     array = mutate(array[:end], rng, self.pieces) + array[end:]
                 new.writestr(info.filename, array, method)

@@ -1,8 +1,9 @@
-"""``python -m tests.fuzz.worker SEED FORMAT:FIRST:END ...``: read mutations, a line each."""
+"""``python -m tests.fuzz.worker MODULE SEED FORMAT:FIRST:END ...``: read mutations, a line each."""
 
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import resource
 import sys
@@ -21,8 +22,11 @@ HEADROOM = 4 << 30
 
 
 def main(words: list[str]) -> None:
-    formats, seed = all_formats(), int(words[0])
-    jobs = [word.split(":") for word in words[1:]]
+    module, seed = words[0], int(words[1])
+    jobs = [word.split(":") for word in words[2:]]
+    formats = all_formats()
+    if module:
+        formats = {one.name: one for one in importlib.import_module(module).BAD}
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         for name, _, _ in jobs:  # what is imported or cached once counts for no mutation

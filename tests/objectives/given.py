@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.workspace import Workspace
+from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.steps.builders import make_layout, make_page
 
 

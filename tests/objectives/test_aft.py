@@ -13,7 +13,7 @@ from pyopencl_gbdt.metrics import aft_nloglik, get_metric
 from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.aft import log_bounds
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
@@ -273,7 +273,7 @@ def test_labels_alone_are_known_times():
     with pytest.raises(DataError, match=r"expected label > 0 .*give label_lower_bound"):
         train(params, Dataset(X, -label))
     with pytest.raises(DataError, match="label is None: expected a number per row"):
-        Dataset(X)
+        train(params, Dataset(X))
 
 
 @pytest.mark.parametrize(

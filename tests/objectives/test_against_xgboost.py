@@ -11,7 +11,7 @@ import xgboost
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import from_xgboost_json
-from pyopencl_gbdt.model.xgboost_links import LINKS
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import LIGHTGBM, NEEDED, XGBOOST, few_values, name_of
 

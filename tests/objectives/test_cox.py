@@ -10,7 +10,7 @@ from pyopencl_gbdt.metrics import cox_nloglik
 from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.cox import PLANES, in_time, plane_of
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE

@@ -11,7 +11,7 @@ from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, train
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import LOSSES, ONE_OUTPUT, few_values, name_of

@@ -14,7 +14,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.query_tables import query_tables
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.host_gradients import host_gradients
 from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE

@@ -14,7 +14,7 @@ from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.predict import leaf_of
 from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE

@@ -20,16 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt import primitives
-from pyopencl_gbdt.booster import Boosting
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, choose, open_device, runnable
 from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
+from pyopencl_gbdt.evaluation.auc import Curves
+from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
+from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.reference import compact as compact_twin
 from pyopencl_gbdt.reference import predict as predict_twin
 from pyopencl_gbdt.reference import radix_sort as sort_twin
@@ -40,9 +42,7 @@ from pyopencl_gbdt.reference import stable_partition as partition_twin
 from pyopencl_gbdt.reference.curve import area_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.reference.train import train_reference
-from pyopencl_gbdt.steps.curve import Curves
-from pyopencl_gbdt.steps.mean_loss import MeanLoss
-from pyopencl_gbdt.watched import start_of
+from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
 from tests.portability.other_metrics import other_metric_checks
 from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, problem
@@ -128,7 +128,7 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             model = replace(twin, trees=fit.run(params.n_estimators))
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
             yield f"training {name} {row.name}: model", (got, wanted)
-            data._quantized = None  # quantise again: its kernels are watched too
+            data.forget()  # quantise again: its kernels are watched too
         if name in EVERY_HISTOGRAM:
             margins = predict_margins(twin, p.values, device)
             yield f"training {name}: predictions", (margins, predict_twin.predict(twin, p.values))
@@ -193,7 +193,7 @@ def known_checks(device: Device) -> Iterator[Check]:
     """Yield checks of models whose bytes are known from other machines."""
     from tests import test_reproducible as known
 
-    with patch("pyopencl_gbdt.training.open_device", lambda spec, **options: device):
+    with patch("pyopencl_gbdt.training.train.open_device", lambda spec, **options: device):
         for name, wanted in known.EXPECTED.items():
             got = known.digest(name)
             yield f"known bytes of {name}", tuple(_bytes(text) for text in (got, wanted))

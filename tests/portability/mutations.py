@@ -39,7 +39,7 @@ class Mutation:
     noticed_by: tuple[str, ...]
 
 
-_SUM = "templates/group.cl.mako"
+_SUM = "templates/parts/group.cl.mako"
 _HALVE = """        if (id < half_size) shared[id] += shared[id + half_size];
         BARRIER();"""
 _SCAN = """            shared[i] = sum;
@@ -95,7 +95,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "the baseline takes 64-bit atomics",
-        "templates/histogram.cl.mako",
+        "templates/primitives/histogram.cl.mako",
         "if (high) atomic_add_global_i32((GLOBAL i32*)cell + 1, high);",
         "if (high) atomic_add_global_i64(cell, (i64)high << 32);",
         ("vocabulary", "baseline: PoCL"),

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.evaluation.cox_metric import CoxMetric
+from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
+from pyopencl_gbdt.evaluation.ranking_metric import RankingMetrics
 from pyopencl_gbdt.metrics import get_metric, ranked_of, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.numerics.portable_math import portable_exp
@@ -17,9 +20,6 @@ from pyopencl_gbdt.objectives.softmax import softmax
 from pyopencl_gbdt.reference import ranking_metric as ranking_twin
 from pyopencl_gbdt.reference.cox_metric import cox_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.steps.cox_metric import CoxMetric
-from pyopencl_gbdt.steps.mean_loss import MeanLoss
-from pyopencl_gbdt.steps.ranking_metric import RankingMetrics
 from tests.primitives.samples import cuts
 from tests.steps.evaluated import evaluated, run
 

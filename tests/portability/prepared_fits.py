@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.booster import Boosting
-from pyopencl_gbdt.dataset import Dataset
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
-from pyopencl_gbdt.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice

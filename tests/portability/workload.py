@@ -11,7 +11,7 @@ from pyopencl_gbdt import primitives
 from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.prediction import predict_margins
+from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES

@@ -8,11 +8,11 @@ from dataclasses import astuple
 import numpy as np
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
-from pyopencl_gbdt.quantized import Layout
 from pyopencl_gbdt.reference.gradients import words
-from pyopencl_gbdt.workspace import Workspace
 
 
 def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
-from pyopencl_gbdt.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.steps.mean_loss import MeanLoss
 from tests.compare import assert_same_bits
 from tests.steps.evaluated import evaluated, run, weights_of
 

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.evaluation.cox_metric import CoxMetric
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.numerics.planes import plane_bits
 from pyopencl_gbdt.numerics.portable_math import portable_exp
 from pyopencl_gbdt.objectives.cox import Cox
 from pyopencl_gbdt.reference.cox_metric import cox_words, losses, planes_of
-from pyopencl_gbdt.steps.cox_metric import CoxMetric
 from tests.compare import assert_same_bits
 from tests.steps.evaluated import evaluated, run
 

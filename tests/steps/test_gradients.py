@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.reference import gradients as twin
-from pyopencl_gbdt.steps.gradients import Gradients
 from tests.compare import assert_same_bits
 from tests.objectives.samples import PER_ROW, label_of, name_of
 from tests.steps.builders import make_layout, make_workspace, spoil

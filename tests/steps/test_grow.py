@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import fit_variants
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, NODE
-from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.fit import variants as fit_variants
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth.finalize import Finish
+from pyopencl_gbdt.growth.level import Grow
 from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.grow import Grower, Node
 from pyopencl_gbdt.reference.split import Candidate
-from pyopencl_gbdt.steps.finish import Finish
-from pyopencl_gbdt.steps.grow import Grow
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     level_nodes,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.primitives.histogram_kernel import block_ranges, code_ranges
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram as twin
-from pyopencl_gbdt.steps.histogram import Histogram
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     fullest_cells,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.evaluation import label_mean
+from pyopencl_gbdt.evaluation.label_mean import LabelMean
 from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.objectives import OBJECTIVES, Objective, get_objective
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.steps import label_mean
-from pyopencl_gbdt.steps.label_mean import LabelMean
+from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import label_of

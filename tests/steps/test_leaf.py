@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE
-from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth.finalize import Finish
+from pyopencl_gbdt.growth.update_margins import Leaf
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.steps.finish import Finish
-from pyopencl_gbdt.steps.leaf import Leaf
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
 

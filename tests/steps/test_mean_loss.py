@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.evaluation.mean_loss import Mean, MeanLoss, unit_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.product_sums import INFINITE, UNDEFINED
 from pyopencl_gbdt.objectives import OBJECTIVES
 from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.steps.mean_loss import Mean, MeanLoss, unit_of
 from tests.compare import assert_same_bits
 from tests.device.plausible import MEANS
 from tests.steps.evaluated import evaluated, run, weights_of

@@ -7,9 +7,9 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.steps.partition import Partition
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     level_nodes,

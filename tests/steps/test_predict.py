@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import packing, prediction
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.prediction import margins as prediction
+from pyopencl_gbdt.prediction import packing, predict
 from pyopencl_gbdt.reference import predict as twin
-from pyopencl_gbdt.steps import predict
 from tests.compare import assert_same_bits
 
 KERNEL = "predict"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import cut_points
 from pyopencl_gbdt.numerics.portable_math import ordered as twin_ordered
+from pyopencl_gbdt.pages import cuts as cut_points
+from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.reference import quantize as twin
-from pyopencl_gbdt.steps.quantize import Quantizer
 from tests.compare import assert_same_bits
 
 KERNEL = "quantize"

@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, set_up
+from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device, staging
+from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.frames import clear_frames
-from pyopencl_gbdt.memory_estimate import estimate_memory
-from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.set_up import plan_set_up
-from pyopencl_gbdt.steps.quantize import Quantizer
+from pyopencl_gbdt.pages import budget as set_up
+from pyopencl_gbdt.pages.budget import plan_set_up
+from pyopencl_gbdt.pages.quantize import Quantizer, quantized
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.portability.null_device import NullDevice
@@ -151,7 +152,7 @@ def test_an_interrupted_upload_leaves_nothing_behind(rng, monkeypatch, failing):
     monkeypatch.setattr(type(opened), failing, interrupted)
     values = rng.random((20_000, 40)).astype(np.float32)
     with pytest.raises(KeyboardInterrupt) as caught:
-        Dataset(values, values[:, 0]).quantized(opened, 16)
+        quantized(Dataset(values, values[:, 0]), opened, 16)
     assert opened.peak_bytes > 0
     clear_frames(caught.value)
     assert opened.allocated_bytes == 0

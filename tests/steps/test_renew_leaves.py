@@ -7,14 +7,14 @@ import pytest
 
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth.finalize import Finish
+from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.renew_leaves import residuals
-from pyopencl_gbdt.steps.finish import Finish
-from pyopencl_gbdt.steps.renew_leaves import RenewLeaves
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
 from tests.steps.test_leaf import random_trees

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.fit_shape import Batch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.gradients.sample import Sample, reserve
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.steps.sample import Sample, reserve
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import fit_variants
 from pyopencl_gbdt.dtypes import NO_SCORE
+from pyopencl_gbdt.fit import variants as fit_variants
+from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.numerics.portable_math import to_quanta
 from pyopencl_gbdt.reference.gain import make_rule, weight_in_units
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.split import best_split
-from pyopencl_gbdt.steps import split
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
     fullest_cells,

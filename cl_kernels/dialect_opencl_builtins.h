@@ -1,0 +1,16 @@
+/* The built-in functions of OpenCL C that dialect_opencl.h takes, as Clang's opencl-c.h declares them; types and
+   constants are there. Stands before the dialect where that header, of 17,000 declarations, is left out. */
+#define BUILTIN __attribute__((overloadable))
+size_t BUILTIN __attribute__((const)) get_local_id(uint);
+size_t BUILTIN __attribute__((const)) get_local_size(uint);
+size_t BUILTIN __attribute__((const)) get_group_id(uint);
+size_t BUILTIN __attribute__((const)) get_num_groups(uint);
+void BUILTIN __attribute__((convergent)) barrier(uint);
+uint BUILTIN __attribute__((const)) popcount(uint);
+int BUILTIN atomic_add(volatile __global int*, int);
+uint BUILTIN atomic_add(volatile __global uint*, uint);
+int BUILTIN atomic_add(volatile __local int*, int);
+uint BUILTIN atomic_add(volatile __local uint*, uint);
+#ifdef cl_khr_int64_base_atomics
+long BUILTIN atom_add(volatile __global long*, long);
+#endif

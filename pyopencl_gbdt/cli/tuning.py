@@ -1,0 +1,249 @@
+"""Measure the variants and sizes of kernels on a device, and choose the fastest.
+
+Kernels are tuned one after the other, parameter by parameter, each beside what was chosen before.
+Times are the device's own, of a fit of synthetic data (and of a prediction). A candidate counts
+only if its model is that of the table, byte for byte, and if it is faster twice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Capabilities, Device, Variant, find, open_device, runnable
+from pyopencl_gbdt.device.tuning import TUNABLE, Choice, sizes, using
+from pyopencl_gbdt.device.variants import REFUSED, fallbacks, refusal
+from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.training.train import Model, train
+
+#: Rows of the synthetic data by kind of device and whether it has to be quick: enough that kernels,
+#: not launches, take the time.
+_ROWS_CPU = (100_000, 20_000)
+_ROWS_GPU = (1_000_000, 250_000)
+_FEATURES = 28
+_ROUNDS = 4
+#: A candidate has to take at most this share of the time, or the table holds: clocks are noisy.
+_WORTH = 0.97
+#: Kernels that a parameter has an influence on besides its own.
+_BESIDES = {"histogram": ("plan",), "partition": ("plan",), "leaf": ("plan",)}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What came out for a kernel.
+
+    Attributes
+    ----------
+    kernel : str
+    table, chosen : Choice
+        What the variant table says, and the fastest; equal where nothing is faster.
+    table_seconds, chosen_seconds : float
+        Of the kernel in one measurement, by the device's clock.
+    tried : int
+        Candidates that ran.
+    failed : tuple of str
+        Candidates that did not run, and why.
+    """
+
+    kernel: str
+    table: Choice
+    chosen: Choice
+    table_seconds: float
+    chosen_seconds: float
+    tried: int
+    failed: tuple[str, ...] = ()
+
+
+def synthetic(n_rows: int, n_features: int = _FEATURES) -> Dataset:
+    """Return seeded data of two classes: a feature of few values, one with missing values."""
+    rng = np.random.default_rng(20)
+    values = rng.standard_normal((n_rows, n_features), dtype=np.float32)
+    values[:, 1] = np.round(values[:, 1])
+    values[rng.random(n_rows) < 0.2, 2] = np.nan
+    signal = values[:, 0] * values[:, 3] + values[:, 1]
+    label = signal + rng.standard_normal(n_rows, dtype=np.float32) > 0
+    return Dataset(values, label.astype(np.float32))
+
+
+class Measurement:
+    """Times kernels on a device, under any choice of variants.
+
+    Parameters
+    ----------
+    device : str
+    data : Dataset
+    repeats : int
+        The shortest of so many measurements counts.
+    """
+
+    def __init__(self, device: str, data: Dataset, repeats: int) -> None:
+        self.device, self.data, self.repeats = device, data, repeats
+        self.expected: str | None = None
+
+    def seconds(self, kernel: str, choices: Mapping[str, Choice]) -> float:
+        """Return the device's seconds of a kernel.
+
+        Raises
+        ------
+        GBDTError
+            If it does not build or run, or gives another model.
+        """
+        kernels = (kernel, *_BESIDES.get(kernel, ()))
+        refused = set(REFUSED)
+        try:
+            with using(choices), warnings.catch_warnings():
+                warnings.simplefilter("error", KernelFallbackWarning)
+                return min(self._once(kernels) for _ in range(self.repeats))
+        except KernelFallbackWarning as error:
+            raise GBDTError(str(error).splitlines()[0]) from error
+        finally:
+            REFUSED.clear()
+            REFUSED.update(refused)
+
+    def _once(self, kernels: tuple[str, ...]) -> float:
+        if kernels[0] in ("quantize", "radix_sort"):
+            self.data.forget()
+        model = self._train()
+        text = to_xgboost_json(model.ensemble)
+        self.expected = self.expected or text
+        if text != self.expected:
+            raise GBDTError("it gives another model: please report it, with the device")
+        if kernels[0] == "predict":
+            return self._predict(model)
+        assert model.profile is not None
+        return sum(k.seconds for k in model.profile if k.kernel.split(".")[0] in kernels)
+
+    def _train(self) -> Model:
+        params = {"objective": "binary:logistic", "device": self.device, "n_estimators": _ROUNDS}
+        return train(params, self.data, profile=True)
+
+    def _predict(self, model: Model) -> float:
+        device: Device = open_device(self.device, profile=True)
+        assert device.profiler is not None
+        predict_margins(model.ensemble, self.data.values, device)
+        device.profiler.collect()
+        totals = device.profiler.totals
+        ours = [total for (_, name), total in totals.items() if name.split(".")[0] == "predict"]
+        return sum(total.seconds for total in ours)
+
+
+def candidates(best: Variant, *, quick: bool) -> Iterator[tuple[str, int]]:
+    """Yield (parameter, value) of what is to be tried beside a row: with ``quick``, neighbours."""
+    for name in TUNABLE[best.kernel]:
+        if name not in best.params:
+            continue
+        values = sizes(best, name)
+        at = values.index(best.params[name])
+        near = values[max(0, at - 1) : at + 2] if quick else values
+        yield from ((name, value) for value in near if value != values[at])
+
+
+def tune(
+    device: str = "auto",
+    *,
+    quick: bool = False,
+    report: Callable[[Tuned], None] = lambda tuned: None,
+) -> list[Tuned]:
+    """Measure and choose; stores nothing.
+
+    Parameters
+    ----------
+    device : str, default "auto"
+    quick : bool, default False
+        Fewer rows; of every parameter the values beside the table's; no variants that are made for
+        another kind of device.
+    report : callable
+        Receives each kernel's outcome as soon as it is known.
+
+    Returns
+    -------
+    list of Tuned
+        By kernel, in the order of ``TUNABLE``.
+
+    Raises
+    ------
+    DeviceError
+        If the device is not there, or the variant table itself fails on it.
+    """
+    info = find(device)
+    assert info.caps is not None
+    n_rows = (_ROWS_GPU if info.caps.side_by_side else _ROWS_CPU)[quick]
+    fits = info.caps.global_bytes // (16 * 4 * _FEATURES)
+    data = synthetic(max(1000, min(n_rows, fits)))
+    measurement = Measurement(info.device_id, data, repeats=2 if quick else 3)
+    chosen: dict[str, Choice] = {}
+    outcomes = []
+    for kernel in TUNABLE:
+        outcome = tune_kernel(kernel, info.caps, measurement, chosen, quick=quick)
+        if outcome.chosen != outcome.table:
+            chosen[kernel] = outcome.chosen
+        outcomes.append(outcome)
+        report(outcome)
+    return outcomes
+
+
+def tune_kernel(
+    kernel: str,
+    caps: Capabilities,
+    measurement: Measurement,
+    before: Mapping[str, Choice],
+    *,
+    quick: bool,
+) -> Tuned:
+    """Choose the variant and the sizes of one kernel beside what was chosen for others."""
+    with using({}):
+        table = fallbacks(kernel, caps)[0]
+    tried, failed = 0, []
+
+    def seconds(row: Variant) -> float:
+        nonlocal tried
+        choice = Choice(row.name, dict(row.params))
+        try:
+            result = measurement.seconds(kernel, {**before, kernel: choice})
+        except GBDTError as error:
+            if row is table:
+                raise
+            failed.append(f"{row.name} {dict(row.params)}: {str(error).splitlines()[0]}")
+            return float("inf")
+        tried += 1
+        return result
+
+    best, best_seconds = table, seconds(table)
+    for row in runnable(kernel, caps):
+        other_kind = not row.suits(caps)
+        if (
+            row.name != table.name
+            and refusal(row, caps) not in REFUSED
+            and not (quick and other_kind)
+        ):
+            took = seconds(row)
+            if took < _WORTH * best_seconds:
+                best, best_seconds = row, took
+    for name, value in candidates(best, quick=quick):
+        row = replace(best, params={**best.params, name: value})
+        took = seconds(row)
+        if took < _WORTH * best_seconds:
+            best, best_seconds = row, took
+    table_seconds = best_seconds
+    if best is not table:  # both once more: what was fast by chance is not
+        table_seconds, best_seconds = seconds(table), seconds(best)
+        if not best_seconds < _WORTH * table_seconds:
+            best, best_seconds = table, table_seconds
+    return Tuned(
+        kernel,
+        Choice(table.name, dict(table.params)),
+        Choice(best.name, dict(best.params)),
+        table_seconds,
+        best_seconds,
+        tried,
+        tuple(failed),
+    )
+
+
+__all__ = ["Measurement", "Tuned", "candidates", "synthetic", "tune", "tune_kernel"]

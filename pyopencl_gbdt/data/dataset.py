@@ -1,0 +1,287 @@
+"""Any input to a checked, quantised matrix on a device."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
+from pyopencl_gbdt.data.features import Values, check_features
+from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
+from pyopencl_gbdt.data.names import check_feature_names, shortened
+from pyopencl_gbdt.data.narrow import check_missing
+from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights
+from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.foreign import DeviceMatrix
+from pyopencl_gbdt.errors import DataError
+
+F32 = npt.NDArray[np.float32]
+
+
+#: Rows of a data set: kernels keep one bit of 32 for the side that a row goes to.
+MOST_ROWS = 2**31 - 1
+
+
+class Dataset:
+    """Rows, labels and weights to train on or to evaluate.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) array-like or DataFrame
+        Numbers; NaN, None, nulls and ``pandas.NA`` are missing values. Compared in float32. A
+        pandas DataFrame, a polars or Arrow table, or an array of NumPy, CuPy, PyOpenCL or any
+        library that speaks DLPack; `docs/data.md` says which are read where they lie.
+    label : (n_rows,) array-like, (n_rows, n_targets), or None
+        Finite numbers; 0 and 1 for ``binary:logistic``, 0 .. num_class - 1 for ``multi:softprob``.
+        Rows to predict need none.
+    weight : (n_rows,) array-like or None
+        Weights >= 0, not all 0. A row of weight k trains as the row repeated k times. With queries
+        one a query, as in XGBoost; one a row will do where a query's rows have the same.
+    feature_names : sequence of str or int, or None
+        Distinct names of the columns, for whole numbers their digits; a table brings its own.
+        Prediction refuses rows whose columns are named otherwise.
+    base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
+        Where the margin of each row starts, instead of ``base_score``: another model's margins,
+        say. ``predict`` has to be given those of its rows.
+    feature_weights : (n_features,) array-like or None
+        How probable it is that ``colsample_bytree``, ``bylevel`` or ``bynode`` draws each column,
+        beside others; above 0.
+    qid : (n_rows,) array-like of integers, or None
+        The query of each row, for ranking; must not descend.
+    group : (n_groups,) array-like of integers, or None
+        The same as the sizes of the queries.
+    label_lower_bound, label_upper_bound : (n_rows,) array-like or None
+        What is known of each label, for ``survival:aft``: ``0 <= lower <= upper``, an upper bound
+        of infinity where it is censored. The label itself is the lower bound if it is left out.
+    missing : float or None
+        A number that means "missing" in X beside NaN, as 0 or -999; X stays as it is.
+
+    Attributes
+    ----------
+    values : float32 array, shape (n_rows, n_features), C order
+        Asked for where X lies on a device, it is copied from there.
+    label : float32 array, shape (n_rows,) or (n_rows, n_targets)
+        Asked for where there are no labels, it raises ``DataError``.
+    feature_names : list of str or None
+        Can be set.
+    weight : float32 array, shape (n_rows,), or None
+    base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None
+    group_offsets : int64 array, shape (n_groups + 1,), or None
+        Query q has the rows from ``group_offsets[q]`` up to ``group_offsets[q + 1]``.
+    label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None
+    kept : (key, value) or None
+        What a fit made of the data and a later one may use again: the codes on a device.
+
+    Raises
+    ------
+    DataError
+        If a shape, dtype or value cannot be used; the message says where.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        label: Any = None,
+        weight: Any = None,
+        feature_names: Any = None,
+        base_margin: Any = None,
+        feature_weights: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        label_lower_bound: Any = None,
+        label_upper_bound: Any = None,
+        missing: float | None = None,
+    ) -> None:
+        n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
+        if n_rows > MOST_ROWS:
+            raise DataError(
+                f"X has {n_rows} rows: expected {MOST_ROWS} at most, as kernels number rows by "
+                f"31 bits; train on a sample"
+            )
+        self.missing = check_missing(missing)
+        self._features, names = check_features(X, missing=missing)
+        self._values = None if isinstance(self._features, DeviceMatrix) else self._features
+        self.feature_names = feature_names if feature_names is not None else names
+        bounds = check_bounds(label_lower_bound, label_upper_bound, self.n_rows)
+        self.label_lower_bound, self.label_upper_bound = bounds
+        label = bounds[0] if label is None else label
+        self._label = None if label is None else check_target(label, self.n_rows)
+        self.group_offsets = group_offsets(qid, group, self.n_rows)
+        self.weight: F32 | None = expand_weight(weight, self.group_offsets, self.n_rows)
+        self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
+        self.feature_weights = check_feature_weights(feature_weights, self.n_features)
+        self.kept: tuple[object, object] | None = None
+
+    @property
+    def features(self) -> Values:
+        """The values, where they lie."""
+        return self._features
+
+    @property
+    def values(self) -> F32:
+        if self._values is None:
+            assert isinstance(self._features, DeviceMatrix)
+            self._values = self._features.host()
+        return self._values
+
+    def lies_on(self, device: Device) -> bool:
+        """Tell whether the values were handed in on this device."""
+        return isinstance(self.features_for(device), DeviceArray)
+
+    def features_for(self, device: Device) -> F32 | DeviceArray:
+        """Return the values on a device if they lie there, else those of the host."""
+        there = self._features.on(device) if isinstance(self._features, DeviceMatrix) else None
+        return self.values if there is None else there
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self._feature_names
+
+    @feature_names.setter
+    def feature_names(self, names: Any) -> None:
+        found = None if names is None else check_feature_names(names, self.n_features)
+        self._feature_names = found
+
+    @property
+    def has_label(self) -> bool:
+        """Whether there are labels, or bounds in their place."""
+        return self._label is not None
+
+    @property
+    def label(self) -> F32:
+        if self._label is None:
+            raise DataError(
+                "label is None: expected a number per row to train or evaluate; give the target "
+                "to Dataset"
+            )
+        return self._label
+
+    @label.setter
+    def label(self, values: F32) -> None:
+        self._label = values
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._features.shape[0])
+
+    def num_row(self) -> int:
+        """Return the number of rows, by the name that it has in XGBoost's ``DMatrix``."""
+        return self.n_rows
+
+    def num_col(self) -> int:
+        """Return the number of features, by the name that it has in XGBoost's ``DMatrix``."""
+        return self.n_features
+
+    @property
+    def n_targets(self) -> int:
+        """Labels of a row."""
+        return 1 if self.label.ndim == 1 else int(self.label.shape[1])
+
+    def targets(self) -> list[F32]:
+        """Return the labels of each target, float32 (n_rows,)."""
+        return [np.ascontiguousarray(target) for target in np.atleast_2d(self.label.T)]
+
+    @property
+    def n_features(self) -> int:
+        return int(self._features.shape[1])
+
+    @property
+    def bounds(self) -> tuple[F32, F32]:
+        """Lower and upper bound of each label; the label itself where none were given."""
+        lower, upper = self.label_lower_bound, self.label_upper_bound
+        return (self.label, self.label) if lower is None or upper is None else (lower, upper)
+
+    def get_label(self) -> F32:
+        """Return the labels, as XGBoost's ``DMatrix`` does; no element where there are none."""
+        return np.zeros(0, np.float32) if self._label is None else self._label
+
+    def get_weight(self) -> F32:
+        """Return the weights; no element where there are none, as XGBoost's ``DMatrix`` does."""
+        return np.zeros(0, np.float32) if self.weight is None else self.weight
+
+    def slice(self, rows: npt.ArrayLike) -> Dataset:
+        """Return some of the rows, with what belongs to them.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Numbers of the rows, in the order of the result. Rows of one query have to be side by
+            side; they are a query of the result, also if they are not all of its rows.
+
+        Raises
+        ------
+        DataError
+            If rows of another query lie between two of a query.
+        """
+        rows = np.asarray(rows, np.int64)
+        lower, upper = self.label_lower_bound, self.label_upper_bound
+        own = (self._label, self.weight, self.base_margin, lower, upper)
+        label, weight, base_margin, *bounds = (None if part is None else part[rows] for part in own)
+        offsets, group = self.group_offsets, None
+        if offsets is not None:
+            group = np.diff(slice_offsets(offsets, rows % self.n_rows))
+        return Dataset(
+            self.values[rows], label, weight, self.feature_names, base_margin,
+            self.feature_weights, group=group, label_lower_bound=bounds[0],
+            label_upper_bound=bounds[1],
+        )  # fmt: skip
+
+    def digests(self) -> dict[str, str]:
+        """Return a digest of each part, by its name: equal data have equal ones."""
+        parts = {
+            "values": self.values,
+            "label": self._label,
+            "weight": self.weight,
+            "base_margin": self.base_margin,
+            "feature_weights": self.feature_weights,
+        }
+        if self.label_lower_bound is not None:
+            parts |= {LOWER: self.label_lower_bound, UPPER: self.label_upper_bound}
+        found = {name: "" if part is None else _digest(part) for name, part in parts.items()}
+        if self.group_offsets is not None:
+            found["groups"] = _digest(self.group_offsets, "<i8")
+        return {
+            **found,
+            "shape": str((self.n_rows, self.n_features)),
+            "feature_names": str(self.feature_names),
+        }
+
+    def forget(self) -> None:
+        """Let go of the codes on a device; they are made anew when they are asked for."""
+        self.kept = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave device memory behind."""
+        return {
+            **self.__dict__,
+            "kept": None,
+            "_features": self.values,
+            "_values": self.values,
+        }
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n_rows} rows x {self.n_features} features"]
+        if self._feature_names is not None:
+            parts[0] += f" ({shortened(self._feature_names)})"
+        if self._label is None:
+            parts.append("no labels")
+        else:
+            parts.append("labels" if self.n_targets == 1 else f"{self.n_targets} labels a row")
+        if self.label_lower_bound is not None:
+            parts[-1] = "label bounds"
+        if self.group_offsets is not None:
+            parts.append(f"{len(self.group_offsets) - 1} queries")
+        for name in ("weight", "base_margin", "feature_weights"):
+            if getattr(self, name) is not None:
+                parts.append(name)
+        return f"Dataset({', '.join(parts)})"
+
+
+def _digest(values: npt.NDArray[Any], dtype: str = "<f4") -> str:
+    little = np.ascontiguousarray(values, dtype)
+    return hashlib.sha256(little.data.cast("B")).hexdigest()

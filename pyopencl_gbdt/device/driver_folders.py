@@ -1,0 +1,181 @@
+"""Where drivers, and pyopencl, keep what they build.
+
+PoCL has no device where its folder cannot be written, and pyopencl raises in the middle of a fit.
+Containers have no home folder, or one on a read-only file system; disks are full. Each part gets a
+folder that this user alone can write, or none. What the user set is left alone.
+
+The variables are set while the drivers are first asked for devices, which is when they read them.
+Then they are as before: child processes find out for themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyopencl_gbdt.device import cache, intel, private_paths
+from pyopencl_gbdt.errors import KernelFallbackWarning
+
+T = TypeVar("T")
+POCL = "POCL_CACHE_DIR"
+PYOPENCL = "PYOPENCL_NO_CACHE"
+#: PoCL ends the process where its disk is full; a first fit writes 1 to 30 MB.
+POCL_BYTES = 64 << 20
+_PYOPENCL_BYTES = 1 << 20
+#: What PoCL is told in this process; empty where that is nothing.
+_pocl_folder = ""
+#: What is wrong, by platform; None until drivers were asked.
+_notes: dict[str, str] | None = None
+_lock = threading.RLock()
+_POCL_PLATFORM, _INTEL = "Portable Computing Language", "Intel(R) OpenCL"
+
+
+def usual_pocl_folder() -> Path:
+    """Return where PoCL keeps kernels if ``POCL_CACHE_DIR`` is not set, by PoCL's own rules."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / "pocl" / "kcache"
+    if os.environ.get("HOME"):
+        return Path(os.environ["HOME"]) / ".cache" / "pocl" / "kcache"
+    return Path("/tmp/pocl/kcache")
+
+
+def pocl_folder() -> Path:
+    """Return where PoCL keeps the kernels of this process."""
+    return Path(_pocl_folder or os.environ.get(POCL) or usual_pocl_folder())
+
+
+def choose_pocl_folder() -> tuple[str, str]:
+    """Return the folder to name to PoCL, empty if none has to be; and what is wrong."""
+    if os.name != "posix":
+        return "", ""
+    given = os.environ.get(POCL)
+    if given:
+        wrong = private_paths.why_no_room(_nearest(Path(given).absolute()), 0)
+        note = f"OpenCL: {POCL}={given}: PoCL has no device where it cannot write: {wrong}"
+        return "", note if wrong else ""
+    wrong = private_paths.why_unusable(usual_pocl_folder(), POCL_BYTES)
+    if not wrong:
+        return "", ""
+    shared = (cache.cache_folder() / "pocl").absolute()
+    if not private_paths.why_unusable(shared, POCL_BYTES):
+        return str(shared), ""
+    instead = private_paths.temporary_folder(POCL_BYTES)
+    if instead is not None:
+        return str(instead), ""
+    return "", (
+        f"OpenCL: PoCL has no device where it cannot write: {wrong}; set {POCL} to a folder of "
+        f"your own with {POCL_BYTES >> 20} MiB left"
+    )
+
+
+def warn_of_damage(label: str) -> None:
+    """Warn of a program that PoCL kept, and that has no kernels any more."""
+    warnings.warn(
+        f"{label}: a program in {pocl_folder()}, where PoCL keeps what it builds, is damaged; it "
+        "was built again. Remove the folder while no program uses PoCL, and this warning ends",
+        KernelFallbackWarning,
+        stacklevel=3,
+    )
+
+
+def _nearest(folder: Path) -> Path:
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def why_no_pyopencl_cache() -> str:
+    """Return why pyopencl's own cache, pickles in a database, cannot be used; empty if it can."""
+    try:
+        import platformdirs
+    except ImportError:  # a pyopencl that keeps it elsewhere: `without_failing_cache` is left
+        return ""
+    try:
+        folder = Path(platformdirs.user_cache_dir("pytools", "pytools"))
+    except (RuntimeError, OSError, KeyError) as error:  # no home folder
+        return str(error)
+    if sys.platform == "darwin" and os.environ.get("XDG_CACHE_HOME"):
+        folder = Path(os.environ["XDG_CACHE_HOME"]) / "pytools"
+    return private_paths.why_unusable(folder, _PYOPENCL_BYTES)
+
+
+@contextlib.contextmanager
+def chosen() -> Iterator[dict[str, str]]:
+    """Tell the drivers where to keep what they build, while they are first asked for devices.
+
+    Yields
+    ------
+    dict of str to str
+        By platform, what is wrong if it is missing.
+    """
+    global _notes  # noqa: PLW0603 - a fact of the process, as the environment is
+    with contextlib.ExitStack() as stack:
+        if _notes is None:
+            stack.enter_context(_lock)
+        if _notes is not None:
+            yield _notes
+            return
+        invisible = stack.enter_context(intel.visible())
+        told, notes = _settings()
+        if invisible:
+            notes[_INTEL] = invisible
+        before = {name: os.environ.get(name) for name in told}
+        os.environ.update(told)
+        try:
+            if PYOPENCL in told:
+                _switch_off()  # the variable is read when pyopencl is imported, perhaps long ago
+            yield notes
+            _notes = notes
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+def _settings() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables to set, and what is wrong by platform."""
+    global _pocl_folder  # noqa: PLW0603 - a fact of the process
+    told, notes = {}, {}
+    folder, wrong = choose_pocl_folder()
+    if folder:
+        _pocl_folder = told[POCL] = folder
+    if wrong:
+        notes[_POCL_PLATFORM] = wrong
+    if not os.environ.get(PYOPENCL) and why_no_pyopencl_cache():
+        told[PYOPENCL] = "1"
+    return told, notes
+
+
+def _switch_off() -> None:
+    """Let pyopencl make the launchers of kernels anew; that takes no time that can be measured."""
+    with contextlib.suppress(ImportError):  # then there is no OpenCL, which is told elsewhere
+        import pyopencl
+
+        pyopencl._PYOPENCL_NO_CACHE = True
+
+
+def without_failing_cache(make: Callable[[], T]) -> T:
+    """Make kernels; once more without pyopencl's cache, where that fails: full disks, damage.
+
+    Parameters
+    ----------
+    make : callable
+    """
+    import pyopencl
+
+    known: Any = pyopencl
+    try:
+        return make()
+    except pyopencl.Error:
+        raise
+    except Exception:  # whatever SQLite, pickle and the system raise
+        if getattr(known, "_PYOPENCL_NO_CACHE", True):
+            raise
+        _switch_off()
+    return make()

@@ -1,0 +1,154 @@
+"""Folders and files that no other user can change.
+
+Machine code that was built before runs with the rights of whoever loads it, so it must not come
+from anybody else. Owner and mode are asked of what was opened, not of a path: a path can lead
+elsewhere a moment later. Drivers take paths all the same; ``private_paths`` checks those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_BY_HANDLE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
+_CLOSED_BY_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+#: A link in a file's place leads elsewhere; a pipe in its place would wait for a writer.
+_NO_TRICKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def problem(status: os.stat_result) -> str:
+    """Return how others could have changed a folder or a file; empty if they could not."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    if status.st_uid not in (os.geteuid(), 0):
+        return "belongs to another user"
+    if status.st_mode & OTHERS_WRITE:
+        return "can be written by other users"
+    return ""
+
+
+class Folder:
+    """An open folder that no other user can change; see ``opened``."""
+
+    def __init__(self, path: Path, handle: int | None) -> None:
+        self.path, self.handle = path, handle
+
+    def _open(self, name: str, flags: int) -> int:
+        if self.handle is None:
+            return os.open(self.path / name, flags, 0o600)
+        return os.open(name, flags, 0o600, dir_fd=self.handle)
+
+    def _inside(self, name: str, argument: str = "dir_fd") -> tuple[Any, dict[str, Any]]:
+        if self.handle is None:
+            return self.path / name, {}
+        return name, {argument: self.handle}
+
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes.
+
+        Raises
+        ------
+        OSError
+            If it is absent, a link, no regular file, or another user could have changed it.
+        """
+        handle = self._open(name, os.O_RDONLY | _NO_TRICKS | _CLOSED_BY_EXEC)
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(handle)
+            wrong = "" if stat.S_ISREG(status.st_mode) else "is no regular file"
+            wrong = wrong or problem(status)
+            if wrong:
+                raise PermissionError(errno.EPERM, wrong, str(self.path / name))
+            return file.read()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file that appears whole or not at all, and that this user alone can read.
+
+        Raises
+        ------
+        OSError
+            With the file's name.
+        """
+        part = f".writing-{secrets.token_hex(8)}"
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_TRICKS | _CLOSED_BY_EXEC
+            handle = self._open(part, flags)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    if hasattr(os, "fchmod"):
+                        os.fchmod(handle, 0o600)  # a umask may have taken our own rights
+                    file.write(data)
+                source, of_source = self._inside(part, "src_dir_fd")
+                target, of_target = self._inside(name, "dst_dir_fd")
+                os.replace(source, target, **of_source, **of_target)  # noqa: PTH105 - by handle
+            except BaseException:
+                place, where = self._inside(part)
+                with contextlib.suppress(OSError):
+                    os.unlink(place, **where)
+                raise
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path / name)) from error
+
+
+@contextlib.contextmanager
+def opened(
+    path: Path, *, make: bool = False, tighten: bool = False, follow: bool = True
+) -> Iterator[Folder]:
+    """Open a folder that no other user can change.
+
+    Parameters
+    ----------
+    path : Path
+    make : bool, default False
+        Make it, and what is absent above it, with mode 0700, if it is absent.
+    tighten : bool, default False
+        Take others' right to write away from a folder of one's own instead of refusing it.
+    follow : bool, default True
+        Whether the path itself may be a symbolic link.
+
+    Raises
+    ------
+    OSError
+        If it is absent, cannot be opened or made, or others could have changed what is in it.
+    """
+    if not _BY_HANDLE:  # Windows, where a user's folders are closed to others
+        if make:
+            path.mkdir(parents=True, exist_ok=True)
+        yield Folder(path, None)
+        return
+    flags = os.O_RDONLY | os.O_DIRECTORY | _CLOSED_BY_EXEC | (0 if follow else os.O_NOFOLLOW)
+    try:
+        handle = os.open(path, flags)
+    except FileNotFoundError:
+        if not make:
+            raise
+        _make(path)
+        handle = os.open(path, flags)
+    try:
+        status = os.fstat(handle)
+        if tighten and status.st_mode & OTHERS_WRITE and status.st_uid == os.geteuid():
+            os.fchmod(handle, 0o700)
+            status = os.fstat(handle)
+        wrong = problem(status)
+        if wrong:
+            raise PermissionError(errno.EPERM, wrong, str(path))
+        yield Folder(path, handle)
+    finally:
+        os.close(handle)
+
+
+def _make(path: Path) -> None:
+    """Make a folder, and those that are absent above it, for this user alone."""
+    absent = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(absent):
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:  # another process was faster
+            continue
+        folder.chmod(0o700)  # a umask may have taken our own rights

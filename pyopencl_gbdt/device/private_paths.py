@@ -1,0 +1,157 @@
+"""Folders that are safe to name to a driver, and folders for temporary files.
+
+A driver takes a path, and opens it later than it was checked. So nobody else may be able to put
+another folder in its place: neither who owns a folder above it, nor who can write one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from pyopencl_gbdt.device.private import OTHERS_WRITE
+
+_PROBE_BYTES = 1 << 16
+
+
+@functools.cache
+def _keepers() -> tuple[int, ...]:
+    """Return who may own the folders above ours.
+
+    In a user namespace, as of Apptainer, the machine's root may appear as the overflow user.
+    """
+    owners = [os.geteuid(), 0]
+    with contextlib.suppress(OSError, ValueError):
+        if Path("/proc/self/uid_map").read_text().split()[:3] != ["0", "0", "4294967295"]:
+            owners.append(int(Path("/proc/sys/kernel/overflowuid").read_text()))
+    return tuple(owners)
+
+
+def why_replaceable(path: Path) -> str:
+    """Return who else could put another folder in a path's place; empty if nobody could."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    folders, links = _on_the_way(path)
+    for link in links:
+        if link.lstat().st_uid not in _keepers():
+            return f"{link} is a link of another user's"
+    for folder in folders:
+        status = folder.stat()
+        if status.st_uid not in _keepers():
+            return f"{folder} belongs to another user"
+        if status.st_mode & stat.S_ISVTX:  # as /tmp: each may remove and rename only what is theirs
+            continue
+        of_group = status.st_mode & stat.S_IWGRP and status.st_gid != 0
+        if status.st_mode & stat.S_IWOTH or (of_group and status.st_uid != os.geteuid()):
+            return f"{folder} can be written by other users"
+    return ""
+
+
+def _on_the_way(path: Path) -> tuple[list[Path], list[Path]]:
+    """Return every folder that is passed on the way to a path, and every link that is followed."""
+    folders: dict[Path, None] = {}
+    links: dict[Path, None] = {}
+    ahead = [path.absolute()]
+    while ahead:
+        place = ahead.pop()
+        folders.update(dict.fromkeys(place.parents))
+        for part in (place, *place.parents):
+            if part.is_symlink() and part not in links:
+                links[part] = None
+                ahead.append(part.parent / part.readlink())
+    return list(folders), list(links)
+
+
+def why_unusable(path: Path, n_bytes: int) -> str:
+    """Return why nothing can be kept in a folder, which need not exist; empty if it can.
+
+    Parameters
+    ----------
+    path : Path
+    n_bytes : int
+        Space that has to be free.
+    """
+    if not path.is_absolute():
+        return f"{path} is no absolute path"
+    try:
+        nearest = next(folder for folder in (path, *path.parents) if folder.exists())
+        status = nearest.stat()
+        wrong = "" if stat.S_ISDIR(status.st_mode) else "is no folder"
+        if not wrong and hasattr(os, "geteuid"):
+            shared = OTHERS_WRITE if nearest == path else stat.S_IWOTH
+            if status.st_uid != os.geteuid():
+                wrong = "belongs to another user"
+            elif status.st_mode & shared:
+                wrong = "can be written by other users"
+        if wrong:
+            return f"{nearest} {wrong}"
+        return why_replaceable(nearest) or why_no_room(nearest, n_bytes)
+    except OSError as error:
+        return f"{error.filename or path}: {error.strerror}"
+
+
+def why_no_room(folder: Path, n_bytes: int) -> str:
+    """Return why this user cannot write so many bytes into a folder; empty if it looks possible."""
+    try:
+        if _free_bytes(folder) < n_bytes:
+            return f"{folder} has less than {n_bytes >> 20} MiB left"
+        with tempfile.TemporaryFile(dir=folder) as file:  # permissions may lie, and quotas show
+            file.write(bytes(_PROBE_BYTES))
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    return ""
+
+
+def _free_bytes(folder: Path) -> int:
+    """Return what a user may still write; file systems that tell nothing have no limit."""
+    if not hasattr(os, "statvfs"):
+        return shutil.disk_usage(folder).free
+    system = os.statvfs(folder)
+    return system.f_bavail * system.f_frsize if system.f_blocks else 1 << 62
+
+
+def temporary_bases() -> list[Path]:
+    """Return folders for temporary files, best first."""
+    found = []
+    named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
+    with contextlib.suppress(OSError):  # no folder for temporary files can be written
+        usual = Path(tempfile.gettempdir())
+        if str(usual) in [*named, "/tmp", "/var/tmp", "/usr/tmp"] or usual != Path.cwd():
+            found.append(usual)  # Python's last resort, the working folder, is somebody's project
+    if os.environ.get("XDG_RUNTIME_DIR"):
+        found.append(Path(os.environ["XDG_RUNTIME_DIR"]))
+    return [*found, Path("/dev/shm")]
+
+
+def temporary_folder(n_bytes: int = 0) -> Path | None:
+    """Make an empty folder for this user alone; return None if that can be done nowhere.
+
+    It is removed when the process that made it ends.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Space that has to be free.
+    """
+    for base in temporary_bases():
+        try:
+            if why_replaceable(base / "x") or _free_bytes(base) < n_bytes:
+                continue
+            folder = Path(tempfile.mkdtemp(prefix="pyopencl_gbdt-", dir=base))
+        except OSError:
+            continue
+        atexit.register(remove, folder, os.getpid())
+        return folder
+    return None
+
+
+def remove(folder: Path, process: int) -> None:
+    """Remove a folder, unless this is a child of the process that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

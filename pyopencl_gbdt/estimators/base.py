@@ -1,0 +1,307 @@
+"""What scikit-learn's estimators share."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.arguments import check_path, check_switches
+from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.check import column_names, has_text_names
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.features import check_features
+from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
+from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
+from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets
+from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
+from pyopencl_gbdt.estimators.parameters import Parametrised
+from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
+from pyopencl_gbdt.estimators.warm_start import joined_history, missing_rounds
+from pyopencl_gbdt.model import Ensemble, write_model
+from pyopencl_gbdt.model.explain import check_importance_kind
+from pyopencl_gbdt.objectives.custom import custom_objective
+from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
+from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.training.preparing import as_ensemble
+from pyopencl_gbdt.training.train import Model, train
+
+F32 = npt.NDArray[np.float32]
+_Own = TypeVar("_Own", bound="Base")
+
+
+class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
+    """Both this library's and scikit-learn's error for a model that is not there yet."""
+
+
+class Base(Parametrised):
+    """What regressor and classifier share."""
+
+    _kind = "regressor"
+
+    def _check_own(self) -> None:
+        """Refuse parameters that do not go with the estimator."""
+        check_importance_kind(self.importance_type, "importance_type")
+        check_switches(warm_start=self.warm_start)
+        named = self.objective is None or isinstance(self.objective, str)
+        if not named and custom_objective(self.objective) is None:
+            ROWS["objective"].convert(self.objective)  # refuses it
+
+    def _labels(self, y: Any, n_rows: int) -> F32:
+        raise NotImplementedError
+
+    def fit(
+        self: _Own,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        base_margin: Any = None,
+        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        sample_weight_eval_set: Sequence[Any] | None = None,
+        base_margin_eval_set: Sequence[Any] | None = None,
+        xgb_model: Any = None,
+        init_model: Any = None,
+        verbose: bool | int | None = False,
+        profile: bool = False,
+    ) -> _Own:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array-like or DataFrame
+            NaN is missing.
+        y : (n_rows,) array-like, or (n_rows, n_targets)
+            Numbers for a regressor. For a classifier distinct labels of any kind; or of shape
+            (n_rows, n_labels) 1 where the row has the label, else 0.
+        sample_weight : (n_rows,) array-like or None
+            Weights >= 0; a row of weight k trains as the row repeated k times.
+        base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
+            Where the margin of each row starts, instead of ``base_score``.
+        eval_set : list of (X, y) or None
+            Sets whose metrics are computed after every round, see ``evals_result``.
+        sample_weight_eval_set, base_margin_eval_set : list of array-like or None
+            The same for every set, with None where there are none.
+        xgb_model : estimator, Model, path or None
+            Add trees to those of this model, which stays as it is.
+        init_model : estimator, Model, path or None
+            LightGBM's name for ``xgb_model``.
+        verbose : bool, int or None, default False
+            Print metrics every round, or every so many rounds.
+        profile : bool, default False
+            Take the time of every kernel: ``print(estimator.model_.profile.table())``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ParameterError, DeviceError, MemoryPlanError
+            The estimator stays as it was.
+        """
+        if y is None:
+            raise DataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give one"
+            )
+        shape: tuple[int, ...] = getattr(y, "shape", ())
+        if len(shape) == 2 and shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; use y.ravel()",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        self._check_own()
+        given = (X, y, sample_weight, base_margin)
+        sets = (eval_set, sample_weight_eval_set, base_margin_eval_set)
+        before = self._before(xgb_model, init_model)
+        try:
+            data, evals, names = self._data(given, sets)
+            if before is not None:
+                self._check_before(before)
+            params, former = self._training_parameters(), self._former()
+            if former is not None:
+                params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
+            model = train(
+                params,
+                data,
+                evals=evals,
+                eval_metric=scikit_learn_metrics(self.eval_metric),
+                early_stopping_rounds=self.early_stopping_rounds,
+                callbacks=() if self.callbacks is None else self.callbacks,
+                model=before,
+                verbose=verbose,
+                profile=profile,
+            )
+            if former is not None:
+                rounds = former.num_boosted_rounds()
+                model.history = joined_history(former.history, rounds, model.history)
+                model = model if params["n_estimators"] else former
+            self._take(model, names)
+        finally:
+            self._forget_labels()
+        self._seed_of_fit = params["random_state"]
+        return self
+
+    def _data(
+        self, given: tuple[Any, Any, Any, Any], sets: tuple[Any, Any, Any]
+    ) -> tuple[Dataset, list[tuple[Dataset, str]], list[str] | None]:
+        """Return the checked training rows, evaluation sets and names of columns."""
+        X, y, sample_weight, base_margin = given
+        values, names = check_features(X, missing=self.missing)
+        labels = self._labels(y, values.shape[0])
+        own, weight = self._extra(None), self._row_weight(labels, sample_weight)
+        columns = self.feature_weights
+        data = Dataset(
+            values, labels, weight, names, base_margin, columns, missing=self.missing, **own
+        )
+        same = GivenRows(X, y, weight, base_margin, tuple(own.values()))
+        evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra)
+        return data, evals, names if has_text_names(X) else None
+
+    def _forget_labels(self) -> None:
+        """Drop what ``fit`` knows of the labels while it runs."""
+
+    def _former(self) -> Model | None:
+        """Return the model that this fit adds rounds to, by ``warm_start``."""
+        return self.model_ if self.warm_start and hasattr(self, "model_") else None
+
+    def _seed(self) -> Any:
+        drawn = isinstance(self.random_state, (np.random.RandomState, np.random.Generator))
+        known = drawn and self._former() is not None and hasattr(self, "_seed_of_fit")
+        return self._seed_of_fit if known else super()._seed()
+
+    def _before(self, xgb_model: Any, init_model: Any) -> Ensemble | None:
+        """Return the model to continue."""
+        if xgb_model is not None and init_model is not None:
+            raise ParameterError(
+                "xgb_model and init_model are two names of one parameter; give one of them"
+            )
+        before = init_model if xgb_model is None else xgb_model
+        if self.warm_start and before is not None:
+            name = "init_model" if xgb_model is None else "xgb_model"
+            raise ParameterError(
+                f"{name}: expected None with warm_start=True, which continues the former fit; give "
+                f"one of them"
+            )
+        if before is None:
+            before = self._former()
+        if before is None:
+            return None
+        return as_ensemble(before._fitted() if isinstance(before, Base) else before)
+
+    def _check_before(self, before: Ensemble) -> None:
+        """Refuse a model whose labels mean something else."""
+
+    def _row_weight(self, labels: F32, sample_weight: Any) -> Any:
+        """Return the weights to train with."""
+        return sample_weight
+
+    def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
+        return check_target(y, n_rows)
+
+    def _extra(self, index: int | None) -> dict[str, Any]:
+        """Return what else ``Dataset`` is given, for the training rows or an evaluation set."""
+        return {}
+
+    def _take(self, model: Model, names: list[str] | None) -> None:
+        self.model_ = model
+        self.n_features_in_ = model.ensemble.n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise NotFittedEstimatorError(
+                f"this {type(self).__name__} is not fitted yet; call fit or load_model first"
+            )
+        return self.model_
+
+    def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> F32:
+        model = self._fitted()
+        options["missing"] = self.missing
+        names, expected = column_names(X), model.feature_names
+        try:
+            check_columns(names, expected)
+        except DataError as error:
+            assert names is not None
+            raise DataError(f"{error}\n{scikit_learn_words(names, expected)}") from None
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        columns = shape[1] if len(shape) == 2 else self.n_features_in_
+        if columns != self.n_features_in_:
+            raise DataError(
+                f"X has {columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input; give the columns of training"
+            )
+        if not probability:
+            return model.predict(X, device=self.device, **options)
+        margins = model.predict(X, output_margin=True, device=self.device, **options)
+        found = model.objective.to_probability(np.ascontiguousarray(margins.T))
+        return np.ascontiguousarray(found.T)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """Return ``{"validation_0": {metric: [a value per round]}, ...}``."""
+        return self._fitted().history
+
+    @property
+    def best_iteration(self) -> int:
+        """The round, counted from 0, whose score was best; there is one after early stopping."""
+        return self._fitted().best_iteration
+
+    @property
+    def best_score(self) -> float:
+        """The score of the best round."""
+        return self._fitted().best_score
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """Importances by ``importance_type``, which sum to 1; shape (n_features,)."""
+        kind = check_importance_kind(self.importance_type, "importance_type")
+        return self._fitted().feature_importances(kind)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write XGBoost's JSON format; the file appears whole or not at all.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends as those of files in another format do, such as ``.ubj``.
+        FileWriteError
+            If the file cannot be written; an ``OSError`` too.
+        """
+        check_path("save_model: path", path)
+        ensemble = self._fitted().ensemble
+        attributes = {**ensemble.attributes, **saved_by(self._kind)}
+        write_model(replace(ensemble, attributes=attributes), path)
+
+    def load_model(self, path: str | os.PathLike[str]) -> Any:
+        """Read XGBoost's JSON format and become fitted.
+
+        Raises
+        ------
+        ModelFormatError
+            If the file is no valid model, or one of another kind of estimator, such as a
+            regressor's for a classifier; the estimator stays as it was.
+        """
+        model, source = Model.load_model(path), os.fspath(path)
+        ensemble = model.ensemble
+        check_kind(ensemble, self._kind, type(self).__name__, self.objective, source)
+        read_classes(ensemble, source)
+        ensemble.attributes.pop(SAVED_BY, None)
+        self._take(model, ensemble.feature_names)
+        return self

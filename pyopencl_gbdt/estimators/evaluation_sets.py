@@ -1,0 +1,111 @@
+"""The evaluation sets of an estimator's ``fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.check import column_names
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.features import check_features
+from pyopencl_gbdt.data.names import check_columns
+from pyopencl_gbdt.errors import ParameterError
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows as the user gave them."""
+
+    X: Any
+    y: Any
+    weight: Any
+    base_margin: Any
+    queries: tuple[Any, ...] = ()
+
+    def same_as(self, other: GivenRows) -> bool:
+        """Tell whether these are the same objects, as XGBoost does."""
+        mine = (self.X, self.y, self.weight, self.base_margin, *self.queries)
+        theirs = (other.X, other.y, other.weight, other.base_margin, *other.queries)
+        return all(a is b for a, b in zip(mine, theirs, strict=True))
+
+
+def evaluation_sets(
+    eval_set: Sequence[tuple[Any, Any]] | None,
+    weights: Sequence[Any] | None,
+    base_margins: Sequence[Any] | None,
+    given: GivenRows,
+    data: Dataset,
+    to_labels: Callable[[Any, int, int], F32],
+    extra: Callable[[int], dict[str, Any]],
+) -> list[tuple[Dataset, str]]:
+    """Return checked evaluation sets, called ``validation_0``, ``validation_1``, ...
+
+    Parameters
+    ----------
+    eval_set : sequence of (X, y) or None
+    weights, base_margins : sequence of array-like, or None
+        One entry a set.
+    given : GivenRows
+        The training rows: a set that is the same needs no memory of its own.
+    data : Dataset
+        The training rows, checked.
+    to_labels : callable
+        Checks labels; takes them, the number of rows and the number of the set.
+    extra : callable
+        Takes the number of the set; returns what else ``Dataset`` shall be given.
+
+    Raises
+    ------
+    ParameterError, DataError
+    """
+    pairs = pairs_of(eval_set)
+    own_weights = one_each("sample_weight_eval_set", weights, len(pairs))
+    own_margins = one_each("base_margin_eval_set", base_margins, len(pairs))
+    evals = []
+    for i, (X, y) in enumerate(pairs):
+        rows = data
+        more = extra(i)
+        if not given.same_as(GivenRows(X, y, own_weights[i], own_margins[i], tuple(more.values()))):
+            n_features = data.n_features
+            name, missing = f"eval_set[{i}]", data.missing
+            check_columns(column_names(X, name), data.feature_names, name)
+            values, names = check_features(X, name=name, n_features=n_features, missing=missing)
+            labels = to_labels(y, values.shape[0], i)
+            own = (own_weights[i], names, own_margins[i])
+            rows = Dataset(values, labels, *own, missing=missing, **more)
+        evals.append((rows, f"validation_{i}"))
+    return evals
+
+
+def pairs_of(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]]:
+    """Return the pairs of ``eval_set``; raise ``ParameterError`` for anything else."""
+    if eval_set is not None and not isinstance(eval_set, (list, tuple)):
+        raise ParameterError(
+            f"eval_set is of type {type(eval_set).__name__}: expected a list of (X, y); give one"
+        )
+    pairs = list(eval_set or ())
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ParameterError(
+                f"eval_set[{i}]={type(pair).__name__}: expected (X, y); give a list of such pairs"
+            )
+    return pairs
+
+
+def one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:
+    """Return a list with an entry for each set; None stands for none at all."""
+    if values is None:
+        return [None] * n_sets
+    if not isinstance(values, (list, tuple)) or len(values) != n_sets:
+        found = f"{len(values)} entries" if isinstance(values, (list, tuple)) else type(values)
+        raise ParameterError(
+            f"{name}: {found}: expected a list with an entry for each of the {n_sets} sets in "
+            "eval_set; None stands for none"
+        )
+    return list(values)

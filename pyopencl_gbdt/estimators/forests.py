@@ -1,0 +1,96 @@
+"""Random forests: many trees at once, each of some rows and of some columns a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.base import Base
+from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt.parameters.table import TABLE
+
+
+class Forest(Base):
+    """One round of ``n_estimators`` trees for each output; a prediction is their mean.
+
+    The defaults are those of XGBoost's XGBRFRegressor and XGBRFClassifier
+    (python-package/xgboost/sklearn.py).
+    """
+
+    _absent = ("num_parallel_tree",)
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 1.0,
+        subsample: float = 0.8,
+        colsample_bynode: float = 0.8,
+        reg_lambda: float = 1e-5,
+        **others: Any,
+    ) -> None:
+        for name in self._absent:
+            if name in others:
+                self._known(name)  # says what to give instead
+        super().__init__(
+            learning_rate=learning_rate,
+            subsample=subsample,
+            colsample_bynode=colsample_bynode,
+            reg_lambda=reg_lambda,
+            **others,
+        )
+
+    def _named_parameters(self) -> dict[str, Any]:
+        (row,) = (row for row in TABLE if row.name == "num_parallel_tree")
+        trees = row.convert(self.n_estimators, "n_estimators")
+        return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
+
+    def _check_own(self) -> None:
+        super()._check_own()
+        for name in ("early_stopping_rounds", "callbacks"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    f"{name}: expected None for {type(self).__name__}, whose trees are one round; "
+                    "leave it out, or boost by another estimator with num_parallel_tree"
+                )
+        if self.warm_start:
+            raise ParameterError(
+                f"warm_start={self.warm_start!r}: expected False for {type(self).__name__}, as "
+                "each leaf has the share of one tree among n_estimators; fit anew"
+            )
+
+
+class GBDTRandomForestRegressor(Forest, GBDTRegressor):
+    """A random forest for numbers; squared error unless another loss is named.
+
+    Several targets, ``y`` of shape (n_rows, n_targets), have trees of their own each.
+
+    Parameters
+    ----------
+    n_estimators : int, default 100
+        Trees for each output.
+    learning_rate, subsample, colsample_bynode, reg_lambda : float
+        As of ``GBDTRegressor``; by default 1, 0.8, 0.8 and 1e-5.
+    **given
+        The others of ``GBDTRegressor``, but for ``num_parallel_tree``; ``early_stopping_rounds``
+        and ``callbacks`` have to be None, ``warm_start`` False.
+    """
+
+
+class GBDTRandomForestClassifier(Forest, GBDTClassifier):
+    """A random forest for two classes or more, with any labels; ``classes_`` holds them.
+
+    More than two take ``multi:softprob``, with ``n_estimators`` trees for each.
+
+    Parameters
+    ----------
+    n_estimators : int, default 100
+        Trees for each output.
+    learning_rate, subsample, colsample_bynode, reg_lambda : float
+        As of ``GBDTClassifier``; by default 1, 0.8, 0.8 and 1e-5.
+    **given
+        The others of ``GBDTClassifier``, but for ``num_parallel_tree``; ``early_stopping_rounds``
+        and ``callbacks`` have to be None, ``warm_start`` False.
+    """
+
+    def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
+        super().__init__(class_weight=class_weight, **others)

@@ -1,0 +1,278 @@
+"""scikit-learn estimators: they validate and delegate, and know no device."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data import (
+    check_indicators,
+    check_target,
+    check_weight,
+    encode_known_labels,
+    encode_labels,
+    is_multilabel,
+)
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.estimators.base import Base, NotFittedEstimatorError
+from pyopencl_gbdt.estimators.class_weights import weights_of_classes
+from pyopencl_gbdt.estimators.files import BINARY as _BINARY
+from pyopencl_gbdt.estimators.files import CLASSES as _CLASSES
+from pyopencl_gbdt.estimators.files import read_classes
+from pyopencl_gbdt.estimators.parameters import Parametrised
+from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
+from pyopencl_gbdt.objectives.custom import custom_objective
+from pyopencl_gbdt.training.train import Model
+
+F32 = npt.NDArray[np.float32]
+
+
+class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
+    """Gradient-boosted trees for numbers; squared error unless another loss is named.
+
+    Several targets, ``y`` of shape (n_rows, n_targets), have trees of their own each.
+    """
+
+    _objective = "reg:squarederror"
+
+    def _labels(self, y: Any, n_rows: int) -> F32:
+        if self.objective in MULTICLASS:
+            raise ParameterError(
+                f"objective={self.objective!r}: expected a loss of numbers for "
+                f"{type(self).__name__}; use GBDTClassifier"
+            )
+        return check_target(y, n_rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> npt.NDArray[np.floating[Any]]:
+        """Predict.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array-like or DataFrame
+        output_margin : bool, default False
+            Return the sums of leaf values instead.
+        base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
+            Where the margin of every row starts, instead of the model's ``base_score``.
+        iteration_range : (int, int) or None
+            Use the trees of rounds ``begin .. end - 1`` alone; None is all of them, or those up to
+            the best round after early stopping.
+
+        Returns
+        -------
+        float32 array, shape (n_rows,)
+            Of several targets (n_rows, n_targets), and float64 unless they are margins, as
+            scikit-learn's ``check_regressor_multioutput`` demands.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        DataError
+            If the columns are not those of training.
+        """
+        found = self._predict(
+            X,
+            output_margin=output_margin,
+            base_margin=base_margin,
+            iteration_range=iteration_range,
+        )
+        return found if found.ndim == 1 or output_margin else found.astype(np.float64)
+
+
+class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
+    """Gradient-boosted trees for classes with any labels; ``classes_`` holds them.
+
+    More than two take ``multi:softprob``, a tree for each in every round. A class alone is
+    predicted with probability 1. ``y`` of shape (n_rows, n_labels) has a 1 for every label of a
+    row, and each label has trees of its own; ``classes_`` is then 0, 1, .., n_labels - 1.
+    """
+
+    _objective = "binary:logistic"
+    _kind = "classifier"
+    _link = "logit"
+
+    def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
+        super().__init__(**others)
+        self.class_weight = class_weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _check_own(self) -> None:
+        super()._check_own()
+        own = custom_objective(self.objective) is not None
+        if not own and self.objective not in (None, *_BINARY, *MULTICLASS):
+            raise ParameterError(
+                f"objective={self.objective!r}: expected one of "
+                f"{', '.join((*_BINARY, *MULTICLASS))}, or your own for {type(self).__name__}; use "
+                f"GBDTRegressor for other losses"
+            )
+
+    def _labels(self, y: Any, n_rows: int) -> F32:
+        if is_multilabel(y):
+            return self._indicators(y, n_rows)
+        self._new_classes, codes = encode_labels(y)
+        self._new_multilabel = False
+        if codes.size != n_rows:
+            raise DataError(f"y has {codes.size} labels for {n_rows} rows of X; give one a row")
+        return codes
+
+    def _indicators(self, y: Any, n_rows: int) -> F32:
+        labels = check_indicators(y, n_rows)
+        self._new_classes, self._new_multilabel = np.arange(labels.shape[1]), True
+        if self.objective in MULTICLASS:
+            raise ParameterError(
+                f"objective={self.objective!r}: expected one of {', '.join(_BINARY)} where y has "
+                f"several columns; leave it out"
+            )
+        if self.class_weight is not None:
+            raise ParameterError(
+                f"class_weight={self.class_weight!r}: expected None where y has several columns; "
+                f"give sample_weight to fit"
+            )
+        return labels
+
+    def _row_weight(self, labels: F32, sample_weight: Any) -> Any:
+        if self.class_weight is None:
+            return sample_weight
+        by_class = weights_of_classes(self.class_weight, self._new_classes, labels)
+        own = check_weight(sample_weight, labels.size)
+        return by_class if own is None else by_class * own
+
+    def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
+        name = f"eval_set[{index}]: y"
+        if self._new_multilabel:
+            return check_indicators(y, n_rows, name)
+        codes = encode_known_labels(y, self._new_classes, name)
+        if codes.size != n_rows:
+            raise DataError(f"{name} has {codes.size} labels for {n_rows} rows; give one a row")
+        return codes
+
+    def _training_parameters(self) -> dict[str, Any]:
+        params, n_classes = super()._training_parameters(), len(self._new_classes)
+        if self._new_multilabel:
+            return params
+        if self.objective is None and n_classes > 2:
+            params["objective"] = "multi:softprob"
+        if params["objective"] in MULTICLASS:
+            params["num_class"] = max(2, n_classes)
+        elif n_classes > 2:
+            raise ParameterError(
+                f"objective={self.objective!r}: expected {' or '.join(MULTICLASS)} for the "
+                f"{n_classes} classes of y; leave it out"
+            )
+        return params
+
+    def _check_before(self, before: Ensemble) -> None:
+        own: list[Any] = self._new_classes.tolist()
+        known: list[Any] | None = None
+        if _CLASSES in before.attributes:
+            known = read_classes(before, "the model to continue").tolist()
+        if self._former() is not None:
+            known = self.classes_.tolist()
+        if known is not None and known != own:
+            raise DataError(
+                f"y has the classes {own}: the model to continue has the classes {known}; give "
+                f"labels of these"
+            )
+
+    def _take(self, model: Model, names: list[str] | None) -> None:
+        super()._take(model, names)
+        if "_new_classes" not in self.__dict__:  # a model that was read
+            return
+        self.classes_ = self._new_classes
+        if self.classes_.dtype.kind in "iufbU" and not self._new_multilabel:
+            model.ensemble.attributes[_CLASSES] = json.dumps(self.classes_.tolist())
+
+    def _forget_labels(self) -> None:
+        self.__dict__.pop("_new_classes", None)
+        self.__dict__.pop("_new_multilabel", None)
+
+    def load_model(self, path: str | os.PathLike[str]) -> Any:
+        """Read XGBoost's JSON format and become fitted; classes are 0, 1, .. if it names none."""
+        super().load_model(path)
+        self.classes_ = read_classes(self.model_.ensemble, os.fspath(path))
+        return self
+
+    def _is_multilabel(self) -> bool:
+        ensemble = self._fitted().ensemble
+        return ensemble.n_outputs > 1 and ensemble.objective not in MULTICLASS
+
+    def predict_proba(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> F32:
+        """Return probabilities, float32, shape (n_rows, n_classes), columns as in ``classes_``.
+
+        A class alone has the probability 1. Of several labels the shape is (n_rows, n_labels), each
+        column the probability of having the label. Those of ``binary:hinge`` are 0 and 1. The
+        arguments are those of ``GBDTRegressor.predict``.
+        """
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        found = self._predict(X, probability=True, **options)
+        if len(self.classes_) == 1:
+            return np.ones((len(found), 1), np.float32)
+        return found if found.ndim == 2 else np.column_stack([np.float32(1.0) - found, found])
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> npt.NDArray[Any]:
+        """Return the most probable label of every row, shape (n_rows,); or its margins.
+
+        Those are of shape (n_rows,), of more than two classes (n_rows, n_classes). Of several
+        labels the answer is 1 where the probability of a label is above 0.5, else 0; shape
+        (n_rows, n_labels). For the arguments see ``GBDTRegressor.predict``.
+        """
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        if output_margin:
+            return self._predict(X, output_margin=True, **options)
+        found = self.predict_proba(X, **options)
+        if self._is_multilabel():
+            return (found > 0.5).astype(np.int64)
+        most = found.argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[most]
+        return labels
+
+
+_CLASS_WEIGHT = """    class_weight : "balanced", dict of class to number, or None
+        Factors on the weights of training rows by their class, as in scikit-learn; those of
+        ``"balanced"`` make the classes weigh the same. Evaluation sets do without.
+"""
+for _estimator in (GBDTRegressor, GBDTClassifier):  # parameters are described once
+    _own = _CLASS_WEIGHT if _estimator is GBDTClassifier else ""
+    _shared = (Parametrised.__doc__ or "").split("\n", 1)[1]
+    _estimator.__doc__ = f"{_estimator.__doc__}\n" + _shared.replace(
+        "\n    Attributes\n", f"{_own}\n    Attributes\n"
+    )
+
+
+__all__ = ["GBDTClassifier", "GBDTRegressor", "NotFittedEstimatorError"]

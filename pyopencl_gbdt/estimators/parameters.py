@@ -1,0 +1,379 @@
+"""The parameters of scikit-learn's estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.signatures import (
+    SPELLINGS,
+    alike,
+    every_parameter,
+    own_name,
+    own_parameters,
+    parameters_of,
+    refuse_twice,
+    show_signature,
+)
+from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
+from pyopencl_gbdt.objectives.custom import Custom, custom_objective
+from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
+from pyopencl_gbdt.parameters.names import unknown
+from pyopencl_gbdt.parameters.table import TABLE, XGBOOST_ONLY
+from pyopencl_gbdt.training.preparing import Metrics
+
+#: A generator is asked for a seed below this, as by XGBoost.
+_MOST_SEEDS = 2**31 - 1
+#: Parameters that some estimators have by another name.
+_INSTEAD = {
+    "num_class": "leave it out, y has the classes",
+    "num_parallel_tree": "give n_estimators",
+}
+
+
+class Parametrised(BaseEstimator):  # type: ignore[misc]
+    """The parameters that regressor and classifier share.
+
+    Parameters
+    ----------
+    n_estimators : int, default 100
+        Number of rounds, of a tree each unless there are several classes, targets or
+        ``num_parallel_tree``.
+    learning_rate : float, default 0.3
+        Shrinks every leaf; 0 gives leaves of 0.
+    num_parallel_tree : int, default 1
+        Trees that a round adds to each output.
+    max_depth : int, default 6
+        Levels of splits, 0..32; 0 is no limit (64 by ``"depthwise"``).
+    max_leaves : int, default 0
+        Most leaves of a tree; 0 is no limit.
+    grow_policy : str, default "depthwise"
+        Which nodes split first: ``"depthwise"``, those nearest the root, or ``"lossguide"``, those
+        that gain most.
+    max_bin : int, default 256
+        Most value bins of a feature, 2..65535; missing values have a bin of their own.
+    reg_lambda, reg_alpha : float, default 1 and 0
+        L2 and L1 penalties of leaf weights.
+    gamma : float, default 0
+        Least loss reduction of a split.
+    min_child_weight : float, default 1
+        Least sum of Hessians in a child.
+    max_delta_step : float or None
+        Largest leaf weight; 0 is no limit; None is 0.7 for ``count:poisson`` and 0 for others.
+    subsample : float, default 1
+        Share of the rows that a tree sees.
+    sampling_method : str, default "uniform"
+        How these are drawn: ``"uniform"``, ``"gradient_based"`` or ``"goss"``.
+    top_rate, other_rate : float, default 0.2 and 0.1
+        ``"goss"``: the share of rows with largest gradients, and the share drawn of the others.
+    colsample_bytree, colsample_bylevel, colsample_bynode : float, default 1
+        Share of the features that a tree, of these a level, of these a node may use.
+    feature_weights : (n_features,) array-like or None
+        How probable it is that these draw each column, beside others; above 0.
+    monotone_constraints : dict of column to int, sequence of int, str or None
+        Columns along which predictions rise (1) or fall (-1).
+    interaction_constraints : list of lists of columns, str or None
+        Columns that may follow each other on the way to a leaf.
+    objective : str, callable, DeviceObjective, KernelObjective or None
+        A loss; None is the estimator's own. A callable is ``function(y_true, margins)`` that
+        returns gradients and Hessians, with ``sample_weight`` where there are weights.
+    base_score : float, sequence of float, or None
+        Starting prediction, or one for each class, target or quantile; None takes it from the
+        data.
+    scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
+        Numbers of the losses that have them; None is their default, see ``parameters``.
+    aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
+        Of ``survival:aft``; None is their default.
+    quantile_alpha : float, sequence of float, or None
+        The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median. Of
+        several each has an output.
+    lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_bias_norm : str, int, float
+        Of ranking losses; None is their default, see ``parameters``.
+    lambdarank_normalization, lambdarank_score_normalization, lambdarank_unbiased : bool or None
+        Of ranking losses.
+    ndcg_exp_gain : bool or None
+        Of ``rank:ndcg`` and the metric ``ndcg``.
+    eval_metric : str, callable, list of them, or None
+        Metrics of ``eval_set``; a callable is ``function(y_true, prediction)`` as scikit-learn's,
+        with ``sample_weight`` where there are weights.
+    early_stopping_rounds : int or None
+        Stop when the last metric of the last set in ``eval_set`` has not improved for so many
+        rounds, and keep the trees up to the best one.
+    callbacks : list of TrainingCallback or None
+        What runs between rounds, see ``pyopencl_gbdt.callbacks``.
+    warm_start : bool, default False
+        Let ``fit`` keep the trees of the former fit and add the rounds up to ``n_estimators``. With
+        the same data and parameters the model is that of one fit. Not for forests.
+    importance_type : str, default "gain"
+        What ``feature_importances_`` tells: ``"gain"``, ``"weight"`` (or ``"split"``), ``"cover"``,
+        ``"total_gain"`` or ``"total_cover"``, see ``model.feature_importances``.
+    device : str, default "auto"
+        ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"`` or a part of a name. Every
+        device gives the same model.
+    histogram : str, default "auto"
+        Kernel variant; never changes the model.
+    work_group_size : int, default 0
+        Work-items in a work-group; 0 is the variant's own; never changes the model.
+    random_state : int, RandomState, Generator or None
+        Seed of the rows, columns and pairs that are drawn; a generator is asked for one at every
+        ``fit``. None is 0.
+    missing : float, default NaN
+        What stands for a missing value in ``X``, beside NaN.
+    n_jobs : int or None
+        Accepted for scikit-learn; the device decides.
+    verbosity : int, default 1
+    **others
+        The same by XGBoost's other spellings (``eta``, ``seed``, ...); they set the parameter
+        itself. Parameters that XGBoost alone has may have values that change nothing, such as
+        ``tree_method="hist"``.
+
+    Attributes
+    ----------
+    model_ : Model
+        The fitted model, NumPy only.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Where a DataFrame was given.
+    """
+
+    _objective = ""
+    _link = "identity"
+
+    #: Parameters that an estimator does without, though its constructor's base has them.
+    _absent: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Show a subclass's parameters with those that it hands on by ``**``."""
+        super().__init_subclass__(**kwargs)
+        show_signature(cls, Parametrised, cls._absent)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuse two spellings of one parameter."""
+        refuse_twice(kwargs)
+        return super().__new__(cls)
+
+    def __init__(  # noqa: PLR0915, a statement for each parameter
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.3,
+        num_parallel_tree: int = 1,
+        max_depth: int = 6,
+        max_leaves: int = 0,
+        grow_policy: str = "depthwise",
+        max_bin: int = 256,
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        gamma: float = 0.0,
+        min_child_weight: float = 1.0,
+        max_delta_step: float | None = None,
+        subsample: float = 1.0,
+        sampling_method: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
+        colsample_bytree: float = 1.0,
+        colsample_bylevel: float = 1.0,
+        colsample_bynode: float = 1.0,
+        feature_weights: Any = None,
+        monotone_constraints: Any = None,
+        interaction_constraints: Any = None,
+        objective: str | Callable[..., Any] | Custom | None = None,
+        base_score: float | Sequence[float] | None = None,
+        scale_pos_weight: float | None = None,
+        huber_slope: float | None = None,
+        tweedie_variance_power: float | None = None,
+        huber_alpha: float | None = None,
+        fair_c: float | None = None,
+        aft_loss_distribution: str | None = None,
+        aft_loss_distribution_scale: float | None = None,
+        quantile_alpha: float | Sequence[float] | None = None,
+        lambdarank_pair_method: str | None = None,
+        lambdarank_num_pair_per_sample: int | None = None,
+        lambdarank_normalization: bool | None = None,
+        lambdarank_score_normalization: bool | None = None,
+        lambdarank_unbiased: bool | None = None,
+        lambdarank_bias_norm: float | None = None,
+        ndcg_exp_gain: bool | None = None,
+        eval_metric: Metrics = None,
+        early_stopping_rounds: int | None = None,
+        callbacks: Sequence[TrainingCallback] | None = None,
+        warm_start: bool = False,
+        importance_type: str | None = "gain",
+        device: str = "auto",
+        histogram: str = "auto",
+        work_group_size: int = 0,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        missing: float = np.nan,
+        n_jobs: int | None = None,
+        verbosity: int = 1,
+        **others: Any,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_parallel_tree = num_parallel_tree
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.grow_policy = grow_policy
+        self.max_bin = max_bin
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.gamma = gamma
+        self.min_child_weight = min_child_weight
+        self.max_delta_step = max_delta_step
+        self.subsample = subsample
+        self.sampling_method = sampling_method
+        self.top_rate = top_rate
+        self.other_rate = other_rate
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bylevel = colsample_bylevel
+        self.colsample_bynode = colsample_bynode
+        self.feature_weights = feature_weights
+        self.monotone_constraints = monotone_constraints
+        self.interaction_constraints = interaction_constraints
+        self.objective = objective
+        self.base_score = base_score
+        self.scale_pos_weight = scale_pos_weight
+        self.huber_slope = huber_slope
+        self.tweedie_variance_power = tweedie_variance_power
+        self.huber_alpha = huber_alpha
+        self.fair_c = fair_c
+        self.aft_loss_distribution = aft_loss_distribution
+        self.aft_loss_distribution_scale = aft_loss_distribution_scale
+        self.quantile_alpha = quantile_alpha
+        self.lambdarank_pair_method = lambdarank_pair_method
+        self.lambdarank_num_pair_per_sample = lambdarank_num_pair_per_sample
+        self.lambdarank_normalization = lambdarank_normalization
+        self.lambdarank_score_normalization = lambdarank_score_normalization
+        self.lambdarank_unbiased = lambdarank_unbiased
+        self.lambdarank_bias_norm = lambdarank_bias_norm
+        self.ndcg_exp_gain = ndcg_exp_gain
+        self.eval_metric = eval_metric
+        self.early_stopping_rounds = early_stopping_rounds
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.importance_type = importance_type
+        self.device = device
+        self.histogram = histogram
+        self.work_group_size = work_group_size
+        self.random_state = random_state
+        self.missing = missing
+        self.n_jobs = n_jobs
+        self.verbosity = verbosity
+        for name, value in others.items():
+            self._take_other(name, value)
+
+    def _take_other(self, name: str, value: Any) -> None:
+        """Take what the constructor has no name for."""
+        own = self._known(name)
+        usual = every_parameter(type(self), Parametrised).get(own)
+        if usual is not None and not alike(getattr(self, own), usual.default):
+            refuse_twice({own: getattr(self, own), name: value})
+        setattr(self, own, value)
+
+    @classmethod
+    def _known(cls, name: str) -> str:
+        """Return a parameter's own name, for any spelling of it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such parameter.
+        """
+        own, names = own_name(name), every_parameter(cls, Parametrised).keys() - {*cls._absent}
+        if own in names or own in XGBOOST_ONLY:
+            return own
+        if name in _INSTEAD:
+            raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
+        raise unknown(name, [*names, *SPELLINGS, *XGBOOST_ONLY], f"parameter of {cls.__name__}")
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the constructor's parameters, and of those it hands on by ``**``."""
+        return sorted(parameters_of(cls, Parametrised).keys() - {*cls._absent})
+
+    def _given_of_xgboost(self) -> dict[str, Any]:
+        """Return what was given of parameters that XGBoost alone has."""
+        others = XGBOOST_ONLY.keys() - every_parameter(type(self), Parametrised).keys()
+        return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by their own names, and XGBoost's others where they were given.
+
+        Those of a subclass are its own; with ``**`` in its constructor also those behind that.
+        """
+        params: dict[str, Any] = {**super().get_params(deep), **self._given_of_xgboost()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, by any of their spellings.
+
+        Raises
+        ------
+        ParameterError
+            If one is unknown or spelled twice; then none is set.
+        """
+        refuse_twice(params)
+        own = super().get_params(deep=True).keys()
+        others = {name: v for name, v in params.items() if name not in own and "__" not in name}
+        known = {self._known(name): value for name, value in others.items()}
+        super().set_params(**{name: v for name, v in params.items() if name not in others})
+        for name, value in known.items():
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy, also of parameters that a subclass has set by itself."""
+        named = {*self.get_params(deep=False)}
+        try:
+            copy = super().__sklearn_clone__()
+        except TypeError:  # the constructor hands on by ** what it also sets itself
+            named = {*own_parameters(type(self), Parametrised)}
+            copy = type(self)(**{name: clone(getattr(self, name), safe=False) for name in named})
+        for name in every_parameter(type(self), Parametrised).keys() - named:
+            if hasattr(self, name):
+                setattr(copy, name, clone(getattr(self, name), safe=False))
+        return copy
+
+    def _named_parameters(self) -> dict[str, Any]:
+        """Return what was given of the table of parameters, but for the seed."""
+        params = {row.name: getattr(self, row.name, None) for row in TABLE}
+        params |= self._given_of_xgboost()
+        del params["random_state"]
+        params["objective"] = self._loss()
+        return {name: value for name, value in params.items() if value is not None}
+
+    def _training_parameters(self) -> dict[str, Any]:
+        return {**self._named_parameters(), "random_state": self._seed()}
+
+    def _loss(self) -> Any:
+        """Return the loss as ``train`` takes it; that of a classifier has probabilities."""
+        chosen = self._objective if self.objective is None else self.objective
+        if callable(chosen):
+            chosen = ScikitLearnLoss(chosen)
+        own = custom_objective(chosen)
+        return chosen if own is None else own.linked(self._link)
+
+    def _seed(self) -> Any:
+        given = self.random_state
+        if isinstance(given, np.random.RandomState):
+            return int(given.randint(_MOST_SEEDS))
+        if isinstance(given, np.random.Generator):
+            return int(given.integers(_MOST_SEEDS))
+        return given
+
+
+def _by_alias(own: str) -> property:
+    """Return an attribute that is another spelling of one."""
+    return property(
+        lambda self: getattr(self, own),
+        lambda self, value: setattr(self, own, value),
+        doc=f"Another spelling of ``{own}``.",
+    )
+
+
+for _spelling, _name in SPELLINGS.items():
+    setattr(Parametrised, _spelling, _by_alias(_name))

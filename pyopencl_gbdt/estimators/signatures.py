@@ -1,0 +1,120 @@
+"""Which parameters an estimator's constructor takes, and by which spellings."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters.names import ROWS
+
+#: A class keeps its constructor's signature here as it is written.
+_WRITTEN = "_written_signature"
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+#: From every other spelling of a constructor's parameter to its own name.
+SPELLINGS = {name: row.name for name, row in ROWS.items() if name != row.name}
+SPELLINGS["nthread"] = "n_jobs"
+
+
+def own_name(name: str) -> str:
+    """Return the name of the parameter that has this spelling; the spelling if there is none."""
+    return SPELLINGS.get(name, name)
+
+
+def _constructors(cls: type, base: type) -> Iterator[dict[str, inspect.Parameter]]:
+    """Yield the parameters of each constructor from ``cls`` up to ``base``, without ``self``."""
+    for ancestor in cls.__mro__:
+        if "__init__" in vars(ancestor):
+            written = vars(ancestor).get(_WRITTEN) or inspect.signature(vars(ancestor)["__init__"])
+            yield dict(list(written.parameters.items())[1:])
+        if ancestor is base:
+            return
+
+
+def _named(parameters: Mapping[str, inspect.Parameter]) -> dict[str, inspect.Parameter]:
+    return {name: p for name, p in parameters.items() if p.kind in _NAMED}
+
+
+def _hands_on(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+
+
+def own_parameters(cls: type, base: type) -> dict[str, inspect.Parameter]:
+    """Return what the constructor names itself."""
+    return _named(next(_constructors(cls, base)))
+
+
+def parameters_of(cls: type, base: type) -> dict[str, inspect.Parameter]:
+    """Return what the constructor names, and what those name that it hands on to by ``**``.
+
+    Parameters
+    ----------
+    cls, base : type
+        The estimator, and the class with the last constructor to look at.
+
+    Returns
+    -------
+    dict of str to inspect.Parameter
+        In the order of ``base``; what it does not have comes last.
+    """
+    found: list[dict[str, inspect.Parameter]] = []
+    for parameters in _constructors(cls, base):
+        found.append(_named(parameters))
+        if not _hands_on(parameters):
+            break
+    return _merged(found)
+
+
+def every_parameter(cls: type, base: type) -> dict[str, inspect.Parameter]:
+    """Return what all constructors from ``cls`` up to ``base`` name."""
+    return _merged([_named(parameters) for parameters in _constructors(cls, base)])
+
+
+def _merged(found: list[dict[str, inspect.Parameter]]) -> dict[str, inspect.Parameter]:
+    merged: dict[str, inspect.Parameter] = {}
+    for parameters in reversed(found):
+        merged |= parameters
+    return merged
+
+
+def show_signature(cls: type, base: type, absent: tuple[str, ...]) -> None:
+    """Make a class and its constructor show what the constructor hands on by ``**``.
+
+    scikit-learn's ``repr`` and checks take names and defaults from there; ``**`` itself is no
+    parameter to them.
+    """
+    if "__init__" in vars(cls):
+        setattr(cls, _WRITTEN, inspect.signature(vars(cls)["__init__"]))
+    own = next(_constructors(cls, base))
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    first = [p for p in own.values() if p.kind < keyword_only]
+    given = {p.name for p in first} | {*absent}
+    rest = [p for name, p in parameters_of(cls, base).items() if name not in given]
+    shown = [*first, *(p.replace(kind=keyword_only) for p in rest)]
+    cls.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    if "__init__" in vars(cls):
+        me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        vars(cls)["__init__"].__signature__ = inspect.Signature([me, *shown])
+
+
+def alike(one: object, other: object) -> bool:
+    """Tell whether two values of a parameter are the same one, or equal numbers or strings."""
+    if one is other:
+        return True
+    if isinstance(one, numbers.Real) and isinstance(other, numbers.Real):
+        return bool(one == other) or (math.isnan(one) and math.isnan(other))
+    return isinstance(one, str) and isinstance(other, str) and one == other
+
+
+def refuse_twice(given: Mapping[str, Any]) -> None:
+    """Raise ``ParameterError`` for two spellings of one parameter with different values."""
+    first: dict[str, str] = {}
+    for name, value in given.items():
+        other = first.setdefault(own_name(name), name)
+        if not alike(value, given[other]):
+            raise ParameterError(
+                f"{other} and {name} are two spellings of one parameter; give one of them"
+            )

@@ -1,0 +1,47 @@
+"""``warm_start``: a fit that adds rounds to the former one."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.parameters.table import TABLE
+from pyopencl_gbdt.prediction.model import History
+
+
+def missing_rounds(n_estimators: object, former: Ensemble) -> int:
+    """Return how many rounds the former model lacks.
+
+    Raises
+    ------
+    ParameterError
+        If it has more than ``n_estimators``.
+    """
+    row = next(row for row in TABLE if row.name == "n_estimators")
+    wanted = row.convert(n_estimators)
+    assert isinstance(wanted, int)
+    if wanted < former.n_rounds:
+        raise ParameterError(
+            f"n_estimators={wanted}: expected {former.n_rounds} or more, the rounds of the former "
+            f"fit, as warm_start=True adds to them; raise n_estimators, or give warm_start=False"
+        )
+    return wanted - former.n_rounds
+
+
+def joined_history(former: History, n_rounds: int, added: History) -> History:
+    """Return the metrics of all rounds, where the former ones have the same sets and metrics.
+
+    Parameters
+    ----------
+    former, added : dict
+        ``history[evaluation set][metric]``, a value a round.
+    n_rounds : int
+        Rounds that the former model has; those behind them were dropped by early stopping.
+    """
+    names = {(name, metric) for name, metrics in added.items() for metric in metrics}
+    known = {(name, metric) for name, metrics in former.items() for metric in metrics}
+    if names != known or any(len(former[name][metric]) < n_rounds for name, metric in names):
+        return added
+    return {
+        name: {metric: former[name][metric][:n_rounds] + values for metric, values in own.items()}
+        for name, own in added.items()
+    }

@@ -1,0 +1,1 @@
+"""Metrics of evaluation sets on the device."""

@@ -1,0 +1,134 @@
+"""The metrics of the evaluation sets of a fit: on the device where they can be, else on the host.
+
+A metric that has a form for the device is computed from margins, labels and weights that lie there,
+and the host reads a few numbers a round, of all metrics and sets together. For the others the
+margins are copied to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.evaluation.prepared import (
+    ADVICE,
+    Prepared,
+    has_kernels,
+    prepare,
+    rows_on_device,
+)
+from pyopencl_gbdt.evaluation.watched import WatchedRows
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
+from pyopencl_gbdt.metrics.rows import F32, N_WORDS
+from pyopencl_gbdt.objectives import Objective
+
+#: The names of a set and of a metric, as in the history.
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class _OnDevice:
+    """Metrics that are prepared together, and where they go."""
+
+    prepared: Prepared
+    places: list[Place]
+
+
+class Evaluation:
+    """All metrics of all sets, prepared once.
+
+    Parameters
+    ----------
+    ws : Workspace
+        Of the fit; has the labels of the training rows.
+    objective : Objective
+    metrics : mapping of str to Metric
+    evals : sequence of (Dataset, str)
+    watched : sequence of WatchedRows
+        The same sets on the device.
+
+    Raises
+    ------
+    MemoryPlanError
+        If the device has no room for what the metrics need, before it is taken.
+    """
+
+    def __init__(
+        self,
+        ws: Workspace,
+        objective: Objective,
+        metrics: Mapping[str, Metric],
+        evals: Sequence[tuple[Dataset, str]],
+        watched: Sequence[WatchedRows],
+    ) -> None:
+        self._objective, self._metrics = objective, metrics
+        self._on_device: list[_OnDevice] = []
+        self._on_host: list[tuple[Dataset, str, list[str], DeviceArray]] = []
+        for (rows, name), at in zip(evals, watched, strict=True):
+            apart = [m for m, one in metrics.items() if not has_kernels(one, objective, rows)]
+            if apart:
+                self._on_host.append((rows, name, apart, at.margins))
+            together = {m: one for m, one in metrics.items() if m not in apart}
+            if together:
+                labels = ws["labels"] if at.values is None else None
+                wg_size = ws.params.work_group_size
+                of_set = rows_on_device(ws.device, objective, rows, at, wg_size, labels)
+                for prepared, names in prepare(rows, of_set, together):
+                    self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
+        self._launches: list[Launch] = []
+        self._results: DeviceArray | None = None
+        if self._on_device:
+            self._bind(ws)
+
+    def _bind(self, ws: Workspace) -> None:
+        plan = MemoryPlan()
+        for number, group in enumerate(self._on_device):
+            group.prepared.plan(plan, f"metric {number}")
+        n_results = sum(group.prepared.n_results for group in self._on_device)
+        plan.add("results", (n_results, N_WORDS), np.int64)
+        plan.check(ws.device, ADVICE)
+        self._results = ws.device.zeros((n_results, N_WORDS), np.int64)
+        first = 0
+        for group in self._on_device:
+            self._launches += group.prepared.launches(self._results, first)
+            first += N_WORDS * group.prepared.n_results
+
+    def launch(self) -> None:
+        """Enqueue what computes the metrics of the margins that the sets have by then."""
+        for launch in self._launches:
+            launch()
+
+    def values(self) -> Iterator[tuple[Place, float]]:
+        """Yield every metric of every set, as of the last ``launch``; waits for it."""
+        if self._results is not None:
+            words, first = self._results.get(), 0
+            for group in self._on_device:
+                end = first + group.prepared.n_results
+                yield from zip(group.places, group.prepared.values(words[first:end]), strict=True)
+                first = end
+        for rows, name, metrics, margins in self._on_host:
+            found = margins.get()
+            prediction = self._objective.to_probability(found)
+            for metric in metrics:
+                function, wanted = self._metrics[metric], prediction
+                if isinstance(function, DatasetMetric) and function.of_prediction:
+                    wanted = self._objective.to_prediction(found).T
+                yield (name, metric), on_host(function, metric, rows, wanted)
+
+
+def on_host(metric: Metric, name: str, rows: Dataset, prediction: F32) -> float:
+    """Return a metric of a set; of several targets, of all alike."""
+    if isinstance(metric, DatasetMetric):
+        return metric(prediction, rows)
+    label, weight = rows.label, rows.weight
+    if rows.n_targets > 1:
+        label, prediction = label.T.ravel(), prediction.ravel()
+        weight = None if weight is None else np.tile(weight, rows.n_targets)
+    queries = (rows.group_offsets,) if takes_queries(name) else ()
+    return metric(label, prediction, weight, *queries)

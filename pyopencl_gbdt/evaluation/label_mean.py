@@ -1,0 +1,146 @@
+"""The mean label, for the score before the first tree: exact sums on the device."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.metrics.rows import F32, N_WORDS, RowShape
+from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, sum_of
+from pyopencl_gbdt.objectives import Objective
+
+#: Fewer rows are added up on the host: it takes 10 ms or less there (a core of a Xeon), and no
+#: kernels have to be built.
+LEAST_ROWS = 1 << 20
+
+
+def sums_labels_on_device(objective: Objective, data: Dataset) -> bool:
+    """Tell whether ``starting_score`` is worth a launch."""
+    one_target = data.n_targets == 1
+    return objective.starts_at_mean and one_target and data.n_rows >= LEAST_ROWS
+
+
+def starting_score(ws: Workspace, objective: Objective, data: Dataset) -> float:
+    """Return the score before the first tree of a loss that ``starts_at_mean``.
+
+    Parameters
+    ----------
+    ws : Workspace
+        Its labels and weights are set.
+    objective : Objective
+    data : Dataset
+        Of one target.
+
+    Returns
+    -------
+    float
+        The bits of ``objective.starting_score``.
+    """
+    weight, mean = data.weight, None
+    if weight is None or _scaled_exactly(weight, ws.weight_shift):
+        wg_size = ws.params.work_group_size
+        label_mean = LabelMean(ws.device, data.n_rows, weighted=weight is not None, wg_size=wg_size)
+        mean = label_mean.value(ws["labels"], ws["weights"], ws.weight_bits)
+    if mean is None:
+        return objective.starting_score(data.label, weight)
+    return objective.score_of_mean(mean)
+
+
+def _scaled_exactly(weight: F32, shift: int) -> bool:
+    """Tell whether ``normalise`` clipped none of the weights."""
+    least = float(np.min(weight, where=weight > 0, initial=np.float32(np.inf)))
+    return least >= 2.0 ** (shift - 100) and float(weight.max()) <= 2.0 ** (shift + 30)
+
+
+class LabelMean:
+    """The (weighted) mean of labels that lie on a device, as a float64 with the host's bits.
+
+    Parameters
+    ----------
+    device : Device
+    n_rows : int
+    weighted : bool
+    wg_size : int, default 0
+        Work-items of a work-group; 0 leaves it to the variant.
+    """
+
+    def __init__(self, device: Device, n_rows: int, *, weighted: bool, wg_size: int = 0) -> None:
+        self.device, self._wg_size = device, wg_size
+        self.shape = RowShape(device, n_rows, weighted)
+        self.weighted = weighted
+
+    def value(self, labels: DeviceArray, weights: DeviceArray, bits: int = 0) -> float | None:
+        """Return the mean; waits for the device.
+
+        Parameters
+        ----------
+        labels, weights : DeviceArray of float32, n_rows elements
+            Finite labels; weights >= 0, none of them subnormal. Weights are not read without them.
+        bits : int
+            All weights lie below ``2**bits``.
+
+        Returns
+        -------
+        float or None
+            None if bits that the device cuts off may decide over the last one of the mean.
+        """
+        plan = MemoryPlan()
+        plan.add("label sums", (2, self.shape.groups, N_LIMBS + 1), np.int64)
+        plan.check(self.device, "give base_score, or use fewer rows")
+        results = self.device.zeros((2, N_WORDS), np.int64)
+        for launch in self._sum(labels, weights, results, 0, weighted=self.weighted):
+            launch()
+        if self.weighted:
+            for launch in self._sum(weights, weights, results, N_WORDS, weighted=False):
+                launch()
+        n, words = self.shape.n_rows, results.get()
+        if words[:, N_LIMBS].max() >= INFINITE:
+            return None
+        total, whole = (sum_of(own, int(own[N_LIMBS])) for own in words)
+        # of every product the bits below its last limb, or all of a subnormal label times a weight
+        error = n * max(Fraction(2) ** (int(words[0, N_LIMBS]) - 348), Fraction(2) ** (bits - 126))
+        lost = n * Fraction(2) ** (int(words[1, N_LIMBS]) - 348)
+        by = (whole, whole + lost) if self.weighted else (Fraction(n),)
+        found = {float(a / b) for a, b in product((total - error, total + error), by)}
+        return found.pop() if len(found) == 1 else None
+
+    def _build(self, row: Variant, *, weighted: bool) -> Program:
+        return self.device.build(
+            "mean_loss",
+            wg_size=self._wg_size or row.params["wg_size"],
+            link="p = margin;",
+            row_loss="loss = y;",
+            weighted=weighted,
+        )
+
+    def _sum(
+        self,
+        values: DeviceArray,
+        weights: DeviceArray,
+        results: DeviceArray,
+        first: int,
+        *,
+        weighted: bool,
+    ) -> list[Launch]:
+        """Return what adds values up into words ``first .. first + 4`` of the results."""
+        build = partial(self._build, weighted=weighted)
+        bind = build_variant(self.device, "mean_loss", "auto", build)[1].bind
+        groups = self.shape.groups
+        largest = self.device.empty(groups, np.uint32)
+        sums = self.device.empty((groups, N_LIMBS), np.int64)
+        inputs = {
+            "n_rows": self.shape.n_rows, "n_outputs": 1, "unit": 1, "margins": values,
+            "labels": values, "weights": weights, "largest": largest,
+        }  # fmt: skip
+        return [
+            bind("largest_loss", groups, **inputs),
+            bind("sum_losses", groups, **inputs, first=first, sums=sums, results=results),
+            bind("total_losses", 1, groups, first, sums, results),
+        ]

@@ -1,0 +1,80 @@
+"""What evaluation sets and their metrics take of a device's memory, before a fit allocates any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.groups import whole_offsets
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.evaluation.auc import plan_curves
+from pyopencl_gbdt.evaluation.cox_metric import plan_cox
+from pyopencl_gbdt.evaluation.mean_loss import plan_mean
+from pyopencl_gbdt.evaluation.prepared import has_kernels, n_classes_of
+from pyopencl_gbdt.evaluation.ranking_metric import plan_ranking
+from pyopencl_gbdt.metrics import Metric, cox_nloglik, curve_of, ranked_of, row_loss_of
+from pyopencl_gbdt.metrics.rows import N_WORDS, RowShape
+from pyopencl_gbdt.objectives import Objective
+
+
+def plan_evaluation(
+    device: Device,
+    objective: Objective,
+    metrics: Mapping[str, Metric],
+    evals: Sequence[tuple[Dataset, str]],
+    data: Dataset,
+) -> MemoryPlan:
+    """Return the plan of all sets, but for the margins and labels of the training rows.
+
+    Parameters
+    ----------
+    device : Device
+    objective : Objective
+    metrics : mapping of str to Metric
+    evals : sequence of (Dataset, str)
+    data : Dataset
+        The training rows.
+    """
+    plan = MemoryPlan()
+    for rows, name in evals:
+        prefix, n_outputs = f"evals {name!r}", max(objective.n_outputs, rows.n_targets)
+        if rows is not data:
+            shape = 0 if rows.lies_on(device) else (rows.n_rows, rows.n_features)
+            plan.add(f"{prefix}: values", shape, np.float32)
+            plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)
+        on_device = {m: one for m, one in metrics.items() if has_kernels(one, objective, rows)}
+        if on_device:
+            plan.add(f"{prefix}: labels", 0 if rows is data else rows.label.size, np.float32)
+            _plan_metrics(plan, prefix, device, objective, rows, on_device)
+    return plan
+
+
+def _plan_metrics(
+    plan: MemoryPlan,
+    prefix: str,
+    device: Device,
+    objective: Objective,
+    rows: Dataset,
+    metrics: Mapping[str, Metric],
+) -> None:
+    """Plan what the metrics of a set take besides its margins and labels."""
+    weighted = rows.weight is not None
+    shape = RowShape(device, rows.label.size, weighted, n_classes_of(objective))
+    plan.add(f"{prefix}: weights", rows.label.size if weighted else 1, np.float32)
+    plan.add(f"{prefix}: results", (len(metrics) * objective.n_outputs, N_WORDS), np.int64)
+    if any(curve_of(metric) for metric in metrics.values()):
+        plan_curves(plan, f"{prefix}: curves", shape)
+    ranked = [one for metric in metrics.values() if (one := ranked_of(metric))]
+    if ranked:
+        n_queries = whole_offsets(rows.group_offsets, rows.n_rows).size - 1
+        plan_ranking(plan, f"{prefix}: queries", shape, n_queries, ranked)
+    for name, metric in metrics.items():
+        loss = row_loss_of(metric)
+        if loss is not None:
+            plan_mean(plan, f"{prefix}: {name}", shape)
+            plan.add(f"{prefix}: {name} of bounds", (4 * loss.bounds, rows.n_rows), np.float32)
+        if metric is cox_nloglik:
+            plan_cox(plan, f"{prefix}: {name}", shape)

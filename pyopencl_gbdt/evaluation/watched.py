@@ -1,0 +1,62 @@
+"""Rows whose margins are followed while a model is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.prediction import predict
+
+F32 = npt.NDArray[np.float32]
+#: Margins before the first tree, of a shape that goes with (n_rows,) or (n_outputs, n_rows).
+Start = float | F32
+
+
+def start_of(margin: Score) -> Start:
+    """Return a model's starting margin in the shape of a ``Start``."""
+    if isinstance(margin, tuple):
+        return np.array(margin, np.float32)[:, None]
+    return margin
+
+
+@dataclass(frozen=True)
+class WatchedRows:
+    """An evaluation set on the device.
+
+    Attributes
+    ----------
+    values : DeviceArray of float32, shape (n_rows, n_features), or None
+        None for the training rows, whose margins are there anyway.
+    start : float or float32 array
+        Margins before the first tree, of a shape that goes with that of ``margins``.
+    margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
+    """
+
+    values: DeviceArray | None
+    start: Start
+    margins: DeviceArray
+
+    def launches(self, ws: Workspace, batch: Batch) -> list[Launch]:
+        """Return what adds finished trees to the margins."""
+        if self.values is None:
+            return []
+        first = batch.first // ws.n_parallel
+        outputs = (first, first + max(1, batch.size // ws.n_parallel))
+        return [
+            predict.prepare(
+                ws.device,
+                self.values,
+                ws["walk"],
+                ws["roots"],
+                self.margins,
+                trees=(0, batch.size),
+                outputs=outputs,
+                longest=ws.longest,
+            )
+        ]

@@ -1,0 +1,162 @@
+"""What one fit trains, and the sizes that follow from it: trees of a round, levels, nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.objectives import Objective
+    from pyopencl_gbdt.parameters.constraints import Limits
+
+
+class Batch(NamedTuple):
+    """Trees of a round that are grown at a time: the number of the first, and how many."""
+
+    first: int
+    size: int
+
+
+@dataclass
+class FitShape:
+    """Data, parameters and limits of a fit.
+
+    Attributes
+    ----------
+    n_outputs, n_parallel : int
+        Margins of a row, and trees that are added to each of them in a round.
+    n_targets : int
+        Labels of a row: 1, or one an output.
+    n_trees : int
+        Trees that are grown at a time; see ``Workspace.choose_trees``.
+    first_round : int
+        Rounds before the first one.
+    monotone : uint32 array, shape (n_features,), or None
+        Constraints: 1 rising, 2 falling, 0 none.
+    interactions : sequence of sequence of int
+        Features that may follow each other; none is no constraint.
+    feature_weights : float32 array, shape (n_features,), or None
+        For the sampling of features.
+    given : bool
+        Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
+    """
+
+    device: Device
+    params: Parameters
+    layout: Layout
+    page: PackedCodes | None
+    n_rows: int
+    weighted: bool
+    weight_bits: int
+    weight_shift: int
+    given: bool = False
+    n_outputs: int = 1
+    n_parallel: int = 1
+    n_targets: int = 1
+    n_trees: int = 1
+    first_round: int = 0
+    monotone: npt.NDArray[np.uint32] | None = None
+    interactions: Sequence[Sequence[int]] = ()
+    feature_weights: npt.NDArray[np.float32] | None = None
+
+    def describe(self, objective: Objective, n_targets: int, limits: Limits) -> None:
+        """Take what the loss, the labels and constraints say of a round's trees."""
+        self.given, self.n_targets = objective.given, n_targets
+        self.n_outputs = max(objective.n_outputs, n_targets)
+        self.n_parallel = self.params.num_parallel_tree
+        self.monotone, self.interactions = limits.monotone, limits.interactions
+        self.feature_weights = limits.feature_weights
+
+    @property
+    def round_trees(self) -> int:
+        """Trees of a round."""
+        return self.n_outputs * self.n_parallel
+
+    @property
+    def batches(self) -> list[Batch]:
+        """A round's trees as they are grown: those of some outputs, or some of one output."""
+        if self.n_trees >= self.n_parallel:
+            step, ends = self.n_trees // self.n_parallel * self.n_parallel, [self.round_trees]
+        else:
+            step, ends = (
+                self.n_trees,
+                [*range(self.n_parallel, self.round_trees + 1, self.n_parallel)],
+            )
+        firsts: list[Batch] = []
+        for begin, end in zip([0, *ends], ends, strict=False):
+            firsts += [Batch(i, min(step, end - i)) for i in range(begin, end, step)]
+        return firsts
+
+    def margin_shape(self, n_rows: int) -> tuple[int, ...]:
+        """Return the shape of the margins of so many rows."""
+        return (n_rows,) if self.n_outputs == 1 else (self.n_outputs, n_rows)
+
+    def level_capacity(self, depth: int) -> int:
+        """Return the most nodes that a level can have; leaf-wise, the nodes of a step."""
+        if self.params.leaf_wise:
+            return self.n_trees * min(depth + 1, 2)
+        return self.n_trees * min(1 << depth, self.most_leaves)
+
+    @property
+    def most_leaves(self) -> int:
+        """Leaves that a tree can have."""
+        limits = [self.n_rows, self.params.max_leaves, 1 << self.params.max_depth]
+        given = (True, self.params.max_leaves > 0, self.params.max_depth > 0)
+        return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels, or steps of leaf-wise growth, whose nodes can split."""
+        if self.params.leaf_wise:
+            return max(1, self.most_leaves - 1)
+        return min(self.params.deepest, max(1, self.most_leaves - 1))
+
+    @property
+    def longest(self) -> int:
+        """Most nodes on the way to a leaf."""
+        return min(self.params.max_depth or self.most_leaves, self.n_rows) + 1
+
+    @property
+    def search_capacity(self) -> int:
+        """Most nodes of a level whose splits are searched."""
+        return max(self.level_capacity(depth) for depth in range(self.n_levels))
+
+    @property
+    def slots(self) -> int:
+        """Histograms that are kept."""
+        leaves = self.n_trees * self.most_leaves
+        return leaves if self.params.leaf_wise else self.search_capacity
+
+    @property
+    def max_nodes(self) -> int:
+        """Most nodes of the trees that are grown at a time."""
+        return self.n_trees * (2 * self.most_leaves - 1)
+
+    @property
+    def row_groups(self) -> int:
+        """Work-groups that share all rows evenly, for passes over every row."""
+        return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+
+    @property
+    def masks_columns(self) -> bool:
+        """Whether nodes may split on some of the features alone."""
+        return self.params.samples_columns or bool(self.interactions)
+
+    def leaf_rate(self, learning_rate: float) -> np.float32:
+        """Return the factor on leaf values."""
+        factor: np.float32 = np.float32(learning_rate) / np.float32(self.n_parallel)
+        return factor
+
+    @property
+    def keeps_margins(self) -> bool:
+        """Whether a round's margins change while gradients are still to be taken of them."""
+        return len(self.batches) > 1 and not self.given

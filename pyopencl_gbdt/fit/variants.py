@@ -1,0 +1,82 @@
+"""Which variant of every kernel a fit uses, and the sizes that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pyopencl_gbdt.device import Program, Variant, build_variant
+from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.fit.shape import FitShape
+from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_groups
+
+#: Splits that a work-item of a lone work-group compares at most.
+FEW_CANDIDATES = 64
+#: Kernels of the variant table that a fit launches.
+FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "leaf")
+
+
+@dataclass
+class FitVariants(FitShape):
+    """The variants of a fit's kernels, by device, data and parameters."""
+
+    def variant(self, kernel: str) -> Variant:
+        """Return the row of the variant table that this fit uses for a kernel."""
+        caps, name = self.device.caps, self.params.histogram
+        if kernel == "leaf" and self.n_parallel > 1:
+            return choose(kernel, caps, "walk")  # by rows, two trees would meet at a margin
+        if kernel != "histogram":
+            return choose(kernel, caps)
+        return choose_histogram(caps, self.layout.most_codes, name)
+
+    def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
+        """Build a kernel's variant, or the next one where the driver fails to.
+
+        Has to come before the memory is planned, which depends on the variants.
+
+        Raises
+        ------
+        KernelBuildError
+            If no variant builds, or the one that does not was asked for by name.
+        """
+        return build_variant(self.device, kernel, partial(self.variant, kernel), make)[1]
+
+    def wg_size(self, row: Variant) -> int:
+        """Return the work-group size to build a variant for."""
+        return self.params.work_group_size or row.params["wg_size"]
+
+    def few_candidates(self, depth: int) -> bool:
+        """Tell whether one work-group compares all splits of a level sooner than a launch does."""
+        wg_size = min(self.wg_size(self.variant("plan")), self.device.caps.max_work_group)
+        return self.layout.n_features * -(-self.level_capacity(depth) // wg_size) <= FEW_CANDIDATES
+
+    @property
+    def most_row_tasks(self) -> int:
+        """Most tasks of a partition pass: whole chunks, and one more for every node's rest."""
+        chunk = self.variant("partition").params["chunk"]
+        return self.n_trees * self.n_rows // chunk + self.search_capacity
+
+    @property
+    def histogram_groups(self) -> int:
+        """Work-groups that share the histogram tasks of a level, for each range of codes."""
+        layout = self.layout
+        row = self.variant("histogram")
+        return work_groups(row, self.device.caps, layout.n_features, layout.most_codes)
+
+    @property
+    def lists_drawn(self) -> bool:
+        """Whether roots have a list of the rows that were drawn; the others are in none.
+
+        That is where rows find their leaves without lists.
+        """
+        return self.params.samples_rows and self.variant("leaf").name == "walk"
+
+    @property
+    def cells_to_clear(self) -> int:
+        """Sums in a node's histogram that are to be 0 before it is built; 0: it does so itself."""
+        return 2 * self.layout.n_codes if self.variant("histogram").int64_atomics else 0
+
+    def variants(self) -> dict[str, str]:
+        """Return the variant of every kernel of this fit."""
+        return {kernel: self.variant(kernel).name for kernel in FIT_KERNELS}

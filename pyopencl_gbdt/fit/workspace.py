@@ -1,0 +1,262 @@
+"""What one fit holds on its device: sizes known beforehand, one plan, all arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.dtypes import (
+    CANDIDATE,
+    KEPT,
+    LEVEL,
+    NODE,
+    QUANTA,
+    ROW,
+    SCALE,
+    STEP,
+    SUM,
+    VALUE,
+    WALK,
+    c_type,
+    code_dtype,
+    row_codes,
+)
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import FitVariants
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+
+#: Trees wait on the device in a block of at most this many bytes before the host reads them.
+FOREST_BYTES = 16 * 1024 * 1024
+_ADVICE = (
+    "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use fewer rows or features"
+)
+
+
+@dataclass
+class Workspace(FitVariants):
+    """Sizes, variants and device arrays of one fit; every step takes it.
+
+    Attributes
+    ----------
+    has_high : bool
+        Whether there is room for quanta of more than 32 bits.
+    reserved : dict of str to (shape, dtype)
+        Arrays of a loss's own kernels, see ``reserve``.
+    beside : MemoryPlan
+        What evaluation sets and their metrics will take: checked with the plan, allocated later.
+    arrays : dict of str to DeviceArray
+        As planned; see ``plan``.
+    """
+
+    arrays: dict[str, DeviceArray] = field(default_factory=dict)
+    has_high: bool = False
+    reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    beside: MemoryPlan = field(default_factory=MemoryPlan)
+
+    def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
+        """Plan one more array, that a loss's own kernels use."""
+        self.reserved[name] = (shape, dtype)
+
+    def __getitem__(self, name: str) -> DeviceArray:
+        return self.arrays[name]
+
+    def choose_trees(self, reserve: Callable[[Workspace], None]) -> None:
+        """Grow all trees of a round at a time, or as many as memory allows.
+
+        Parameters
+        ----------
+        reserve : callable
+            Plans what the fit's own steps take, for ``n_trees``.
+        """
+        self.n_trees = self.round_trees
+        reserve(self)
+        while self.n_trees > 1 and not self._trees_fit():
+            outputs = self.n_trees // self.n_parallel
+            self.n_trees = (
+                (outputs + 1) // 2 * self.n_parallel if outputs > 1 else (self.n_trees + 1) // 2
+            )
+            reserve(self)
+
+    def _trees_fit(self) -> bool:
+        plan, caps = self._plan_with_codes(), self.device.caps
+        there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
+        largest = max(map(plan.bytes_of, plan.arrays))
+        # rows of all trees are numbered by 32 bits, with room for a step behind the last
+        counts = self.n_trees * self.n_rows <= 2**32 - 2**16 and self.n_trees <= MOST_Y
+        return counts and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
+
+    def arguments(self, *names: str) -> dict[str, DeviceArray]:
+        """Return arrays that a kernel calls as the workspace does."""
+        return {name: self[name] for name in names}
+
+    def gradient_arguments(self, batch: Batch) -> dict[str, Any]:
+        """Return the kernels' arguments that say what gradients of some trees are taken of.
+
+        Margins and labels, or gradients and Hessians that are given; rows, the first tree, trees
+        of an output, and the distance of two outputs' labels.
+        """
+        names = ("given_g", "given_h") if self.given else ("margins", "labels")
+        margins, labels = (self[name] for name in names)
+        if self.keeps_margins:
+            margins = self["before"]
+        stride = self.n_rows if self.given or self.n_targets > 1 else 0
+        return {
+            "margins": margins, "labels": labels, "n_rows": self.n_rows, "first_tree": batch.first,
+            "n_parallel": self.n_parallel, "label_stride": stride,
+        }  # fmt: skip
+
+    @property
+    def forest_block(self) -> int:
+        """Batches of trees that wait on the device before the host reads them."""
+        room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
+        most = room // (self.max_nodes * len(KEPT) * 4)
+        batches = len(self.batches)  # those of a round are read together
+        return max(batches, min(most, self.params.n_estimators * batches))
+
+    def plan(self) -> MemoryPlan:
+        """Return every array of the fit, before one is allocated."""
+        n, groups, trees = self.n_rows, self.row_groups, self.n_trees
+        n_codes, n_features = self.layout.n_codes, self.layout.n_features
+        last = max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
+        search, nodes = self.search_capacity, self.max_nodes
+        partials = not self.variant("histogram").int64_atomics
+        plan = MemoryPlan()
+        plan.add("margins", self.margin_shape(n), VALUE)
+        if self.keeps_margins:
+            plan.add("before", self.margin_shape(n), VALUE)
+        plan.add("labels", n if self.n_targets == 1 else (self.n_targets, n), VALUE)
+        plan.add("weights", n if self.weighted else 1, VALUE)
+        for name in ("given_g", "given_h"):
+            plan.add(name, (self.n_outputs, n) if self.given else (1, 1), VALUE)
+        plan.add("exponents", (trees, 512), np.uint32)
+        plan.add("drawn", trees, np.uint32)
+        plan.add("scale", trees, SCALE)
+        plan.add("quanta", (trees * n, 2), QUANTA)
+        plan.add("high", (trees * n if self.has_high else 1, 2), QUANTA)
+        plan.add("needs_high", 1, np.uint32)
+        plan.add("sums", (trees * groups, 2), SUM)
+        plan.add("even_rows", trees * n, ROW)
+        plan.add("odd_rows", trees * n, ROW)
+        plan.add("levels", self.n_levels + 1, LEVEL)
+        plan.add("nodes", nodes, NODE)
+        plan.add("row_task_begin", last + 1, np.uint32)
+        plan.add("hist_task_begin", last + 2, np.uint32)
+        plan.add("pool", (self.slots, n_codes, 2), SUM)
+        partial_groups = self.histogram_groups if partials else 0
+        plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
+        plan.add("candidates", (search, n_features), CANDIDATE)
+        plan.add("chosen", search, CANDIDATE)
+        self._plan_leaf_wise(plan, last)
+        plan.add("leaf_task_begin", nodes + 1, np.uint32)
+        plan.add("leaf_header", 4, np.uint32)
+        plan.add("leaf_rate", 1, np.float32)
+        plan.add("monotone", n_features if self.monotone is not None else 1, np.uint32)
+        words = (search, -(-n_features // 32)) if self.masks_columns else (1, 1)
+        plan.add("allowed", words, np.uint32)
+        plan.add("walk", nodes, WALK)
+        plan.add("steps", nodes, STEP)
+        plan.add("roots", trees, np.uint32)
+        plan.add("feature_offset", n_features + 1, np.uint32)
+        plan.add("fullest", n_features, np.uint32)
+        plan.add("feature_bins", n_features, np.uint32)
+        plan.add("thresholds", n_codes, VALUE)
+        plan.add("forest_nodes", (self.forest_block, len(KEPT), nodes), np.uint32)
+        plan.add("forest_levels", (self.forest_block, self.n_levels + 1), LEVEL)
+        for name, (shape, dtype) in self.reserved.items():
+            plan.add(name, shape, dtype)
+        return plan
+
+    def _plan_leaf_wise(self, plan: MemoryPlan, last: int) -> None:
+        """Plan what tells which leaves may still split."""
+        trees, leaf_wise = self.n_trees, self.params.leaf_wise
+        plan.add("splits_left", trees, np.uint32)
+        plan.add("kept", self.max_nodes if leaf_wise else 1, CANDIDATE)
+        plan.add("open", (trees, self.most_leaves) if leaf_wise else 1, np.uint32)
+        limited = self.params.max_leaves > 0 and not leaf_wise
+        gains = self.most_leaves * trees if leaf_wise else (last if limited else 1)
+        plan.add("open_gain", gains, np.float32)
+        plan.add("open_at", trees, np.uint32)
+        plan.add("picked", trees, np.uint32)
+
+    @property
+    def rows_page(self) -> PackedCodes:
+        """The page that all rows are in."""
+        assert self.page is not None
+        return self.page
+
+    @property
+    def codes(self) -> DeviceArray:
+        """Codes row by row."""
+        return self.rows_page.codes
+
+    @property
+    def code_type(self) -> str:
+        """The kernels' word for the dtype of the codes."""
+        return c_type(self.codes.dtype)
+
+    def check(self) -> None:
+        """Refuse what cannot fit; allocate nothing.
+
+        Raises
+        ------
+        MemoryPlanError
+        """
+        plan = self._plan_with_codes()
+        plan.arrays |= self.beside.arrays
+        also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
+        plan.check(self.device, _ADVICE + also)
+
+    def _plan_with_codes(self) -> MemoryPlan:
+        """Return the plan, with codes that are not there yet."""
+        plan, n_features = self.plan(), self.layout.n_features
+        if self.page is None:
+            dtype = code_dtype(self.layout.most_codes)
+            plan.add("codes", (self.n_rows, row_codes(n_features, dtype)), dtype)
+            plan.add("by_feature", (n_features, self.n_rows), dtype)
+        return plan
+
+    def allocate(self) -> None:
+        """Plan, refuse what cannot fit, allocate and fill what never changes.
+
+        Raises
+        ------
+        MemoryPlanError
+            Before anything is allocated.
+        """
+        self.check()
+        self.arrays = self.plan().allocate(self.device)
+        self["feature_offset"].set(self.layout.feature_offset)
+        self["feature_bins"].set(self.layout.feature_bins)
+        self["thresholds"].set(self.layout.thresholds)
+        self["fullest"].set(self.layout.fullest)
+        if self.monotone is not None:
+            self["monotone"].set(self.monotone)
+        self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
+        for name in ("exponents", "drawn"):
+            self.device.clear(self[name])  # every tree leaves them so
+        self.begin()
+
+    def begin(self) -> None:
+        """Set what the first tree expects."""
+        done = self.first_round * len(self.batches)
+        self["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
+        self["needs_high"].set([0])
+        self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
+
+    def make_room_for_high_words(self) -> None:
+        """Allocate them; launches have to be bound again.
+
+        Raises
+        ------
+        MemoryPlanError
+        """
+        self.has_high = True
+        self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
+        self.begin()

@@ -1,0 +1,56 @@
+"""Margins and bounds to the gradients of ``survival:aft``."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.objectives.aft import Aft
+
+F32 = npt.NDArray[np.float32]
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan what the bounds take."""
+    for name in ("aft_lower", "aft_upper"):
+        ws.reserve(name, ws.n_rows, np.float32)
+
+
+class AftGradients:
+    """Fills ``given_g`` and ``given_h``.
+
+    Parameters
+    ----------
+    ws : Workspace
+    objective : Aft
+    lower, upper : float32 array, shape (n_rows,)
+        Logarithms of the bounds.
+    """
+
+    def __init__(self, ws: Workspace, objective: Aft, lower: F32, upper: F32) -> None:
+        self.ws, self._bounds = ws, {"aft_lower": lower, "aft_upper": upper}
+        self._program = ws.device.build(
+            "aft", wg_size=ws.wg_size(ws.variant("gradients")), **objective.template_parameters
+        )
+        reserve(ws)
+
+    def begin(self) -> None:
+        """Upload the bounds."""
+        for name, values in self._bounds.items():
+            self.ws[name].set(values)
+
+    def before_round(self, number: int) -> None:
+        """Leave everything to the device."""
+
+    def launches(self) -> list[Launch]:
+        """Return the launch of a round."""
+        ws = self.ws
+        return [
+            self._program.bind(
+                "aft_gradients", ws.row_groups, n_rows=ws.n_rows, lowers=ws["aft_lower"],
+                uppers=ws["aft_upper"], margins=ws["margins"], gradients=ws["given_g"],
+                hessians=ws["given_h"],
+            )
+        ]  # fmt: skip

@@ -1,0 +1,75 @@
+"""Margins to the gradients of ``survival:cox``: scans over the rows in the order of their times."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.objectives.cox import PLANES, in_time, top_bits
+from pyopencl_gbdt.primitives.reduce import Reduce
+from pyopencl_gbdt.primitives.scan import Scan
+
+F32 = npt.NDArray[np.float32]
+_PLANES = [f"cox_{name}{j}" for name, (planes, _) in PLANES.items() for j in range(planes)]
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the order of the rows, and sums over it."""
+    for name in ("cox_order", "cox_starts"):
+        ws.reserve(name, ws.n_rows, np.uint32)
+    for name in ("cox_quanta", "cox_sums", *_PLANES):
+        ws.reserve(name, ws.n_rows, np.int64)
+    ws.reserve("cox_largest", 1, np.float32)
+
+
+class CoxGradients:
+    """Fills ``given_g`` and ``given_h``; 64 bytes a row.
+
+    Parameters
+    ----------
+    ws : Workspace
+    label : float32 array, shape (n_rows,)
+        Times, negative ones of rows that were censored.
+    """
+
+    def __init__(self, ws: Workspace, label: F32) -> None:
+        self.ws, self._label = ws, label
+        n, device = label.size, ws.device
+        self._program = device.build("cox", wg_size=ws.wg_size(ws.variant("gradients")))
+        self._largest = Reduce(device, n, np.float32, op="max")
+        self._scan = Scan(device, n, np.int64, inclusive=True)
+        reserve(ws)
+
+    def begin(self) -> None:
+        """Put the rows in order."""
+        order, starts = in_time(self._label)
+        self.ws["cox_order"].set(order)
+        self.ws["cox_starts"].set(starts)
+
+    def before_round(self, number: int) -> None:
+        """Leave everything to the device."""
+
+    def launches(self) -> list[Launch]:
+        """Return the launches of a round."""
+        ws, bind = self.ws, self._program.bind
+        groups, n = ws.row_groups, ws.n_rows
+        order, starts, quanta, sums, largest = (
+            ws[f"cox_{name}"] for name in ("order", "starts", "quanta", "sums", "largest")
+        )
+        planes = {name.removeprefix("cox_"): ws[name] for name in _PLANES}
+        risks = ws["given_h"]  # until Hessians come
+        top = top_bits(ws.n_rows)
+        return [
+            bind("cox_exponentials", groups, n, order, ws["margins"], risks),
+            *self._largest.bind(risks, largest),
+            bind("cox_quanta", groups, n, top, largest, risks, quanta),
+            *self._scan.bind(quanta, sums),
+            bind("cox_terms", groups, n_rows=n, starts=starts, sums=sums, **planes),
+            *(launch for plane in planes.values() for launch in self._scan.bind(plane, plane)),
+            bind(
+                "cox_gradients", groups, n_rows=n, order=order, starts=starts, quanta=quanta,
+                **planes, gradients=ws["given_g"], hessians=ws["given_h"],
+            ),
+        ]  # fmt: skip

@@ -1,0 +1,50 @@
+"""Margins and labels to gradients and Hessians in fixed point."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.objectives import Objective
+
+
+class Gradients:
+    """Computes the gradients of a tree."""
+
+    def __init__(self, ws: Workspace, objective: Objective) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "gradients",
+            lambda row: ws.device.build(
+                "gradients",
+                wg_size=ws.wg_size(row),
+                loss=objective.statements,
+                weighted=ws.weighted,
+                sampled=ws.params.samples_rows,
+            ),
+        )
+
+    def launches(self, batch: Batch) -> list[Launch]:
+        """Return the launches that fill ``quanta``, ``scale`` and ``sums`` for some trees.
+
+        They also clear the roots' histograms, unless the histogram's variant does so itself.
+        ``high`` holds the high words of the quanta where ``scale.wide`` is set. Where they are
+        needed and there is no room for them, ``needs_high`` is set and the trees are void.
+        """
+        ws, bind = self.ws, self.program.bind
+        groups = (ws.row_groups, batch.size)
+        where = ws.gradient_arguments(batch)
+        factors = ws["factors"] if ws.params.samples_rows else ws["weights"]
+        return [
+            bind(
+                "gradients", groups, **where, factors=factors,
+                **ws.arguments("weights", "exponents"),
+            ),
+            bind(
+                "quantize_gradients", groups, **where, weight_bits=ws.weight_bits,
+                weight_shift=ws.weight_shift, root_cells=ws.cells_to_clear, has_high=ws.has_high,
+                factors=factors,
+                **ws.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
+                               "sums", "pool"),
+            ),
+        ]  # fmt: skip

@@ -1,0 +1,153 @@
+"""Gradients of ranking: pairs of rows of each query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch, Program
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.objectives.query_tables import query_tables
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.dataset import Dataset
+    from pyopencl_gbdt.objectives.ranking import LambdaRank
+
+#: Tables of rows by their labels, to draw partners from.
+_BY_LABEL = ("by_label", "bucket_begin", "bucket_end")
+
+
+def reserve(ws: Workspace, loss: LambdaRank, n_queries: int, longest: int) -> None:
+    """Plan tables of queries, ranks and sums of pairs; ``longest`` is the most rows of a query."""
+    n, of_map = ws.n_rows, loss.name == "rank:map"
+    positions = (2, loss.n_positions(longest))
+    ws.reserve("query_offsets", n_queries + 1, np.uint32)
+    ws.reserve("query", n, np.uint32)
+    ws.reserve("query_gain", n, np.float32)
+    ws.reserve("query_discount", longest, np.float32)
+    for name in _BY_LABEL if loss.is_mean else ():
+        ws.reserve(name, n, np.uint32)
+    for name in ("ranks", "rank_order"):
+        ws.reserve(name, n, np.uint32)
+    for name in ("relevant", "precision"):
+        ws.reserve(name, n if of_map else 1, np.float32)
+    ws.reserve("partners", (loss.n_pairs, n) if loss.is_mean else 1, np.uint32)
+    ws.reserve("lambda_sizes", n, np.float32)
+    ws.reserve("position_losses", (2, n if loss.lambdarank_unbiased else 1), np.float32)
+    ws.reserve("position_sums", positions, np.int64)
+    ws.reserve("position_inverse", positions, np.float32)
+    ws.reserve("rank_round", 1, np.uint32)
+
+
+class LambdaGradients:
+    """Computes ``given_g`` and ``given_h`` of a ranking loss; a row's sums are a work-item's.
+
+    Parameters
+    ----------
+    ws : Workspace
+    loss : LambdaRank
+    data : Dataset
+        Labels, weights and queries.
+    """
+
+    def __init__(self, ws: Workspace, loss: LambdaRank, data: Dataset) -> None:
+        self.ws, self.loss, self.tables = ws, loss, query_tables(loss, data)
+        tables = self.tables
+        self.n_queries = tables.offsets.size - 1
+        self.n_positions = loss.n_positions(tables.longest)
+        self.metric = loss.name.removeprefix("rank:")
+        self.program = ws.build(
+            "gradients",
+            lambda row: ws.device.build(
+                "lambda_gradients",
+                wg_size=ws.wg_size(row),
+                metric=self.metric,
+                mean=loss.is_mean,
+                unbiased=loss.lambdarank_unbiased,
+                spread=loss.lambdarank_score_normalization,
+                normed=loss.lambdarank_normalization and not loss.is_mean,
+            ),
+        )
+        if loss.is_mean:
+            self.drawing = self._build("draw_partners")
+        if loss.lambdarank_unbiased:
+            self.bias = self._build("position_bias")
+        self._fixed = {
+            "query_offsets": tables.offsets,
+            "query": tables.query,
+            "query_gain": tables.gain,
+            "query_discount": tables.discount,
+        }
+        if loss.is_mean:
+            self._fixed |= {name: getattr(tables, name) for name in _BY_LABEL}
+        reserve(ws, loss, self.n_queries, tables.longest)
+
+    def _build(self, template: str) -> Program:
+        ws = self.ws
+        build = ws.device.build
+        return ws.build("gradients", lambda row: build(template, wg_size=ws.wg_size(row)))
+
+    def begin(self) -> None:
+        """Upload the tables; no position has a bias yet."""
+        for name, values in self._fixed.items():
+            self.ws[name].set(values)
+        self.ws["position_inverse"].set(np.ones((2, self.n_positions), np.float32))
+        self._next = -1
+
+    def before_round(self, number: int) -> None:
+        """Tell the device the first round's number; it counts on by itself."""
+        if number != self._next:
+            self.ws["rank_round"].set([number])
+        self._next = number + 1
+
+    def launches(self) -> list[Launch]:
+        """Return the launches of a round, bound."""
+        ws, loss, bind, groups = self.ws, self.loss, self.program.bind, self.ws.row_groups
+        n_rows, n_queries = ws.n_rows, self.n_queries
+        n_pairs = min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs
+        offsets, query, margins = ws["query_offsets"], ws["query"], ws["margins"]
+        ranks, order, g, h = ws["ranks"], ws["rank_order"], ws["given_g"], ws["given_h"]
+        launches = [bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)]
+        if self.metric == "map":
+            launches.append(bind(
+                "sum_precisions", groups, n_queries=n_queries, offsets=offsets, order=order,
+                discount=ws["query_discount"], **ws.arguments("labels", "relevant", "precision"),
+            ))  # fmt: skip
+        if loss.is_mean:
+            launches.append(self.drawing.bind(
+                "draw_partners", groups, n_rows=n_rows, n_pairs=n_pairs,
+                seed=ws.params.random_state, number=ws["rank_round"], offsets=offsets, query=query,
+                **ws.arguments("by_label", "bucket_begin", "bucket_end", "partners"),
+            ))  # fmt: skip
+        launches += [
+            bind(
+                "lambdas", groups, n_rows=n_rows, n_pairs=n_pairs, n_positions=self.n_positions,
+                offsets=offsets, query=query, margins=margins, ranks=ranks, order=order,
+                gain=ws["query_gain"], discount=ws["query_discount"],
+                inverse=ws["position_inverse"], g=g, h=h, sizes=ws["lambda_sizes"],
+                losses=ws["position_losses"],
+                **ws.arguments("labels", "relevant", "precision", "partners"),
+            ),
+            bind(
+                "scale_lambdas", groups, n_rows=n_rows, factor=self.tables.factor,
+                offsets=offsets, query=query, sizes=ws["lambda_sizes"], g=g, h=h,
+                number=ws["rank_round"],
+            ),
+        ]  # fmt: skip
+        return launches + (self._bias() if loss.lambdarank_unbiased else [])
+
+    def _bias(self) -> list[Launch]:
+        """Return the launches that estimate the bias of positions for the next round."""
+        ws, bind, n = self.ws, self.bias.bind, self.n_positions
+        scale = self.tables.loss_scale
+        power = 1.0 / (1.0 + self.loss.lambdarank_bias_norm)
+        return [
+            bind(
+                "sum_losses", (n, 2), ws.n_rows, self.n_queries, scale, ws["query_offsets"],
+                ws["position_losses"], ws["position_sums"],
+            ),
+            bind(
+                "update_bias", 1, n, scale, power, ws["position_sums"], ws["position_inverse"]
+            ),
+        ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""One tree: histograms, splits, decisions, partition, leaves."""

@@ -1,0 +1,49 @@
+"""Leaf-wise growth: the leaf of every tree whose split gains most."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+
+
+class Pick:
+    """Picks a leaf of every tree, step by step, and splits it.
+
+    Built behind the kernels for whose chunks it makes tasks.
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "plan",
+            lambda row: ws.device.build(
+                "pick",
+                wg_size=ws.wg_size(row),
+                row_chunk=ws.variant("partition").params["chunk"],
+            ),
+        )
+
+    def pick(self, step: int, batch: Batch) -> Launch:
+        """Return the launch that picks a leaf of every tree."""
+        ws, p = self.ws, self.ws.params
+        few = ws.few_candidates(step)
+        return self.program.bind(
+            "pick", batch.size, step=step, n_each=ws.layout.n_features if few else 1,
+            most_leaves=ws.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            chosen=ws["candidates" if few else "chosen"],
+            **ws.arguments("leaf_rate", "levels", "nodes", "scale", "kept", "open", "open_gain",
+                           "open_at", "picked"),
+        )  # fmt: skip
+
+    def decide(self, step: int, batch: Batch) -> Launch:
+        """Return the launch that splits the leaves that are picked."""
+        ws, p = self.ws, self.ws.params
+        return self.program.bind(
+            "decide_picked", 1, step=step, n_trees=batch.size, most_leaves=ws.most_leaves,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            has_monotone=ws.monotone is not None,
+            **ws.arguments("monotone", "levels", "nodes", "scale", "kept", "open_gain", "open_at",
+                           "picked", "row_task_begin"),
+        )  # fmt: skip

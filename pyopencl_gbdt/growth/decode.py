@@ -1,0 +1,137 @@
+"""Trees as the device grew them to trees of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dtypes import KEPT, NO_NODE, NODE
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.pages.page import Layout
+
+_ADVICE = "the device's driver is at fault: update it, or train on another device"
+
+
+def kept_nodes(words: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
+    """Return the fields ``dtypes.KEPT`` of nodes.
+
+    ``words`` has the shape (n_batches, fields, max_nodes), a field (n_batches, max_nodes).
+    """
+    return {name: words[:, place].view(NODE[name]) for place, name in enumerate(KEPT)}
+
+
+def decode_trees(
+    nodes: Mapping[str, npt.NDArray[Any]],
+    levels: npt.NDArray[np.void],
+    layout: Layout,
+    leaf_rates: npt.NDArray[np.float32],
+) -> list[Tree]:
+    """Return model trees; all of them at once, as a small one would cost as much as many.
+
+    Trees that were grown at a time share the levels; they come one after the other.
+
+    Parameters
+    ----------
+    nodes : mapping of str to array, each of shape (n_batches, max_nodes)
+        The fields ``dtypes.KEPT``; breadth first, without gaps.
+    levels : array of ``dtypes.LEVEL``, shape (n_batches, max_depth + 1)
+    layout : Layout
+        Thresholds of the bins.
+    leaf_rates : float32 array, shape (n_trees,)
+        What the weights of each tree's leaves are multiplied by, as XGBoost does in its files.
+
+    Raises
+    ------
+    ModelFormatError
+        If a tree is none: the device's driver is at fault.
+    """
+    counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
+    there = np.arange(nodes["left"].shape[1]) < counts[:, None]
+    n_roots = levels["count"][:, 0].astype(np.int64)
+    field = {name: values[there] for name, values in nodes.items()}
+    most = np.repeat(counts, counts)
+    for name in ("left", "parent"):
+        if ((field[name] >= most) & (field[name] != NO_NODE)).any():
+            raise ModelFormatError(f"a node's {name} is none of the tree's; {_ADVICE}")
+    sizes, left, parent = counts, field["left"].view(np.int32), field["parent"].view(np.int32)
+    if (n_roots > 1).any():
+        batch = np.nonzero(there)[0]
+        tree = (np.cumsum(n_roots) - n_roots)[batch] + field["tree"]
+        sizes = np.bincount(tree, minlength=int(n_roots.sum()))
+        order = np.argsort(tree, kind="stable")  # a tree's nodes, breadth first as before
+        own_id = np.empty(order.size, np.int32)
+        own_id[order] = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        begin = (np.cumsum(counts) - counts)[batch]
+        left, parent = (
+            np.where(ids < 0, -1, own_id[np.maximum(begin + ids, 0)])[order]
+            for ids in (left, parent)
+        )
+        field = {name: values[order] for name, values in field.items()}
+    leaf: npt.NDArray[np.bool_] = left < 0
+    weight = shrink_leaf_weights(
+        field["weight"], leaf & (parent >= 0), np.repeat(leaf_rates, sizes)
+    )
+    place = layout.feature_offset[field["feature"]].astype(np.int64) + field["bin"]
+    columns = {
+        "left": left,
+        "right": np.where(leaf, -1, left + 1).astype(np.int32),
+        "parent": parent,
+        "feature": np.where(leaf, 0, field["feature"]).astype(np.int32),
+        "threshold": np.where(leaf, np.float32(0), layout.thresholds[np.where(leaf, 0, place)]),
+        "default_left": (field["default_left"] != 0) & ~leaf,
+        "split_kind": field["split_kind"].astype(np.uint8),
+        "value": np.where(leaf, field["value"], np.float32(0))[:, None],
+        "weight": weight[:, None],
+        "gain": field["gain"],
+        "sum_hessian": field["hessian"],
+    }
+    ends = np.cumsum(sizes)
+    rank = np.cumsum(~leaf, dtype=np.int64)  # children are numbered as their parents are met
+    rank -= np.repeat(np.append(0, rank)[ends - sizes], sizes)
+    numbered = bool((leaf | (left == 2 * rank - 1)).all())
+    numbers = ("threshold", "value", "weight", "gain", "sum_hessian")
+    sound = numbered and all(np.isfinite(columns[name]).all() for name in numbers)
+    make = Tree.trusted if sound else _breadth_first
+    bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+    return [make(**{name: c[a:b] for name, c in columns.items()}) for a, b in bounds]
+
+
+def shrink_leaf_weights(
+    weight: npt.NDArray[np.float32],
+    shrunk: npt.NDArray[np.bool_],
+    rate: npt.NDArray[np.float32] | np.float32,
+) -> npt.NDArray[np.float32]:
+    """Return weights, those of ``shrunk`` nodes times ``rate`` in float32.
+
+    XGBoost's ``hist`` keeps the weight of a leaf times the learning rate, and that of an inner node
+    without it. A root that never split counts as an inner node.
+    """
+    most = np.finfo(np.float32).max
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.clip(weight * rate, -most, most)
+    return np.where(shrunk, product, weight)
+
+
+def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
+    """Return a tree whose nodes were numbered as leaf-wise growth made them."""
+    left = columns["left"]
+    order, level, met = [], np.zeros(1, np.int64), 0
+    while level.size:
+        met += level.size
+        if met > left.size or level.max() >= left.size:
+            raise ModelFormatError(f"a tree has a node with two parents, or none; {_ADVICE}")
+        order.append(level)
+        inner = left[level]
+        inner = inner[inner >= 0]
+        level = np.stack([inner, inner + 1], axis=1).ravel()
+    nodes = np.concatenate(order)
+    number = np.full(left.size + 1, -1)  # the last stands for none
+    number[nodes] = np.arange(nodes.size)
+    columns = {name: column[nodes] for name, column in columns.items()}
+    for name in ("left", "right", "parent"):
+        columns[name] = number[columns[name]].astype(np.int32)
+    return Tree(**columns)

@@ -1,0 +1,59 @@
+"""What is decided for a whole level at once: nodes, their children's places, tasks."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+
+
+class Grow:
+    """Grows a tree level by level; all sizes stay on the device.
+
+    Built behind the kernels for whose chunks it makes tasks. Where leaves are picked, ``Pick``
+    decides.
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "plan",
+            lambda row: ws.device.build(
+                "grow",
+                wg_size=ws.wg_size(row),
+                row_chunk=ws.variant("partition").params["chunk"],
+                hist_chunk=ws.variant("histogram").params["chunk"],
+                picked=ws.params.leaf_wise,
+                limited=ws.params.max_leaves > 0 and not ws.params.leaf_wise,
+            ),
+        )
+
+    def begin(self, batch: Batch) -> Launch:
+        """Return the launch that makes the roots of some trees."""
+        ws = self.ws
+        return self.program.bind(
+            "begin_tree", batch.size, n_rows=ws.n_rows, n_groups=ws.row_groups,
+            most_leaves=ws.most_leaves, lists_drawn=ws.lists_drawn,
+            **ws.arguments("drawn", "sums", "splits_left", "levels", "nodes", "hist_task_begin"),
+        )  # fmt: skip
+
+    def decide(self, depth: int) -> Launch:
+        """Return the launch that turns the best splits into nodes, children and row tasks."""
+        ws, p = self.ws, self.ws.params
+        few = ws.few_candidates(depth)
+        return self.program.bind(
+            "decide", 1, depth=depth, n_each=ws.layout.n_features if few else 1, gamma=p.gamma,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            has_monotone=ws.monotone is not None, chosen=ws["candidates" if few else "chosen"],
+            wanted=ws["open_gain"],
+            **ws.arguments("leaf_rate", "monotone", "levels", "nodes", "scale", "splits_left",
+                           "row_task_begin"),
+        )  # fmt: skip
+
+    def place(self, depth: int, batch: Batch) -> Launch:
+        """Return the launch that gives the children their rows, histogram slots and tasks."""
+        ws = self.ws
+        return self.program.bind(
+            "place", 1, depth=depth, n_trees=batch.size,
+            **ws.arguments("levels", "nodes", "picked", "hist_task_begin"),
+        )  # fmt: skip

@@ -1,0 +1,110 @@
+"""Leaves take a quantile of their rows' residuals, for losses whose Hessian says nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.numerics.quantiles import fraction_of
+from pyopencl_gbdt.objectives import Objective
+
+#: Words that hold a node's counts.
+COUNTS = 512
+
+
+def reserve(ws: Workspace, *, weighted: bool) -> None:
+    """Plan what renewing leaves takes."""
+    ws.reserve("renew_weights", ws.n_targets * ws.n_rows if weighted else 0, np.int64)
+    ws.reserve("renew_alpha", (ws.n_outputs, 2), np.uint32)
+    ws.reserve("renew_leaf", (ws.n_trees, ws.n_rows), np.uint32)
+    ws.reserve("renew_key", (ws.n_trees, ws.n_rows), np.uint32)
+    ws.reserve("renew_counts", (ws.max_nodes, COUNTS), np.uint32)
+    ws.reserve("renew_prefix", (ws.max_nodes, 2), np.uint32)
+    ws.reserve("renew_rank", (ws.max_nodes, 2), np.int64)
+    ws.reserve("renew_fraction", ws.max_nodes, np.float32)
+
+
+class RenewLeaves:
+    """Selects quantiles digit by digit, without a sort; sums are integers.
+
+    Parameters
+    ----------
+    ws : Workspace
+        Its memory is not planned yet.
+    objective : Objective
+        One that ``renews``.
+    data : Dataset
+    """
+
+    def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
+        self.ws, self.objective = ws, objective
+        own = [objective.leaf_weights(target, data.weight) for target in data.targets()]
+        found = [weights for weights in own if weights is not None]
+        self.weights = np.concatenate(found) if found else None
+        weighted = self.weights is not None
+        reserve(ws, weighted=weighted)
+        self.program = ws.build(
+            "renew_leaves",
+            lambda row: ws.device.build(
+                "renew_leaves",
+                wg_size=ws.wg_size(row),
+                weighted=weighted,
+                code=ws.code_type,
+            ),
+        )
+
+    def begin(self) -> None:
+        """Set what the first tree expects."""
+        self.ws.device.clear(self.ws["renew_counts"])  # every tree leaves them so
+        if self.weights is not None:
+            self.ws["renew_weights"].set(self.weights)
+            self.weights = None  # they stay on the device
+        outputs = range(self.ws.n_outputs)
+        self.ws["renew_alpha"].set([fraction_of(self.objective.leaf_alpha(k)) for k in outputs])
+
+    def launches(self, batch: Batch) -> list[Launch]:
+        """Return what gives the leaves of finished trees their values, before margins move."""
+        ws, bind = self.ws, self.program.bind
+        groups = (ws.row_groups, batch.size)
+        kept = {
+            "weights": ws["renew_weights"], "leaves": ws["renew_leaf"], "keys": ws["renew_key"],
+            "counts": ws["renew_counts"],
+        }  # fmt: skip
+        where = ws.gradient_arguments(batch)
+        found = [
+            bind(
+                "count_first", groups, **where, **ws.rows_page.row_arguments(), steps=ws["steps"],
+                **kept,
+            ),
+            self._pick(24, batch),
+        ]  # fmt: skip
+        places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
+        for shift in (16, 8, 0):
+            count = bind(
+                "count_next", groups, **places, shift=shift, prefixes=ws["renew_prefix"], **kept
+            )  # fmt: skip
+            found += [count, self._pick(shift, batch)]
+        return [*found, self._renew()]
+
+    def _pick(self, shift: int, batch: Batch) -> Launch:
+        ws = self.ws
+        groups = min(ws.max_nodes, 8 * ws.device.caps.compute_units)
+        return self.program.bind(
+            "pick_digit", groups, shift=shift, first_tree=batch.first, n_parallel=ws.n_parallel,
+            alphas=ws["renew_alpha"], prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
+            fractions=ws["renew_fraction"], counts=ws["renew_counts"],
+            **ws.arguments("nodes", "leaf_header"),
+        )  # fmt: skip
+
+    def _renew(self) -> Launch:
+        """Return the launch that sets the values."""
+        ws = self.ws
+        groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
+        return self.program.bind(
+            "renew", groups, prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
+            fractions=ws["renew_fraction"],
+            **ws.arguments("leaf_rate", "leaf_header", "nodes", "walk", "steps"),
+        )  # fmt: skip

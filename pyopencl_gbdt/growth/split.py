@@ -1,0 +1,49 @@
+"""The best split of every node of a level."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.device import Launch, Program, Variant
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.fit.workspace import Workspace
+
+
+class Split:
+    """Searches the splits of one level after another; fills ``chosen``."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.build("split", self._build)
+        self.best = ws.build("plan", lambda row: ws.device.build("best", wg_size=ws.wg_size(row)))
+
+    def _build(self, row: Variant) -> Program:
+        ws = self.ws
+        options = {"monotone": ws.monotone is not None, "masked": ws.masks_columns}
+        if row.name == "sequential":
+            shrunk = options["shrunk"] = ws.params.reg_alpha > 0
+            plain = not (shrunk or options["monotone"])  # others clip anyway
+            options["clipped"] = plain and ws.params.max_delta_step > 0
+            return ws.device.build("split_cpu", wg_size=1, run=row.params["run"], **options)
+        return ws.device.build("split", wg_size=ws.wg_size(row), **options)
+
+    def level(self, depth: int) -> list[Launch]:
+        """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.
+
+        Histograms of nodes whose sibling was built from rows become parent minus sibling first.
+        """
+        ws, p = self.ws, self.ws.params
+        n_features, capacity = ws.layout.n_features, ws.level_capacity(depth)
+        find = self.program.bind(
+            "find", (n_features, min(capacity, MOST_Y)), depth=depth, n_features=n_features,
+            n_codes=ws.layout.n_codes, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
+            max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
+            constraints=ws["monotone"],
+            **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
+                           "fullest", "pool", "candidates"),
+        )  # fmt: skip
+        if ws.few_candidates(depth):
+            return [find]
+        best = self.best.bind(
+            "best", capacity, depth=depth, n_features=n_features,
+            **ws.arguments("levels", "candidates", "chosen"),
+        )  # fmt: skip
+        return [find, best]

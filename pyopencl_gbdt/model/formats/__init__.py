@@ -1,0 +1,1 @@
+"""Model files: one module or more for each format."""

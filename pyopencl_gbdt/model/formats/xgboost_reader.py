@@ -1,0 +1,296 @@
+"""XGBoost's JSON model format, untrusted, as an ``Ensemble``.
+
+Nothing in the text is believed: each value is asked for through a ``Cursor``, each index is
+checked before it is used, and whatever is wrong becomes a ``ModelFormatError``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.best_round import check_best_round
+from pyopencl_gbdt.model.ensemble import Ensemble, Score
+from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.formats.xgboost_links import (
+    LINKS,
+    MULTICLASS,
+    SUPPORTED_OBJECTIVES,
+    margin_from_base_score,
+    scores_agree,
+)
+from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
+from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, read_tree
+from pyopencl_gbdt.model.tree import Tree
+
+#: Keys of our own in XGBoost's ``attributes``; they are written and read here, and are not part
+#: of ``Ensemble.attributes``.
+PREFIX = "pyopencl_gbdt."
+FORMAT_VERSION_KEY = PREFIX + "format_version"
+BASE_MARGIN_KEY = PREFIX + "base_margin"
+OBJECTIVE_KEY = PREFIX + "objective"
+PARAMETERS_KEY = PREFIX + "objective_parameters"
+PLACEHOLDER_KEY = PREFIX + "placeholder_tree"
+RESERVED_KEYS = (
+    FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PARAMETERS_KEY, PLACEHOLDER_KEY,
+)  # fmt: skip
+FORMAT_VERSION = "1"
+#: Most trees of a round that no tree of the file bears out.
+_MOST_WITHOUT_TREES = 2**12
+
+_NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?")
+
+
+def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensemble:
+    """Read a model in XGBoost's JSON format, by us or by XGBoost 1.0 or later.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The document; bytes are UTF-8.
+    source : str
+        The file's name, for error messages.
+
+    Returns
+    -------
+    Ensemble
+        Trees renumbered breadth-first, without the nodes that pruning deleted.
+        ``base_margin`` is our own exact one if the file has it, else what XGBoost computes from
+        ``base_score`` (``margin_from_base_score``).
+
+    Raises
+    ------
+    ModelFormatError
+        If the text is not a consistent model, or uses what is not supported: objectives beyond
+        those in the message, linear and dart boosters, category splits, leaves of several numbers.
+    """
+    document = Cursor(_parse(text, source), "", source)
+    if document.has("version"):
+        document.member("version").integers(0, XGBOOST_NONE, 3, "major, minor and patch")
+    learner = document.member("learner")
+    n_features, n_outputs = _read_sizes(learner)
+    attributes = _read_attributes(learner)
+    objective = _read_objective(learner, attributes)
+    base_score, base_margin = _read_base(learner, objective, attributes, n_outputs)
+    parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
+    _check_outputs(learner, objective, parameters, n_outputs)
+    trees, n_parallel = _read_trees(learner, n_features, n_outputs)
+    first_round = trees[: n_outputs * n_parallel]
+    check_best_round(attributes, f"{source}: learner.attributes")
+    if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
+        del trees[: len(first_round)]
+    for key in RESERVED_KEYS:
+        attributes.pop(key, None)
+    return Ensemble(
+        trees=trees,
+        objective=objective,
+        n_features=n_features,
+        base_margin=base_margin,
+        base_score=base_score,
+        feature_names=_read_feature_names(learner, n_features),
+        attributes=attributes,
+        n_outputs=n_outputs,
+        n_parallel=n_parallel,
+        objective_parameters=parameters,
+    )
+
+
+def _parse(text: str | bytes, source: str) -> object:
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return json.loads(decoded, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError) as error:  # bad JSON, bad UTF-8, endless digits, nesting
+        raise ModelFormatError(
+            f"{source}: not JSON or cut short ({error}): expected XGBoost's JSON model format; "
+            f"write the model again, under a name that ends in .json (UBJSON is not read)"
+        ) from error
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object's members; raise ``ValueError`` for a name that is there twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        first = {name: place for place, name in reversed(list(enumerate(names)))}
+        twice = next(name for place, name in enumerate(names) if first[name] != place)
+        raise ValueError(f"an object has two members {twice!r:.80}")
+    return members
+
+
+def _read_sizes(learner: Cursor) -> tuple[int, int]:
+    """Return the numbers of features and outputs; refuse boosters that are not sums of trees."""
+    parameters = learner.member("learner_model_param")
+    booster = learner.member("gradient_booster").member("name")
+    if booster.text() != "gbtree":
+        booster.fail("'gbtree', the only booster supported", "train with booster='gbtree'")
+    model = learner.member("gradient_booster").member("model")
+    n_trees = len(model.member("trees").array())
+    n_outputs = 1
+    for name in ("num_class", "num_target"):
+        if parameters.has(name):
+            place = parameters.member(name)
+            n_outputs *= max(1, place.parameter(0, XGBOOST_NONE))
+            if n_outputs > max(n_trees, _MOST_WITHOUT_TREES):
+                place.fail(f"no more outputs than the file has trees, {n_trees}")
+    return parameters.member("num_feature").parameter(1, XGBOOST_NONE), n_outputs
+
+
+def _check_outputs(
+    learner: Cursor, objective: str, parameters: dict[str, float | str], n_outputs: int
+) -> None:
+    """Refuse parameters of a loss for another number of outputs than the model has."""
+    if objective in MULTICLASS and parameters.get("num_class", 0) < 2:  # type: ignore[operator]
+        place = learner.member("objective").member(LINKS[objective].group or "name")
+        place.member("num_class").fail("2 classes or more")
+    for name in ("num_class", *LINKS[objective].several):
+        given = parameters.get(name)
+        wanted = given.count(",") + 1 if isinstance(given, str) else given
+        if isinstance(given, str) or name == "num_class":
+            place = learner.member("objective").member(LINKS[objective].group or "name")
+            if wanted is not None and wanted != n_outputs:
+                place.member(name).fail(f"a value for {n_outputs} outputs")
+
+
+def _read_attributes(learner: Cursor) -> dict[str, str]:
+    if not learner.has("attributes"):
+        return {}
+    attributes = learner.member("attributes")
+    texts = {key: attributes.member(key).text() for key in attributes.fields()}
+    version = texts.get(FORMAT_VERSION_KEY, FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        attributes.member(FORMAT_VERSION_KEY).fail(
+            f"'{FORMAT_VERSION}'", "read it with a newer pyopencl_gbdt"
+        )
+    return texts
+
+
+def _read_objective(learner: Cursor, attributes: dict[str, str]) -> str:
+    """Return our name of the objective, which must have the link of XGBoost's beside it."""
+    place = learner.member("objective").member("name")
+    xgboost_name = place.text()
+    objective = attributes.get(OBJECTIVE_KEY, xgboost_name)
+    if objective not in LINKS:
+        if OBJECTIVE_KEY in attributes:
+            place = learner.member("attributes").member(OBJECTIVE_KEY)
+        place.fail(f"one of {SUPPORTED_OBJECTIVES}", "train with one of these")
+    if LINKS[objective].xgboost_name != xgboost_name:
+        place.fail(
+            f"'{LINKS[objective].xgboost_name}', as attribute {OBJECTIVE_KEY} is '{objective}'",
+            "remove the attribute if the objective was changed on purpose",
+        )
+    return objective
+
+
+def _read_base(
+    learner: Cursor, objective: str, attributes: dict[str, str], n_outputs: int
+) -> tuple[Score, Score]:
+    """Return the starting score and the starting margin."""
+    place = learner.member("learner_model_param").member("base_score")
+    text = place.text().strip()
+    if text.startswith("[") and text.endswith("]"):  # since XGBoost 3.1, a number per output
+        text = text[1:-1]
+    texts = [part.strip() for part in text.split(",", n_outputs)]
+    link = LINKS[objective]
+    numbers = [_number(part) for part in texts]
+    if len(numbers) == 1:
+        numbers *= n_outputs  # before 3.1, one for all
+    good = len(numbers) == n_outputs and all(
+        np.isfinite(number) and link.lowest <= number <= link.highest for number in numbers
+    )
+    if not good:
+        count = "one finite number" if n_outputs == 1 else f"{n_outputs} finite numbers"
+        place.fail(
+            f"a string that holds {count}, {link.lowest:g}..{link.highest:g} for "
+            f"{objective}, such as '[5E-1]'"
+        )
+    scores = tuple(float(number) for number in numbers)
+    if BASE_MARGIN_KEY in attributes:
+        margins = _exact_margins(learner, objective, scores)
+    else:
+        of_score = {score: margin_from_base_score(objective, score) for score in set(scores)}
+        margins = tuple(of_score[score] for score in scores)
+    return (scores, margins) if n_outputs > 1 else (scores[0], margins[0])
+
+
+def _number(text: str) -> np.float32:
+    """Return a number, or NaN where there is none."""
+    with np.errstate(over="ignore"):
+        number: np.float32 = np.float32(float(text) if _NUMBER.fullmatch(text) else np.nan)
+    return number
+
+
+def _exact_margins(learner: Cursor, objective: str, scores: tuple[float, ...]) -> tuple[float, ...]:
+    """Return our own starting margins, which have to be those of the scores."""
+    place = learner.member("attributes").member(BASE_MARGIN_KEY)
+    margins = tuple(_from_hex(part) for part in place.text().split(" ", len(scores)))
+    with np.errstate(over="ignore"):
+        exact = [math.isfinite(m) and float(np.float32(m)) == m for m in margins]
+    if len(margins) != len(scores) or not all(exact):
+        count = "a" if len(scores) == 1 else len(scores)
+        place.fail(f"{count} finite float32, as written by float.hex")
+    for margin, score in zip(margins, scores, strict=True):
+        if not scores_agree(objective, margin, score):
+            place.fail(
+                f"the margin of base_score={score!r}",
+                "remove the attribute if base_score was changed on purpose",
+            )
+    return margins
+
+
+def _from_hex(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[Tree], int]:
+    """Return the trees, and how many a round adds to every output."""
+    model = learner.member("gradient_booster").member("model")
+    parameters = model.member("gbtree_model_param")
+    n_trees = parameters.member("num_trees").parameter(0, XGBOOST_NONE)
+    why = "gbtree_model_param.num_trees"
+    entries = model.member("trees")
+    entries.array(n_trees, why)
+    n_parallel = 1
+    if parameters.has("num_parallel_tree"):
+        place = parameters.member("num_parallel_tree")
+        n_parallel = max(1, place.parameter(0, XGBOOST_NONE))
+        if n_parallel * n_outputs > max(n_trees, _MOST_WITHOUT_TREES):
+            place.fail(f"rounds of no more trees than the file has, {n_trees}")
+    trees = [read_tree(entries.entry(index), n_features, index) for index in range(n_trees)]
+    if n_trees % (n_parallel * n_outputs):
+        parameters.member("num_trees").fail(
+            f"a multiple of {n_outputs} outputs times num_parallel_tree={n_parallel}"
+        )
+    groups = model.member("tree_info")
+    for index, group in enumerate(groups.integers(0, XGBOOST_NONE, n_trees, why)):
+        output = index // n_parallel % n_outputs
+        if group != output:
+            groups.entry(index).fail(f"{output}, the trees of an output after those of another")
+    if model.has("iteration_indptr"):
+        _check_iterations(model.member("iteration_indptr"), n_trees)
+    return trees, n_parallel
+
+
+def _check_iterations(cursor: Cursor, n_trees: int) -> None:
+    bounds = cursor.integers(0, n_trees)
+    if not bounds or bounds[0] != 0 or bounds[-1] != n_trees or bounds != sorted(set(bounds)):
+        cursor.fail(f"numbers that rise from 0 to num_trees={n_trees}")
+
+
+def _read_feature_names(learner: Cursor, n_features: int) -> list[str] | None:
+    for name in ("feature_names", "feature_types"):
+        if learner.has(name) and learner.member(name).array():
+            learner.member(name).array(n_features, "learner_model_param.num_feature, or none")
+            learner.member(name).texts()
+    names = learner.member("feature_names").texts() if learner.has("feature_names") else []
+    return names or None
+
+
+def _is_empty_tree(tree: Tree) -> bool:
+    return tree.n_nodes == 1 and not tree.value.any()

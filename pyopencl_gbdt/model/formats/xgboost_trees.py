@@ -1,0 +1,184 @@
+"""One tree of XGBoost's JSON, untrusted, as a ``Tree``.
+
+XGBoost numbers nodes in the order in which it made them, and keeps those that pruning cut off::
+
+    file     0: inner, children 1 4     1: inner, children 2 3     2 3: deleted     4: leaf
+             (1 became a leaf)          left_children  1 -1 -1 -1 -1
+    Tree     0: inner, children 1 2     1: leaf (1 in the file)    2: leaf (4 in the file)
+
+The walk from the root in ``_breadth_first`` meets every living node once; it is both the check
+that this is a tree and the new numbering.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
+
+#: ``parents`` of the root, and ``split_indices`` of a deleted node, in XGBoost's files.
+XGBOOST_NONE = 2**31 - 1
+
+_CATEGORY_ARRAYS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+
+
+def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
+    """Check one entry of ``trees`` and renumber it breadth-first, without deleted nodes.
+
+    Parameters
+    ----------
+    cursor : Cursor
+        The entry.
+    n_features : int
+        Columns of the model.
+    index : int
+        Its place among the trees. XGBoost puts a tree where its ``id`` says.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    ModelFormatError
+        If it is no tree of numeric splits, with one value per leaf, on these columns.
+    """
+    if cursor.has("id"):
+        place = cursor.member("id")
+        if type(place.value) is not int or place.value != index:
+            place.fail(f"{index}, the tree's place in the file", "put the trees in order")
+    n_nodes, n_deleted = _read_parameters(cursor)
+    why = f"tree_param.num_nodes of {cursor.place}"
+    _refuse_categories(cursor, n_nodes, why)
+    left = cursor.member("left_children").integers(NO_NODE, n_nodes - 1, n_nodes, why)
+    right = cursor.member("right_children").integers(NO_NODE, n_nodes - 1, n_nodes, why)
+    parents = cursor.member("parents").integers(NO_NODE, XGBOOST_NONE, n_nodes, why)
+    features = cursor.member("split_indices").integers(-(2**31), 2**32 - 1, n_nodes, why)
+    default_left = cursor.member("default_left").flags(n_nodes, why)
+    order = _breadth_first(cursor, left, right, parents)
+    _check_deleted(cursor, order, features, n_nodes, n_deleted)
+    for node in order:
+        if left[node] != NO_NODE and not 0 <= features[node] < n_features:
+            cursor.member("split_indices").entry(node).fail(
+                f"a feature 0..{n_features - 1} (learner_model_param.num_feature={n_features})"
+            )
+
+    split_or_value = _living_floats(cursor, "split_conditions", order, n_nodes, why)
+    gain = _living_floats(cursor, "loss_changes", order, n_nodes, why)
+    weight = _living_floats(cursor, "base_weights", order, n_nodes, why)
+    sum_hessian = _living_floats(cursor, "sum_hessian", order, n_nodes, why)
+    leaf = np.array([left[node] == NO_NODE for node in order])
+    zero = np.float32(0.0)
+    children, parent = _breadth_first_links(leaf)
+    return Tree(
+        left=children,
+        right=np.where(leaf, np.int32(NO_NODE), children + np.int32(1)),
+        parent=parent,
+        feature=np.array([0 if left[node] == NO_NODE else features[node] for node in order], "i4"),
+        threshold=np.where(leaf, zero, split_or_value),
+        default_left=np.array([default_left[node] for node in order], np.bool_),
+        split_kind=np.zeros(len(order), np.uint8),
+        value=np.where(leaf, split_or_value, zero)[:, None],
+        weight=weight[:, None],
+        gain=np.where(leaf, zero, gain),
+        sum_hessian=sum_hessian,
+    )
+
+
+def _read_parameters(cursor: Cursor) -> tuple[int, int]:
+    """Return ``num_nodes`` and ``num_deleted``."""
+    parameters = cursor.member("tree_param")
+    n_nodes = parameters.member("num_nodes").parameter(1, XGBOOST_NONE)
+    n_deleted = 0
+    if parameters.has("num_deleted"):
+        n_deleted = parameters.member("num_deleted").parameter(0, n_nodes - 1)
+    if parameters.has("size_leaf_vector"):
+        size = parameters.member("size_leaf_vector")
+        if size.parameter(0, XGBOOST_NONE) > 1:
+            size.fail('"1", one value per leaf', "train with multi_strategy='one_output_per_tree'")
+    return n_nodes, n_deleted
+
+
+def _refuse_categories(cursor: Cursor, n_nodes: int, why: str) -> None:
+    move = "train without enable_categorical, on encoded columns"
+    if cursor.has("split_type"):
+        kinds = cursor.member("split_type")
+        for node, kind in enumerate(kinds.integers(0, 1, n_nodes, why)):
+            if kind:
+                kinds.entry(node).fail("0; categorical splits are not supported", move)
+    for name in _CATEGORY_ARRAYS:
+        if cursor.has(name) and cursor.member(name).array():
+            cursor.member(name).fail("[]; categorical splits are not supported", move)
+
+
+def _breadth_first(
+    cursor: Cursor, left: list[int], right: list[int], parents: list[int]
+) -> list[int]:
+    """Return the living nodes in breadth-first order; raise unless they are a tree.
+
+    A node enters the list once at the most, so the walk ends.
+    """
+    if parents[0] not in (XGBOOST_NONE, NO_NODE):
+        cursor.member("parents").entry(0).fail(f"{XGBOOST_NONE}, as node 0 is the root")
+    order = [0]
+    seen = bytearray(len(left))
+    seen[0] = 1
+    for node in order:  # grows as we go
+        if left[node] == right[node] == NO_NODE:
+            continue
+        for name, child in (("left_children", left[node]), ("right_children", right[node])):
+            if child == NO_NODE:
+                cursor.member(name).entry(node).fail("two children or none")
+            if seen[child]:
+                cursor.member(name).entry(node).fail(
+                    "a child that is neither the root nor the child of another node"
+                )
+            if parents[child] != node:
+                cursor.member("parents").entry(child).fail(f"{node}, whose child this node is")
+            seen[child] = 1
+            order.append(child)
+    return order
+
+
+def _check_deleted(
+    cursor: Cursor, order: list[int], features: list[int], n_nodes: int, n_deleted: int
+) -> None:
+    """Raise unless the nodes beyond reach are those that the file calls deleted."""
+    reached = set(order)
+    for node in range(n_nodes):
+        if node not in reached and features[node] != XGBOOST_NONE:
+            cursor.member("split_indices").entry(node).fail(
+                f"{XGBOOST_NONE}, the mark of a deleted node, as no path from the root leads here"
+            )
+    if n_nodes - len(order) != n_deleted:
+        cursor.member("tree_param").fail(
+            f'num_deleted "{n_nodes - len(order)}", the number of nodes that the root cannot reach'
+        )
+
+
+def _living_floats(
+    cursor: Cursor, name: str, order: list[int], n_nodes: int, why: str
+) -> npt.NDArray[np.float32]:
+    """Return an array of floats in the new order; raise for a NaN or an infinity in it."""
+    member = cursor.member(name)
+    values = member.floats(n_nodes, why)[order]
+    if not np.isfinite(values).all():
+        node = order[int(np.argmin(np.isfinite(values)))]
+        member.entry(node).fail("a finite float32")
+    return values
+
+
+def _breadth_first_links(
+    leaf: npt.NDArray[Any],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the left children and the parents that breadth-first numbering implies."""
+    inner = np.flatnonzero(~leaf)
+    left = np.full(leaf.size, NO_NODE, np.int32)
+    left[inner] = 1 + 2 * np.arange(inner.size)
+    parent = np.full(leaf.size, NO_NODE, np.int32)
+    parent[1:] = np.repeat(inner, 2)
+    return left, parent

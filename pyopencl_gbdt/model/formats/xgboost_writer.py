@@ -1,0 +1,246 @@
+"""An ``Ensemble`` in XGBoost's JSON model format, byte for byte as XGBoost 3.2 would write it.
+
+Keys are sorted and there is no white space. A float32 is written in the fewest digits that read
+back as the same float32, always with an exponent (``5E-1``): XGBoost's reader takes a number
+without one or a point for an integer, and refuses it in an array of floats.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.data.names import UNSAFE
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.xgboost_links import (
+    LINKS,
+    MULTICLASS,
+    SUPPORTED_OBJECTIVES,
+    Link,
+    scores_agree,
+)
+from pyopencl_gbdt.model.formats.xgboost_reader import (
+    BASE_MARGIN_KEY,
+    FORMAT_VERSION,
+    FORMAT_VERSION_KEY,
+    OBJECTIVE_KEY,
+    PARAMETERS_KEY,
+    PLACEHOLDER_KEY,
+    RESERVED_KEYS,
+)
+from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE
+from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+
+#: The XGBoost whose format this is.
+XGBOOST_VERSION = [3, 2, 0]
+
+
+def to_xgboost_json(ensemble: Ensemble) -> str:
+    """Write a model in XGBoost's JSON format.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+
+    Returns
+    -------
+    str
+        The document, the same for equal ensembles. XGBoost 3.2 loads it and predicts the same
+        up to the rounding of ``base_score``; it keeps a logistic margin within -13.8 .. 13.7
+        only, so a starting margin beyond that differs in XGBoost, though not here.
+
+    Raises
+    ------
+    ModelFormatError
+        If the format cannot hold the model.
+
+    Notes
+    -----
+    Without trees XGBoost would take a logistic ``base_score`` for a margin, so an empty ensemble
+    is written with one leaf of value 0, which our reader drops again.
+    """
+    _check(ensemble)
+    trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
+    n_parallel, step = ensemble.n_parallel, ensemble.round_trees
+    classes = ensemble.objective in MULTICLASS
+    n_features = str(ensemble.n_features)
+    names = ensemble.feature_names or []
+    model = {
+        "cats": {"enc": [], "feature_segments": [], "sorted_idx": []},
+        "gbtree_model_param": {
+            "num_parallel_tree": str(n_parallel),
+            "num_trees": str(len(trees)),
+        },
+        "iteration_indptr": list(range(0, len(trees) + 1, step)),
+        "tree_info": [index // n_parallel % ensemble.n_outputs for index in range(len(trees))],
+        "trees": [_tree(tree, index, n_features) for index, tree in enumerate(trees)],
+    }
+    learner = {
+        "attributes": _attributes(ensemble),
+        "feature_names": names,
+        "feature_types": ["float"] * len(names),
+        "gradient_booster": {"model": model, "name": "gbtree"},
+        "learner_model_param": {
+            "base_score": _render(np.array(each(ensemble.base_score), np.float32)),
+            "boost_from_average": "1",
+            "num_class": str(ensemble.n_outputs) if classes else "0",
+            "num_feature": n_features,
+            "num_target": "1" if classes else str(ensemble.n_outputs),
+        },
+        "objective": _objective(ensemble),
+    }
+    return _render({"learner": learner, "version": XGBOOST_VERSION})
+
+
+def _check(ensemble: Ensemble) -> None:
+    ensemble.check()
+    objective, score = ensemble.objective, ensemble.base_score
+    if objective not in LINKS:
+        raise ModelFormatError(
+            f"objective={objective!r}: expected one of {SUPPORTED_OBJECTIVES}; "
+            f"pickle the ensemble instead"
+        )
+    link = LINKS[objective]
+    pairs = zip(each(ensemble.base_margin), each(score), strict=True)
+    scores = [link.score(margin) for margin in each(ensemble.base_margin)]
+    expected = repr(scores if len(scores) > 1 else scores[0])
+    if not all(
+        link.lowest <= one <= link.highest and scores_agree(objective, margin, one)
+        for margin, one in pairs
+    ):
+        raise ModelFormatError(
+            f"base_score={score!r}: expected {expected}, the score of "
+            f"base_margin={ensemble.base_margin!r} under {objective}; set both"
+        )
+    for name, value in ensemble.objective_parameters.items():
+        known = [*link.parameters, *link.ours]
+        several = name in link.several and isinstance(value, str)
+        default = "" if several else {**link.parameters, **link.ours}.get(name, "")
+        if name not in known or not _is_kept(value, default):
+            raise ModelFormatError(
+                f"objective_parameters[{name!r}]={value!r}: expected a finite float32 "
+                f"(a string where the default is one) for one of {known} of {objective}; "
+                f"leave it out for its default"
+            )
+    for index, tree in enumerate(ensemble.trees):
+        if np.any(tree.split_kind != NUMERIC_SPLIT):
+            raise ModelFormatError(
+                f"trees[{index}] splits on categories: expected numeric splits; "
+                f"pickle the ensemble instead"
+            )
+    texts = [*(ensemble.feature_names or []), *ensemble.attributes]
+    for text in [*texts, *ensemble.attributes.values()]:
+        if not isinstance(text, str) or UNSAFE.search(text):
+            raise ModelFormatError(
+                f"feature name or attribute {text!r}: expected a string without control "
+                f"characters and lone surrogates; rename it"
+            )
+
+
+def _is_kept(value: float | str, default: float | str) -> bool:
+    """Tell whether a parameter has its default's type, and a number the bits of a float32."""
+    if isinstance(value, str) or isinstance(default, str):
+        return isinstance(value, str) and isinstance(default, str) and not UNSAFE.search(value)
+    return abs(value) < np.inf and float(np.float32(value)) == value
+
+
+def _exact(value: float | str) -> str:
+    return value if isinstance(value, str) else float(value).hex()
+
+
+def _objective(ensemble: Ensemble) -> dict[str, Any]:
+    link = LINKS[ensemble.objective]
+    written: dict[str, Any] = {"name": link.xgboost_name}
+    if link.group:
+        given = {**link.parameters, **ensemble.objective_parameters}
+        written[link.group] = {k: _parameter(link, k, given[k]) for k in link.parameters}
+        written |= {name: [] for name, asks in link.lists.items() if given[asks]}
+    return written
+
+
+def _parameter(link: Link, name: str, value: float | str) -> str:
+    """Return a string as it is, a number in XGBoost's word or in the digits that it takes."""
+    if isinstance(value, str):
+        return value
+    words = {number: word for word, number in link.words.get(name, {}).items()}
+    return words.get(value, f"{np.float32(value):.9g}")
+
+
+def _attributes(ensemble: Ensemble) -> dict[str, str]:
+    attributes = {k: v for k, v in ensemble.attributes.items() if k not in RESERVED_KEYS}
+    attributes[FORMAT_VERSION_KEY] = FORMAT_VERSION
+    attributes[BASE_MARGIN_KEY] = " ".join(m.hex() for m in each(ensemble.base_margin))
+    attributes[OBJECTIVE_KEY] = ensemble.objective
+    given, ours = ensemble.objective_parameters, LINKS[ensemble.objective].ours
+    if any(k in given for k in ours):
+        exact = {k: _exact(given[k]) for k in ours if k in given}
+        attributes[PARAMETERS_KEY] = json.dumps(exact, sort_keys=True)
+    if not ensemble.trees:
+        attributes[PLACEHOLDER_KEY] = "1"
+    return attributes
+
+
+def _tree(tree: Tree, index: int, n_features: str) -> dict[str, Any]:
+    return {
+        "base_weights": tree.weight[:, 0],
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+        "default_left": tree.default_left.astype(np.int32),
+        "id": index,
+        "left_children": tree.left,
+        "loss_changes": tree.gain,
+        "parents": np.where(tree.parent == NO_NODE, XGBOOST_NONE, tree.parent),
+        "right_children": tree.right,
+        "split_conditions": np.where(tree.is_leaf, tree.value[:, 0], tree.threshold),
+        "split_indices": tree.feature,
+        "split_type": tree.split_kind,
+        "sum_hessian": tree.sum_hessian,
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": n_features,
+            "num_nodes": str(tree.n_nodes),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+def _empty_tree() -> Tree:
+    no_node, zero = np.array([NO_NODE], np.int32), np.zeros(1, np.float32)
+    return Tree(
+        left=no_node,
+        right=no_node,
+        parent=no_node,
+        feature=np.zeros(1, np.int32),
+        threshold=zero,
+        default_left=np.zeros(1, np.bool_),
+        split_kind=np.zeros(1, np.uint8),
+        value=zero[:, None],
+        weight=zero[:, None],
+        gain=zero,
+        sum_hessian=zero,
+    )
+
+
+def _render(value: object) -> str:
+    """Return a value as JSON: sorted keys, no white space, float32 arrays by ``_float``."""
+    if isinstance(value, dict):
+        return (
+            "{" + ",".join(f"{_render(key)}:{_render(value[key])}" for key in sorted(value)) + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ",".join(map(_render, value)) + "]"
+    if isinstance(value, np.ndarray):
+        words = map(_float, value) if value.dtype == np.float32 else map(str, value.tolist())
+        return "[" + ",".join(words) + "]"
+    # XGBoost's reader leaves \uXXXX as it is, so text stays UTF-8
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _float(number: np.float32) -> str:
+    digits, exponent = np.format_float_scientific(number, unique=True, trim="-").split("e")
+    return f"{digits}E{int(exponent)}"

@@ -1,0 +1,1 @@
+"""Data as codes on a device: cut points, pages of codes, the memory that they take."""

@@ -1,0 +1,92 @@
+"""Cut points as the host sees them: thresholds, the layout of codes, tables to search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.pages.page import Layout
+
+F32 = npt.NDArray[np.float32]
+U32 = npt.NDArray[np.uint32]
+_LARGEST = float(np.finfo(np.float32).max)
+#: Above the key of every number.
+_NO_KEY = np.uint32(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Cut points before thresholds: values on both sides of each, per feature.
+
+    Attributes
+    ----------
+    below, above : float32 array, shape (n_features, max_bin)
+        Last value of each bin and first value of the next; the last bin's are equal.
+    n_bins : uint32 array, shape (n_features,)
+    missing : bool array, shape (n_features,)
+        Whether any row's value is missing.
+    fullest : uint32 array, shape (n_features,)
+        The bin with most rows; ``n_bins`` where more are missing than in any bin.
+    """
+
+    below: F32
+    above: F32
+    n_bins: U32
+    missing: npt.NDArray[np.bool_]
+    fullest: U32
+
+
+def make_layout(cuts: Cuts) -> Layout:
+    """Put thresholds half-way between neighbours and lay the codes of all features in a row.
+
+    The last threshold of a feature lies beyond all its values: it parts values from missing ones.
+    """
+    used = np.arange(cuts.below.shape[1]) < cuts.n_bins[:, None]
+    below, above = (np.where(used, side, 0).astype(np.float64) for side in (cuts.below, cuts.above))
+    middle = ((below + above) / 2).astype(np.float32)
+    middle = np.where(middle > cuts.below, middle, cuts.above)  # neighbours in float32
+    n_bins = cuts.n_bins.astype(np.int64)
+    offset = np.zeros(n_bins.size + 1, np.int64)
+    np.cumsum(n_bins + cuts.missing, out=offset[1:])
+    thresholds = np.zeros(int(offset[-1]), np.float32)
+    places = offset[:-1, None] + np.arange(used.shape[1])
+    thresholds[places[used]] = middle[used]
+    filled = np.flatnonzero(n_bins)
+    top = below[filled, n_bins[filled] - 1]
+    thresholds[offset[filled] + n_bins[filled] - 1] = np.minimum(top + np.abs(top) + 1.0, _LARGEST)
+    fullest = np.minimum(cuts.fullest, np.maximum(n_bins + cuts.missing, 1) - 1)
+    return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds, fullest.astype(np.uint32))
+
+
+def ordered(values: F32) -> U32:
+    """Return keys that order values as integers, as ``portable_math.h`` does; no NaN."""
+    bits = values.view(np.uint32)
+    keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+    return np.where(bits << 1 == 0, np.uint32(1 << 31), keys)
+
+
+def search_tables(layout: Layout) -> U32:
+    """Return what kernels search for codes in: uint32, for all features one after the other.
+
+    First the bins of every feature, then the first step of its search, then where its keys begin;
+    then the keys of its thresholds but the last, which is beyond all values. A search takes steps
+    of half the last one's length, down to 1: a feature has 2 * first step - 1 keys, the greatest
+    of which no value reaches.
+    """
+    n_features = layout.n_features
+    bins = layout.feature_bins.astype(np.int64)
+    inner = np.maximum(bins - 1, 0)
+    step = np.array([1 << int(n).bit_length() >> 1 for n in inner], np.int64)
+    length = np.maximum(2 * step - 1, 0)
+    begin = np.zeros(n_features, np.int64)
+    np.cumsum(length[:-1], out=begin[1:])
+    begin += 3 * n_features
+    tables = np.full(3 * n_features + int(length.sum()), _NO_KEY, np.uint32)
+    tables[: 3 * n_features] = np.concatenate([bins, step, begin])
+    offset = layout.feature_offset
+    for feature in np.flatnonzero(inner):
+        mine = layout.thresholds[offset[feature] :][: inner[feature]]
+        tables[begin[feature] :][: inner[feature]] = ordered(mine)
+    return tables

@@ -1,0 +1,241 @@
+"""Feature values to cut points and codes, on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_row
+from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.device.staging import Staging
+from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype, row_codes
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.pages.budget import found_words, plan_set_up
+from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
+from pyopencl_gbdt.pages.page import Layout, QuantizedData
+from pyopencl_gbdt.primitives.checks import run
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
+from pyopencl_gbdt.primitives.radix_sort import RadixSort
+from pyopencl_gbdt.primitives.scan import Scan
+
+F32 = npt.NDArray[np.float32]
+U32 = npt.NDArray[np.uint32]
+#: Rows whose values the host looks through at a time.
+_HOST_ROWS = 1 << 16
+
+
+def quantized(data: Dataset, device: Device, max_bin: int) -> QuantizedData:
+    """Return a data set as codes on a device; kept until another device or ``max_bin`` asks.
+
+    Parameters
+    ----------
+    data : Dataset
+    device : Device
+    max_bin : int
+        Most value bins of a feature, 2..65535; missing values have a code of their own.
+
+    Raises
+    ------
+    MemoryPlanError
+        If it does not fit the device.
+    """
+    key = (device.process_key, max_bin)
+    if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
+        return data.kept[1]
+    data.forget()  # frees the former codes first
+    made = Quantizer(device, data.features_for(device), data.weight, max_bin).run()
+    data.kept = (key, made)
+    return made
+
+
+class Quantizer:
+    """Quantises a float32 matrix on a device.
+
+    Parameters
+    ----------
+    device : Device
+    values : float32 array or DeviceArray, shape (n_rows, n_features), C order
+        NaN is missing. What lies on the device already is read there.
+    weight : float32 array, shape (n_rows,), or None
+    max_bin : int
+        Most value bins of a feature, 2..65535.
+
+    Raises
+    ------
+    MemoryPlanError
+        If the codes or one column do not fit the device.
+    """
+
+    def __init__(
+        self, device: Device, values: F32 | DeviceArray, weight: F32 | None, max_bin: int
+    ) -> None:
+        self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
+        self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
+        self.weighted = weight is not None
+        self.plan = plan_set_up(
+            device, self.n_rows, self.n_features, max_bin, weighted=self.weighted,
+            resident=isinstance(values, DeviceArray),
+        )  # fmt: skip
+        self._check_memory()
+        self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
+        self._whole: DeviceArray | None = None
+        self._staging: Staging | None = None
+
+    def run(self) -> QuantizedData:
+        """Return codes and layout."""
+        layout = make_layout(self.cuts())
+        return QuantizedData([self.encode(layout)], layout)
+
+    def _check_memory(self) -> None:
+        caps = self.device.caps
+        there = caps.global_bytes - self.device.allocated_bytes
+        dtype = code_dtype(min(self.max_bin, self.n_rows))
+        codes = self.n_rows * row_codes(self.n_features, dtype) * dtype.itemsize
+        if self.plan.n_bytes > there or codes > caps.max_alloc_bytes:
+            raise MemoryPlanError(
+                f"quantising {self.n_rows} x {self.n_features} values needs {self.plan.n_bytes} "
+                f"bytes, at least {codes} of them in one piece, on {caps.label}, which has "
+                f"{there} left and allocates {caps.max_alloc_bytes} at most; use fewer rows or "
+                "features, or max_bin <= 256"
+            )
+
+    # -- pieces of the input ---------------------------------------------------------------
+    def _pieces(self) -> Iterator[tuple[int, int, DeviceArray]]:
+        """Yield (first row, rows, values on the device); a whole stays there."""
+        rows = self.plan.piece_rows
+        if isinstance(self.values, DeviceArray):
+            yield 0, self.n_rows, self.values
+            return
+        if self._whole is None and rows >= self.n_rows:
+            self._whole = self.device.borrow(self.values)
+        if self._whole is not None:
+            yield 0, self.n_rows, self._whole
+        elif self.device.borrows:
+            for first in range(0, self.n_rows, rows):
+                piece = self.device.borrow(self.values[first : first + rows])
+                yield first, piece.shape[0], piece
+        else:
+            self._staging = self._staging or Staging(self.device, self.values, rows)
+            for first, n_rows in self._staging.pieces():
+                yield first, n_rows, self._staging.piece
+
+    def _program(self, code: str = "u8") -> tuple[Program, int]:
+        """Return the program and the values that one of its work-items takes."""
+        row, program = build_row(self.device, "quantize", "auto", weighted=self.weighted, code=code)
+        return program, row.params["items"]
+
+    def _groups(self, n_rows: int) -> int:
+        """Work-groups that share rows evenly."""
+        return max(1, min(8 * self.device.caps.compute_units, (n_rows + 255) // 256))
+
+    # -- cuts ------------------------------------------------------------------------------
+    def cuts(self) -> Cuts:
+        """Sort every column and cut it by equal frequency."""
+        device, n, block = self.device, self.n_rows, self.plan.block
+        keys = device.empty((block, n), VALUE)
+        few = (self.plan.batch, n) if self.weighted else (1, 1)
+        ids, running = device.empty(few, np.uint32), device.empty(few, SUM)
+        found = device.empty((block, found_words(self.max_bin)), np.uint32)
+        value_dtype = np.uint32 if self.weighted else None
+        sort = RadixSort(device, n, np.float32, value_dtype, columns=self.plan.batch)
+        numbering, summing = self._running_weight(ids, running)
+        program, _ = self._program()
+        counted = n if self.weight is None else int(np.count_nonzero(self.weight))
+        parts = []
+        pace = Pace(device)
+        for first in range(0, self.n_features, block):
+            columns = min(block, self.n_features - first)
+            for start, rows, piece in self._pieces():
+                program.launch(
+                    "columns", self._groups(rows), n_rows=rows, n_features=self.n_features,
+                    first_feature=first, n_columns=columns, start=start, all_rows=n, values=piece,
+                    weights=self.weights, keys=keys,
+                )  # fmt: skip
+            for begin in range(0, columns, self.plan.batch):
+                batch = min(self.plan.batch, columns - begin)
+                run(numbering)
+                moved = ids if self.weighted else None
+                run(sort.bind(keys, moved, first=begin, columns=batch, once=True))
+                run(summing)
+                if self.weighted or begin + batch == columns:
+                    first_cut = begin if self.weighted else 0
+                    some = begin + batch - first_cut
+                    program.launch(
+                        "cuts", -(-some // program.wg_size), n_rows=n, n_counted=counted,
+                        n_columns=some, max_bin=self.max_bin, first_column=first_cut, sorted=keys,
+                        running=running, found=found,
+                    )  # fmt: skip
+                pace.round_enqueued()
+            parts.append(found.get()[:columns])
+        return self._read(np.concatenate(parts), counted)
+
+    def _running_weight(
+        self, ids: DeviceArray, running: DeviceArray
+    ) -> tuple[list[Launch], list[Launch]]:
+        """Return what numbers rows, and what sums whole weights in their order then.
+
+        Of a batch of columns, as if they were one.
+        """
+        if self.weight is None:
+            return [], []
+        n, batch = self.n_rows, self.plan.batch
+        top = int(np.frexp(self.weight)[1].max())
+        # exact for whole numbers, and their sum stays below 2^61
+        power = 61 - top - n.bit_length()
+        groups = (self._groups(n), batch)
+        program, _ = self._program()
+        number = program.bind("number", groups, n, ids)
+        gather = program.bind("gather", groups, n, power, ids, self.weights, running)
+        scan = Scan(self.device, batch * n, np.int64, inclusive=True)
+        return [number], [gather, *scan.bind(running, running)]
+
+    def _read(self, found: U32, counted: int) -> Cuts:
+        """Take apart what `cuts` found."""
+        n_bins, present, fullest = found[:, :3].T
+        sides = np.ascontiguousarray(found[:, 3:]).view(np.float32)
+        missing = present < counted
+        if counted < self.n_rows:  # rows without weight were set aside as missing: ask the values
+            missing |= self._missing_where_no_weight()
+        below, above = sides[:, : self.max_bin], sides[:, self.max_bin :]
+        return Cuts(below, above, n_bins.copy(), missing, fullest.copy())
+
+    def _missing_where_no_weight(self) -> npt.NDArray[np.bool_]:
+        missing = np.zeros(self.n_features, np.bool_)
+        assert self.weight is not None
+        values = self.values.get() if isinstance(self.values, DeviceArray) else self.values
+        for first in range(0, self.n_rows, _HOST_ROWS):
+            rows = slice(first, first + _HOST_ROWS)
+            missing |= np.isnan(values[rows][self.weight[rows] == 0]).any(axis=0)
+        return missing
+
+    # -- codes -----------------------------------------------------------------------------
+    def encode(self, layout: Layout) -> PackedCodes:
+        """Return every value's code."""
+        device = self.device
+        dtype = code_dtype(layout.most_codes)
+        program, items = self._program(c_type(dtype))
+        tables = device.upload(search_tables(layout))
+        page = empty_codes(device, self.n_rows, self.n_features, dtype)
+        per_row = page.n_blocks * page.block_codes
+        where = {
+            "n_features": self.n_features, "block_features": page.block_features,
+            **page.row_arguments(),
+        }  # fmt: skip
+        alone = program.wg_size == 1  # a work-item takes some rows; others take single codes
+        per_group = items * program.wg_size
+        both = {"all_rows": self.n_rows, "by_feature": page.by_feature} if alone else {}
+        for start, rows, piece in self._pieces():
+            program.launch(
+                "encode", -(-rows * (1 if alone else per_row) // per_group), n_rows=rows,
+                row_codes=per_row, values=piece, tables=tables, first_row=start, **where, **both,
+            )  # fmt: skip
+        if not alone:
+            program.launch(
+                "transpose", (-(-self.n_rows // per_group), page.n_blocks),
+                n_rows=self.n_rows, by_feature=page.by_feature, **where,
+            )  # fmt: skip
+        device.finish()
+        return page

@@ -1,0 +1,133 @@
+"""What limits the splits of a training: constraints of features, and their weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+#: In kernels: a feature along which the model rises, one along which it falls.
+RISING, FALLING = 1, 2
+_CODES = {0: 0, 1: RISING, -1: FALLING}
+
+
+class Columns(Protocol):
+    """What is to be known of columns; a ``Dataset`` does."""
+
+    feature_names: list[str] | None
+    feature_weights: npt.NDArray[np.float32] | None
+
+    @property
+    def n_features(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of splits; what is not limited is None or empty.
+
+    Attributes
+    ----------
+    monotone : uint32 array, shape (n_features,), or None
+        ``RISING``, ``FALLING`` or 0 for every feature.
+    interactions : tuple of tuple of int
+        Features that may follow each other on the way to a leaf.
+    feature_weights : float32 array, shape (n_features,), or None
+        For the sampling of features.
+    """
+
+    monotone: npt.NDArray[np.uint32] | None = None
+    interactions: tuple[tuple[int, ...], ...] = ()
+    feature_weights: npt.NDArray[np.float32] | None = None
+
+
+def limits_of(params: Parameters, data: Columns) -> Limits:
+    """Return the limits of a training.
+
+    Raises
+    ------
+    ParameterError
+        If a constraint names an unknown column, or is none.
+    """
+    sampled = params.samples_columns and data.feature_weights is not None
+    return Limits(
+        _monotone(params.monotone_constraints, data),
+        _interactions(params.interaction_constraints, data),
+        data.feature_weights if sampled else None,
+    )
+
+
+def _parsed(name: str, text: str, expected: str) -> Any:
+    """Return what a constraint's text says, XGBoost's ``(1,0,-1)`` included."""
+    plain = text.strip()
+    if plain.startswith("(") and plain.endswith(")"):
+        inner = plain[1:-1].strip().rstrip(",")
+        plain = f"[{inner}]"
+    try:
+        return json.loads(plain)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(
+            f"{name}={show(text)}: expected {expected}; correct the text"
+        ) from error
+
+
+def _monotone(text: str, data: Columns) -> npt.NDArray[np.uint32] | None:
+    name, expected = "monotone_constraints", "1, 0 or -1 for every column, or a dict of some"
+    if not text:
+        return None
+    given = _parsed(name, text, expected)
+    if isinstance(given, Mapping):
+        signs = [0] * data.n_features
+        for column, sign in given.items():
+            signs[_column(name, column, data)] = sign
+    else:
+        signs = list(given) if isinstance(given, list) else [given]
+        if len(signs) > data.n_features:
+            raise ParameterError(
+                f"{name} has {len(signs)} entries: expected {data.n_features} at most, the columns "
+                "of X; leave some out"
+            )
+        signs += [0] * (data.n_features - len(signs))
+    for sign in signs:
+        if isinstance(sign, bool) or sign not in tuple(_CODES):
+            raise ParameterError(f"{name} holds {show(sign)}: expected {expected}; correct it")
+    codes = np.array([_CODES[sign] for sign in signs], np.uint32)
+    return codes if codes.any() else None
+
+
+def _interactions(text: str, data: Columns) -> tuple[tuple[int, ...], ...]:
+    name, expected = "interaction_constraints", "lists of columns, such as [[0, 1], [2, 3]]"
+    if not text:
+        return ()
+    groups = _parsed(name, text, expected)
+    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+        raise ParameterError(f"{name}={show(text)}: expected {expected}; give a list of lists")
+    return tuple(_columns(name, group, data) for group in groups if group)
+
+
+def _columns(name: str, group: Iterable[Any], data: Columns) -> tuple[int, ...]:
+    return tuple(sorted({_column(name, column, data) for column in group}))
+
+
+def _column(name: str, column: Any, data: Columns) -> int:
+    """Return the number of a column, given by name or number."""
+    names = data.feature_names or [f"f{i}" for i in range(data.n_features)]
+    if column in names:
+        return names.index(column)
+    is_number = isinstance(column, int) and not isinstance(column, bool)
+    if is_number and 0 <= column < data.n_features:
+        return int(column)
+    if isinstance(column, str) and column.isdecimal() and int(column) < data.n_features:
+        return int(column)
+    known = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    raise ParameterError(
+        f"{name} names the column {show(column)}: expected one of {known}, or 0.."
+        f"{data.n_features - 1}; correct it"
+    )

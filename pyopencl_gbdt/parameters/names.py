@@ -1,0 +1,83 @@
+"""Names of parameters: aliases, those of XGBoost that change nothing, and nearest names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from typing import Any
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.row import ParameterRow, same
+from pyopencl_gbdt.parameters.table import IGNORED, TABLE, XGBOOST_ONLY
+
+#: Every spelling of every parameter.
+ROWS: dict[str, ParameterRow] = {
+    spelling: row for row in TABLE for spelling in (row.name, *row.aliases)
+}
+#: How many names an error message suggests.
+_SUGGESTIONS = 3
+
+
+def unknown(name: object, known: Iterable[str], what: str = "parameter") -> ParameterError:
+    """Return the error for a name that is not known, with the nearest ones.
+
+    Parameters
+    ----------
+    name : object
+        What was given as a name.
+    known : iterable of str
+        The names to choose from.
+    what : str, default "parameter"
+        What was named, for the message.
+    """
+    near = difflib.get_close_matches(str(name).lower(), list(known), n=_SUGGESTIONS, cutoff=0.0)
+    *others, last = [f"{one!r}" for one in near]
+    choice = f"{', '.join(others)} or {last}" if others else last
+    return ParameterError(f"unknown {what} {show(name)}; did you mean {choice}?")
+
+
+def check_foreign(name: object, value: object) -> None:
+    """Accept what changes nothing; raise ``ParameterError`` for anything else not in `TABLE`."""
+    if not isinstance(name, str) or name not in (*IGNORED, *XGBOOST_ONLY):
+        raise unknown(name, [*ROWS, *IGNORED, *XGBOOST_ONLY])
+    if name in IGNORED or value is None:
+        return
+    if not any(same(value, neutral) for neutral in XGBOOST_ONLY[name]):
+        raise ParameterError(
+            f"{name}={show(value)}: known from XGBoost, not supported yet; leave it out"
+        )
+
+
+def as_mapping(params: Any) -> dict[Any, Any]:
+    """Return the parameters of ``train`` as a dict of their own.
+
+    Parameters
+    ----------
+    params : mapping, or iterable of (name, value)
+        Of pairs with one name the last counts, as in XGBoost; metrics of several pairs
+        ``eval_metric`` are all taken.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    if isinstance(params, Mapping):
+        return dict(params)
+    pairs = list(params) if isinstance(params, (list, tuple, ItemsView, Iterator)) else [params]
+    found: dict[Any, Any] = {}
+    metrics: list[Any] = []
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
+            shown = type(params).__name__ if len(pairs) == 1 else show(pair)
+            raise ParameterError(
+                f"params: {shown}: expected a dict of names to values, or a list of such pairs; "
+                "give one"
+            )
+        name, value = pair
+        if name == "eval_metric":
+            metrics += value if isinstance(value, (list, tuple)) else [value]
+            value = metrics
+        found[name] = value
+    return found

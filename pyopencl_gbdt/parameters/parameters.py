@@ -1,0 +1,236 @@
+"""Training parameters, checked before anything runs.
+
+`Parameters` has one typed attribute per row of `parameter_table.TABLE`, in the same order; a test
+holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model.ensemble import Score, each
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
+from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
+from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL, POISSON_DELTA_STEP, TABLE
+
+_BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Checked training parameters; `TABLE` has the meaning, default and bounds of each.
+
+    Built with `from_dict`. Built directly or by `dataclasses.replace`, the values are checked too.
+    """
+
+    objective: str
+    n_estimators: int
+    learning_rate: float
+    num_parallel_tree: int
+    max_depth: int
+    max_leaves: int
+    grow_policy: str
+    max_bin: int
+    reg_lambda: float
+    reg_alpha: float
+    gamma: float
+    min_child_weight: float
+    max_delta_step: float
+    subsample: float
+    sampling_method: str
+    top_rate: float
+    other_rate: float
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    monotone_constraints: str
+    interaction_constraints: str
+    base_score: float | tuple[float, ...] | None
+    scale_pos_weight: float
+    huber_slope: float
+    tweedie_variance_power: float
+    huber_alpha: float
+    fair_c: float
+    aft_loss_distribution: str
+    aft_loss_distribution_scale: float
+    quantile_alpha: float | tuple[float, ...]
+    num_class: int
+    lambdarank_pair_method: str
+    lambdarank_num_pair_per_sample: int | None
+    lambdarank_normalization: bool
+    lambdarank_score_normalization: bool
+    lambdarank_unbiased: bool
+    lambdarank_bias_norm: float
+    ndcg_exp_gain: bool
+    device: str
+    histogram: str
+    work_group_size: int
+    verbosity: int
+    random_state: int
+
+    def __post_init__(self) -> None:
+        """Convert and check every attribute, then what concerns two of them."""
+        for field in fields(self):
+            checked = ROWS[field.name].convert(getattr(self, field.name))
+            object.__setattr__(self, field.name, checked)
+        self._check_base_score()
+        self._check_sampling()
+        if self.max_leaves == 1:
+            raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
+        multiclass = self.objective in MULTICLASS
+        if multiclass != (self.num_class > 1):
+            expected = "2 or more" if multiclass else "0, or objective='multi:softprob'"
+            raise ParameterError(
+                f"num_class={self.num_class}: expected {expected} for "
+                f"objective={self.objective!r}; give the number of classes"
+            )
+        weighs = "scale_pos_weight" in LINKS[self.objective].parameters and (
+            LINKS[self.objective].xgboost_name in _BINARY
+        )
+        if self.scale_pos_weight != 1 and not weighs:
+            raise ParameterError(
+                f"scale_pos_weight={self.scale_pos_weight!r}: expected 1 for "
+                f"objective={self.objective!r}; give row weights instead"
+            )
+
+    def _check_sampling(self) -> None:
+        if self.sampling_method != "goss":
+            return
+        if self.subsample != 1:
+            raise ParameterError(
+                f"subsample={self.subsample!r}: expected 1 for sampling_method='goss'; give "
+                f"top_rate and other_rate"
+            )
+        if not 0 < self.top_rate + self.other_rate < 1:
+            raise ParameterError(
+                f"top_rate={self.top_rate!r}: expected top_rate + other_rate below 1, other_rate "
+                f"is {self.other_rate!r}; lower one of them"
+            )
+
+    def starting_scores(self, n_outputs: int) -> Score | None:
+        """Return the score before the first tree, if one is given; of several outputs a tuple.
+
+        Raises
+        ------
+        ParameterError
+            If there are several, and not as many as outputs.
+        """
+        if self.base_score is None:
+            return None
+        given = tuple(float(np.float32(score)) for score in each(self.base_score))
+        if len(given) not in (1, n_outputs):
+            many = f"1 or {n_outputs} numbers, one for each output" if n_outputs > 1 else "1 number"
+            raise ParameterError(
+                f"base_score has {len(given)} numbers: expected {many}; give as many"
+            )
+        if n_outputs == 1:
+            return given[0]
+        return given if len(given) > 1 else given * n_outputs
+
+    @property
+    def leaf_wise(self) -> bool:
+        """Whether leaves split one by one; without a limit of them the order does not matter."""
+        return self.grow_policy == "lossguide" and self.max_leaves > 0
+
+    @property
+    def deepest(self) -> int:
+        """Most splits between root and leaf that are tried."""
+        return self.max_depth or (2**31 if self.leaf_wise else DEEPEST_LEVEL)
+
+    @property
+    def samples_rows(self) -> bool:
+        """Whether trees see some of the rows alone."""
+        return self.sampling_method == "goss" or self.subsample < 1
+
+    @property
+    def keep_below(self) -> np.uint32:
+        """Uniform sampling: random numbers of 32 bits of rows that are seen lie below this."""
+        most: np.uint32 = np.uint32(min(int(self.subsample * 2.0**32), 2**32 - 1))
+        return most
+
+    @property
+    def root_lambda(self) -> np.float32:
+        """The weight of a Hessian in the importance of a row."""
+        root: np.float32 = np.float32(math.sqrt(min(self.reg_lambda, 1e12)))
+        return root
+
+    @property
+    def rounds_of_all_rows(self) -> int:
+        """Rounds before the first that GOSS samples for, as LightGBM has it: 1 / learning_rate."""
+        return int(min(1.0 / max(self.learning_rate, 2.0**-31), 2.0**31))
+
+    @property
+    def samples_columns(self) -> bool:
+        """Whether trees, levels or nodes get some of the features alone."""
+        return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
+
+    def column_counts(self, n_features: int) -> tuple[int, int, int]:
+        """Return how many features a tree, a level of it and a node get."""
+        counts, n = [], n_features
+        for share in (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode):
+            n = max(1, int(np.float32(share) * np.float32(n)))
+            counts.append(n)
+        return counts[0], counts[1], counts[2]
+
+    def _check_base_score(self) -> None:
+        """Refuse a score whose margin is infinite.
+
+        In float32, as the kernels see it: 1 - 1e-9 is 1 there, and its log-odds are infinite.
+        """
+        link = LINKS[self.objective]
+        given = () if self.base_score is None else each(self.base_score)
+        for score in given:
+            if link.lowest < np.float32(score) < link.highest:
+                continue
+            unit = link.highest == 1
+            bounds = "0 < base_score < 1" if unit else "base_score > 0"
+            raise ParameterError(
+                f"base_score={score!r}: expected {bounds} for objective={self.objective!r}; "
+                f"give a {'probability' if unit else 'mean above 0'}, or None"
+            )
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, object] | Sequence[tuple[str, object]]) -> Parameters:
+        """Check a user's parameters and fill in the defaults.
+
+        Parameters
+        ----------
+        mapping : mapping of str to object, or sequence of (str, object)
+            XGBoost's names or aliases. None stands for "not given", as in XGBoost. NumPy scalars,
+            an int for a float, 6.0 for an int and numbers as strings are accepted. Of pairs with
+            one name the last counts.
+
+        Returns
+        -------
+        checked : Parameters
+            Every attribute is a plain int, float, str, tuple of float, or None.
+
+        Raises
+        ------
+        ParameterError
+            A name is unknown or given in two spellings; a value has the wrong type or is out of
+            range; a parameter of XGBoost that is not supported yet has a value that matters.
+        """
+        values: dict[str, Any] = {row.name: row.default for row in TABLE}
+        spelled: dict[str, str] = {}
+        for name, value in as_mapping(mapping).items():
+            row = ROWS.get(name) if isinstance(name, str) else None
+            if row is None:
+                check_foreign(name, value)
+            elif value is not None:
+                if row.name in spelled:
+                    raise ParameterError(
+                        f"{spelled[row.name]} and {name} are two spellings of one parameter; "
+                        f"give one of them"
+                    )
+                spelled[row.name] = name
+                values[row.name] = row.convert(value, name)
+        if values["objective"] == "count:poisson" and "max_delta_step" not in spelled:
+            values["max_delta_step"] = POISSON_DELTA_STEP
+        return cls(**values)

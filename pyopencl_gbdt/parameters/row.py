@@ -1,0 +1,223 @@
+"""One row of the table of parameters: its type, default, bounds and meaning."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import numbers
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+"""Parameters reach the kernels as float32, so a larger number would turn into infinity."""
+
+
+#: A number as text; digits are limited, since Python reads thousands of them slowly.
+_DECIMAL = re.compile(r"[-+]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,5})?")
+_WHOLE = re.compile(r"[-+]?[0-9]+")
+
+#: What a parameter can be when it is checked.
+Value = int | float | str | tuple[int | float, ...] | None
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    """One parameter: what is accepted, and what is used when it is left out.
+
+    Attributes
+    ----------
+    name, aliases : str, tuple of str
+        The attribute of `Parameters`, and XGBoost's other spellings of it.
+    kind : type
+        ``int``, ``float``, ``str`` or ``bool``.
+    default : int, float, str or None
+        Used for a parameter that is absent or None.
+    low, high : float or None
+        Bounds of a number; None is unbounded (a float still has to fit into float32).
+        Both are allowed themselves, unless `low_open` or `high_open`.
+    low_open, high_open : bool
+        The number has to be above `low`, or below `high`.
+    allowed : tuple of str
+        The strings to choose from; empty for any string but "".
+    power_of_two : bool
+        The number is 0 or a power of two.
+    structured : bool
+        The string may be given as a list, tuple or dict, and is kept as JSON; "" is none.
+    several : bool
+        A list of numbers is allowed too, also as JSON, and kept as a tuple; that of one is the
+        number.
+    doc : str
+        One sentence for the user.
+    """
+
+    name: str
+    kind: type[int] | type[float] | type[str] | type[bool]
+    default: int | float | str | None
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    low_open: bool = False
+    high_open: bool = False
+    allowed: tuple[str, ...] = ()
+    power_of_two: bool = False
+    structured: bool = False
+    several: bool = False
+    aliases: tuple[str, ...] = ()
+
+    def convert(self, value: object, spelling: str | None = None) -> Value:
+        """Return `value` as `kind`, or raise `ParameterError` in the user's own spelling."""
+        if value is None:
+            return self.default
+        name = spelling or self.name
+        if self.structured:
+            return _as_json(value, name)
+        if isinstance(value, np.ndarray):
+            value = list(value) if value.ndim else value[()]
+        if self.several and isinstance(value, str) and value.strip().startswith("["):
+            value = _listed(value)
+        if self.several and isinstance(value, (list, tuple)) and value:
+            numbers = tuple(self._checked(number, name) for number in value)
+            return numbers if len(numbers) > 1 else numbers[0]
+        if self.kind is str:
+            return self._string(value, name)
+        if self.kind is bool:
+            return self._switch(value, name)
+        return self._checked(value, name)
+
+    def _checked(self, value: object, name: str) -> int | float:
+        """Return a number within bounds."""
+        number = _number(value, name, self.expected, integral=self.kind is int)
+        below = self.low is not None and (
+            number < self.low or (self.low_open and number == self.low)
+        )
+        above = self.high is not None and (
+            number > self.high or (self.high_open and np.float32(number) >= self.high)
+        )
+        if below or above:
+            move = "raise" if below else "lower"
+            raise ParameterError(f"{name}={show(number)}: expected {self.expected}; {move} {name}")
+        if self.power_of_two and int(number) & (int(number) - 1):
+            near = 1 << (int(number).bit_length() - 1)
+            raise ParameterError(f"{name}={number!r}: expected {self.expected}; try {near}")
+        return number
+
+    @property
+    def expected(self) -> str:
+        """What is allowed, in the words of an error message."""
+        if self.kind is bool:
+            return "True or False"
+        if self.kind is str:
+            choices = " or ".join(map(repr, self.allowed))
+            other = "lists or dicts of columns" if self.structured else "a string that is not empty"
+            return choices or other
+        return self._bounds()
+
+    def _bounds(self) -> str:
+        noun = "an integer" if self.kind is int else "a finite number"
+        if self.power_of_two:
+            return f"0 (automatic) or a power of two up to {self.high}"
+        if self.low is None:
+            return noun
+        if self.high is None:
+            return f"{noun} {'>' if self.low_open else '>='} {self.low}"
+        if self.low_open or self.high_open:
+            signs = ["<" if is_open else "<=" for is_open in (self.low_open, self.high_open)]
+            return f"a number, {self.low} {signs[0]} number {signs[1]} {self.high}"
+        return f"{self.low}..{self.high}"
+
+    def _string(self, value: object, name: str) -> str:
+        if isinstance(value, str) and value and (not self.allowed or value in self.allowed):
+            return str(value)
+        known = self.allowed or (str(self.default),)
+        near = difflib.get_close_matches(str(value), known, n=1)
+        move = f"did you mean {near[0]!r}?" if near else f"leave it out for {self.default!r}"
+        raise ParameterError(f"{name}={show(value)}: expected {self.expected}; {move}")
+
+    def _switch(self, value: object, name: str) -> bool:
+        text = str(value).lower() if isinstance(value, str) else value
+        for switch, words in ((True, (1, "1", "true")), (False, (0, "0", "false"))):
+            if isinstance(text, (bool, np.bool_, int, float, np.number, str)) and text in words:
+                return switch
+        raise ParameterError(f"{name}={show(value)}: expected {self.expected}; give one of them")
+
+
+def _as_json(value: object, name: str) -> str:
+    """Return a list, tuple or dict as JSON, and a string as it is; "" for an empty one."""
+    if isinstance(value, str):
+        return "" if value.strip() in ("", "()", "[]") else value
+    try:
+        if isinstance(value, (set, frozenset)):
+            raise TypeError("a set has no order")
+        text = json.dumps(value, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"{name}={show(value)}: expected lists or dicts of columns; give these"
+        ) from error
+    return "" if text in ("[]", "{}") else text
+
+
+def _plain(value: object) -> object:
+    """Return arrays, sets and NumPy's numbers as lists and numbers."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(type(value).__name__)
+
+
+def _listed(text: str) -> object:
+    """Return the list that a text holds as JSON; the text itself if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _spelled_out(text: str) -> object:
+    """Return the number that a text holds in decimal digits; the text itself if it is none."""
+    if not _DECIMAL.fullmatch(text.strip()):
+        return text
+    return int(text) if _WHOLE.fullmatch(text.strip()) else float(text)
+
+
+def _number(value: object, name: str, expected: str, *, integral: bool) -> int | float:
+    """Return a real number as int or float; bool, NaN, infinity and other strings are refused."""
+    if isinstance(value, str):
+        value = _spelled_out(value)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a number")
+    if integral and isinstance(value, numbers.Integral):
+        return int(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not abs(number) <= FLOAT32_MAX:  # true for NaN as well
+        raise ParameterError(
+            f"{name}={show(value)}: expected {expected}; give a number that float32 can hold"
+        )
+    if not integral:
+        return number
+    if number != math.floor(number):
+        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a whole number")
+    return int(number)
+
+
+def same(value: object, neutral: object) -> bool:
+    """Compare a value with a neutral one: NaN equals NaN, and empty equals empty."""
+    if isinstance(neutral, tuple):
+        size = value.size if isinstance(value, np.ndarray) else None
+        return size == 0 or (isinstance(value, (list, tuple, dict)) and len(value) == 0)
+    if isinstance(neutral, str) or isinstance(value, str):
+        return isinstance(value, str) and value == neutral
+    if not isinstance(value, (numbers.Real, np.bool_)) or not isinstance(neutral, numbers.Real):
+        return False
+    if isinstance(value, numbers.Integral):
+        return int(value) == neutral
+    return float(value) == float(neutral) or (math.isnan(value) and math.isnan(neutral))

@@ -1,0 +1,205 @@
+"""``Model``: what training returns."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.arguments import check_path, check_switches
+from pyopencl_gbdt.data.check import column_names
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.features import check_features
+from pyopencl_gbdt.data.names import check_columns, check_feature_names
+from pyopencl_gbdt.data.targets import check_base_margin
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
+from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
+from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.profiling.profile import Profile
+
+__all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
+
+F32 = npt.NDArray[np.float32]
+History = dict[str, dict[str, list[float]]]
+
+
+class Model:
+    """A fitted model. Holds NumPy arrays only: it pickles, and predicts on any machine.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        The trees.
+    history : dict
+        ``history[evaluation set][metric]`` is a list with a value per round.
+    training_device : str
+        Where it was trained; empty for a model that was read.
+    variants : dict of str to str
+        The variant of every kernel that trained it.
+    profile : Profile or None
+        Time, bytes and share of bandwidth of every kernel, if ``train`` was asked for them.
+    """
+
+    def __init__(self, ensemble: Ensemble, history: History | None = None) -> None:
+        self.ensemble = ensemble
+        self.history: History = history or {}
+        self.training_device = ""
+        self.variants: dict[str, str] = {}
+        self.profile: Profile | None = None
+
+    @property
+    def objective(self) -> Objective:
+        return get_objective(self.ensemble.objective, self.ensemble.objective_parameters)
+
+    @property
+    def best_iteration(self) -> int:
+        """The round, counted from 0, whose score was best; there is one after early stopping."""
+        self._attribute(BEST_ITERATION)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[0]
+
+    @property
+    def best_score(self) -> float:
+        """The score of the best round."""
+        self._attribute(BEST_SCORE)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[1]
+
+    def _attribute(self, name: str) -> str:
+        if name not in self.ensemble.attributes:
+            raise AttributeError(
+                f"{name}: there is one after early stopping alone; train with "
+                "early_stopping_rounds= and an evaluation set"
+            )
+        return self.ensemble.attributes[name]
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of training; can be set."""
+        return self.ensemble.feature_names
+
+    @feature_names.setter
+    def feature_names(self, names: Any) -> None:
+        n_features = self.ensemble.n_features
+        found = None if names is None else check_feature_names(names, n_features)
+        self.ensemble.feature_names = found
+
+    def __repr__(self) -> str:
+        parts = [repr(self.ensemble)[len("Ensemble(") : -1]]
+        best = self.ensemble.attributes.get(BEST_ITERATION)
+        if best is not None:
+            parts.append(f"best_iteration {best}")
+        if self.training_device:
+            parts.append(f"trained on {self.training_device}")
+        return f"Model({', '.join(parts)})"
+
+    def num_boosted_rounds(self) -> int:
+        """Return the number of rounds that the trees come from."""
+        return self.ensemble.n_rounds
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        iteration_range: tuple[int, int] | None = None,
+        base_margin: Any = None,
+        missing: float | None = None,
+        device: str | Device = "auto",
+    ) -> F32:
+        """Predict.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array-like or DataFrame, or Dataset
+            Columns with names have to be those of training, in the same order; an array's have
+            none. A Dataset needs no labels, and its ``base_margin`` is used.
+        output_margin : bool, default False
+            Return the sums of leaf values instead of probabilities.
+        iteration_range : (int, int) or None
+            Use the trees of rounds ``begin .. end - 1`` alone. None, and ``(0, 0)`` too, is all of
+            them, or those up to the best round after early stopping.
+        base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
+            Where the margin of every row starts, instead of the model's ``base_score``.
+        missing : float or None
+            A number that means "missing" in X beside NaN, as in ``Dataset``.
+        device : str or Device, default "auto"
+            As in ``train``; every device gives the same bits.
+
+        Returns
+        -------
+        float32 array, shape (n_rows,), or (n_rows, n_outputs) if there are several outputs
+
+        Raises
+        ------
+        DataError
+            If the columns are not those of training; names the first that differs.
+        ParameterError
+            If there are no such rounds.
+        """
+        check_switches(output_margin=output_margin)
+        rounds = self._rounds(iteration_range)
+        ensemble = self.ensemble
+        if isinstance(X, Dataset):
+            if base_margin is not None and X.base_margin is not None:
+                raise ParameterError(
+                    "base_margin is given, and X has one: expected one of them; leave one out"
+                )
+            base_margin = X.base_margin if base_margin is None else base_margin
+            names, X = X.feature_names, X.features
+        else:
+            names = column_names(X)
+        check_columns(names, ensemble.feature_names)
+        values, _ = check_features(X, n_features=ensemble.n_features, missing=missing)
+        n_outputs = ensemble.n_outputs
+        start = check_base_margin(base_margin, values.shape[0], n_outputs)
+        start = start if start is None or n_outputs == 1 else start.T
+        margins = predict_margins(ensemble, values, device, start=start, rounds=rounds)
+        found = margins if output_margin else self.objective.to_prediction(margins)
+        return np.ascontiguousarray(found.T)
+
+    def _rounds(self, asked: tuple[int, int] | None) -> tuple[int, int]:
+        """Return the first round to use and the one behind the last."""
+        n_rounds = self.num_boosted_rounds()
+        try:
+            first, last = (0, 0) if asked is None else map(operator.index, asked)
+        except (TypeError, ValueError):
+            first, last = 0, -1
+        if (first, last) == (0, 0):
+            if BEST_ITERATION not in self.ensemble.attributes:
+                return 0, n_rounds
+            best, _ = check_best_round(self.ensemble.attributes, "model.ensemble.attributes")
+            return 0, min(best + 1, n_rounds)
+        if 0 <= first < last <= n_rounds:
+            return first, last
+        raise ParameterError(
+            f"iteration_range={asked!r}: expected 0 <= begin < end <= {n_rounds}, the "
+            f"rounds of this model; leave it out for the best ones"
+        )
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write XGBoost's JSON format; the file appears whole or not at all."""
+        check_path("save_model: path", path)
+        write_model(self.ensemble, path)
+
+    @classmethod
+    def load_model(cls, path: str | os.PathLike[str]) -> Model:
+        """Read XGBoost's JSON format.
+
+        Raises
+        ------
+        ModelFormatError
+            If the file is no valid model; says where.
+        ParameterError
+            If ``path`` cannot be one.
+        """
+        check_path("load_model: path", path)
+        return cls(read_model(path))
+
+    def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
+        """Return importances that sum to 1; see ``model.feature_importances``."""
+        return feature_importances(self.ensemble, kind)

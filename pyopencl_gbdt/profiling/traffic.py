@@ -1,0 +1,170 @@
+"""The least bytes that each kernel of a fit has to move.
+
+Every input is read once, every output is written once. What depends on the data is counted from the
+finished trees, which say how many rows each node had. Bytes of small tables (task offsets, bins of
+a feature) are left out. A kernel that reads a value twice, or a whole memory transaction for the
+sake of one byte, moves more than this: that is what its share of the bandwidth is meant to show.
+
+A new kernel needs a line in ``tree_traffic.TREE``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds
+those without.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.profiling.tree_counts import count_tree
+from pyopencl_gbdt.profiling.tree_traffic import TREE, mean_steps, outputs_of
+
+_FLOAT = 4
+
+
+def _columns(ws: Workspace, weighted: bool) -> int:
+    values = ws.n_rows * ws.layout.n_features
+    return values * (3 if weighted else 2) * _FLOAT
+
+
+def _passes(ws: Workspace) -> int:
+    return int(32 // ws.variant("radix_sort").params["radix_bits"])
+
+
+def _radix_count(ws: Workspace, weighted: bool) -> int:
+    return _passes(ws) * ws.n_rows * ws.layout.n_features * _FLOAT
+
+
+def _radix_histogram(ws: Workspace, weighted: bool) -> int:
+    return _radix_count(ws, weighted) // _passes(ws)  # all digits in one reading
+
+
+def _radix_scatter(ws: Workspace, weighted: bool) -> int:
+    return 2 * _radix_count(ws, weighted) * (2 if weighted else 1)  # row ids move along
+
+
+def _radix_columns(ws: Workspace, weighted: bool) -> int:
+    return _radix_count(ws, weighted) // _passes(ws) + _radix_scatter(ws, weighted)
+
+
+def _cuts(ws: Workspace, weighted: bool) -> int:
+    # the values on both sides of every cut, read from the sorted column and written
+    return int(ws.layout.feature_bins.sum()) * 2 * 2 * _FLOAT
+
+
+def _encode(ws: Workspace, weighted: bool) -> int:
+    values = ws.n_rows * ws.layout.n_features
+    alone = ws.variant("quantize").params["wg_size"] == 1  # it writes codes by feature, too
+    twice = values * ws.codes.dtype.itemsize if alone else 0
+    return values * _FLOAT + ws.codes.nbytes + twice
+
+
+#: Bytes of all launches of a kernel while the data are quantised.
+SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
+    "quantize.columns": _columns,
+    "radix_sort.radix_columns": _radix_columns,
+    "radix_sort.radix_count": _radix_count,
+    "radix_sort.radix_scatter": _radix_scatter,
+    "radix_sort.radix_histogram": _radix_histogram,
+    "radix_sort.radix_sweep": _radix_scatter,
+    "quantize.cuts": _cuts,
+    "quantize.encode": _encode,
+}
+
+#: Kernels that read or write the whole of each array that they are given, once; where they change
+#: two of them in place, this counts them once, too. (`curve_keys` of classes has all of their
+#: margins in reach, and reads those of one; a sort of segments of some length has the others in
+#: reach, too.)
+WHOLE_ARRAYS = frozenset(
+    {
+        "aft.aft_gradients",
+        "curve.class_shares",
+        "custom.custom_gradients",
+        "custom.check_gradients",
+        "cox.cox_exponentials",
+        "cox.cox_quanta",
+        "cox.cox_terms",
+        "cox.cox_gradients",
+        *(f"cox_metric.cox_{name}" for name in ("hazards", "planes", "losses")),
+        "cox_metric.total_losses",
+        "curve.curve_area",
+        "curve.curve_keys",
+        "curve.curve_pairs",
+        "curve.total_areas",
+        "gradients.draw_partners",
+        "gradients.lambdas",
+        "gradients.rank_documents",
+        "gradients.scale_lambdas",
+        "gradients.softmax",
+        "gradients.sum_losses",
+        "gradients.sum_precisions",
+        "gradients.update_bias",
+        "mean_loss.largest_loss",
+        "mean_loss.sum_losses",
+        "mean_loss.total_losses",
+        "quantize.gather",
+        "quantize.number",
+        "quantize.transpose",
+        "radix_sort.radix_bases",
+        "radix_sort.radix_clear",
+        "radix_sort.radix_offsets",
+        *(f"ranking_metric.{name}" for name in ("rank_hits", "rank_keys", "sum_places")),
+        "ranking_metric.total_places",
+        "reduce.reduce_tiles",
+        "scan.scan_clear",
+        "scan.scan_totals",
+        "scan.scan_tiles",
+        *(
+            f"segmented_radix_sort.{name}"
+            for name in (
+                *("sort_segments", "sort_tiny", "sort_small", "segment_counts", "segment_offsets"),
+                *("segment_lists", "large_counts", "counter_sums", "counter_scan", "large_scatter"),
+            )
+        ),
+    }
+)
+
+
+class Tally:
+    """Adds up the bytes of a fit, tree by tree.
+
+    Attributes
+    ----------
+    evaluation_rows : int
+        Rows of evaluation sets, which walk every tree.
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.evaluation_rows = 0
+        self._trees: Counter[str] = Counter()
+
+    def add_tree(self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> None:
+        """Count a finished tree; arguments as for ``count_tree``."""
+        tree = count_tree(nodes, levels)
+        for kernel, n_bytes in TREE.items():
+            self._trees[kernel] += n_bytes(self.ws, tree)
+        # margins in and out, and a value at every step of a way as long as the training rows'
+        values = 2 * outputs_of(self.ws, tree) + int(tree.nodes[0]) * mean_steps(tree)
+        self._trees["predict"] += round(self.evaluation_rows * values * _FLOAT)
+
+    def forget_trees(self) -> None:
+        """Begin anew: the trees so far are void."""
+        self._trees.clear()
+
+    def n_bytes(self, kernel: str, weighted: bool) -> int | None:
+        """Return the bytes of a kernel's launches so far; None for one that is not known here.
+
+        Parameters
+        ----------
+        kernel : str
+            As ``Program.label`` spells it.
+        weighted : bool
+            Whether the data that were quantised had weights.
+        """
+        if kernel in SET_UP:
+            return SET_UP[kernel](self.ws, weighted)
+        return self._trees.get(kernel)

@@ -1,0 +1,245 @@
+"""The least bytes of the kernels that grow trees; see `traffic`.
+
+What depends on the data is counted from the finished trees, which say how many rows each node had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NODE, QUANTA, STEP, SUM, WALK
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients.sample import CLASSES
+from pyopencl_gbdt.growth.renew_leaves import COUNTS
+from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
+
+_ROW_ID = _FLOAT = 4
+
+
+def _histograms(ws: Workspace, n_nodes: int) -> int:
+    return n_nodes * ws.layout.n_codes * 2 * SUM.itemsize
+
+
+def _row_ids(ws: Workspace, level_rows: I64) -> int:
+    """Bytes of the row lists of all levels: a root that has all rows has no list."""
+    return int(level_rows[0 if ws.lists_drawn else 1 :].sum()) * _ROW_ID
+
+
+def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
+    """Return ``partial_histograms`` of every level."""
+    chunk, groups = ws.variant("histogram").params["chunk"], ws.histogram_groups
+    return [partial_histograms(sizes, chunk, groups) for sizes in tree.built_sizes]
+
+
+def _rows(ws: Workspace, tree: TreeCounts) -> int:
+    """Return the rows of all trees that were grown at a time."""
+    return int(tree.nodes[0]) * ws.n_rows
+
+
+def outputs_of(ws: Workspace, tree: TreeCounts) -> int:
+    """Return the outputs whose trees were grown at a time."""
+    return -(-int(tree.nodes[0]) // ws.n_parallel)
+
+
+def mean_steps(tree: TreeCounts) -> float:
+    """Return how many nodes that split a training row meets in a tree, on average."""
+    return float(tree.split_rows.sum()) / max(1, int(tree.built_rows[0]))
+
+
+def _inputs(ws: Workspace, tree: TreeCounts) -> int:
+    """Bytes of margins and labels, or given gradients and Hessians, and weights."""
+    return _rows(ws, tree) * (2 + ws.weighted) * _FLOAT
+
+
+def _gradients(ws: Workspace, tree: TreeCounts) -> int:
+    factors = _rows(ws, tree) * _FLOAT if ws.params.samples_rows else 0
+    return _inputs(ws, tree) + factors
+
+
+def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
+    roots = int(tree.nodes[0]) * ws.cells_to_clear * SUM.itemsize
+    return _gradients(ws, tree) + _rows(ws, tree) * 2 * QUANTA.itemsize + roots
+
+
+def _draw(ws: Workspace, tree: TreeCounts) -> int:
+    written = _rows(ws, tree) * _FLOAT
+    if ws.lists_drawn:
+        written += int(tree.built_rows[0]) * _ROW_ID
+    if ws.params.sampling_method == "uniform":
+        return written
+    return _inputs(ws, tree) + written + _clear_classes(ws, tree)
+
+
+def _count_classes(ws: Workspace, tree: TreeCounts) -> int:
+    return _inputs(ws, tree) + 2 * _clear_classes(ws, tree)
+
+
+def _clear_classes(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.nodes[0]) * CLASSES * 4
+
+
+def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
+    return ws["sums"].nbytes
+
+
+def _share_seen(ws: Workspace) -> float:
+    """Return the share of listed rows whose codes are read: a CPU's histogram leaves out others."""
+    p = ws.params
+    if not p.samples_rows or ws.lists_drawn or ws.variant("histogram").name != "cpu":
+        return 1.0
+    return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.subsample
+
+
+def _histogram(ws: Workspace, tree: TreeCounts) -> int:
+    codes = ws.codes.nbytes // ws.n_rows * _share_seen(ws)
+    quanta = 2 * QUANTA.itemsize
+    rows = round(int(tree.built_rows.sum()) * (codes + quanta)) + _row_ids(ws, tree.built_rows)
+    atomics = ws.variant("histogram").int64_atomics
+    written = tree.built if atomics else [parts.sum() for parts in _partials(ws, tree)]
+    return rows + _histograms(ws, int(sum(written)))
+
+
+def _reduce(ws: Workspace, tree: TreeCounts) -> int:
+    # what a single work-group built is in its place already
+    straddling = [parts[parts > 1] for parts in _partials(ws, tree)]
+    return _histograms(ws, sum(int((parts + 1).sum()) for parts in straddling))
+
+
+def _find(ws: Workspace, tree: TreeCounts) -> int:
+    searched = int(tree.nodes[:-1].sum())
+    subtracted = searched - int(tree.built.sum())
+    candidates = searched * ws.layout.n_features * CANDIDATE.itemsize
+    return _histograms(ws, searched + subtracted) + candidates
+
+
+def _few(ws: Workspace, tree: TreeCounts) -> npt.NDArray[np.bool_]:
+    """Return the levels whose candidates `decide` compares; on the others `best` does."""
+    return np.array([ws.few_candidates(depth) for depth in range(tree.nodes.size - 1)], np.bool_)
+
+
+def _best(ws: Workspace, tree: TreeCounts) -> int:
+    searched = int(tree.nodes[:-1][~_few(ws, tree)].sum())
+    return searched * (ws.layout.n_features + 1) * CANDIDATE.itemsize
+
+
+def _decide(ws: Workspace, tree: TreeCounts) -> int:
+    few, searched = _few(ws, tree), tree.nodes[:-1]
+    candidates = int(searched[few].sum()) * ws.layout.n_features + int(searched[~few].sum())
+    nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # in, out, and their children
+    return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
+
+
+def _choose_columns(ws: Workspace, tree: TreeCounts) -> int:
+    n = ws.layout.n_features
+    weights = n * _FLOAT if ws.feature_weights is not None else 0
+    return int(tree.nodes[:-1].sum()) * (NODE.itemsize + -(-n // 32) * 4 + weights)
+
+
+def _pick(ws: Workspace, tree: TreeCounts) -> int:
+    few, new = _few(ws, tree), tree.nodes[:-1]
+    candidates = int(new[few].sum()) * (ws.layout.n_features + 1) + 2 * int(new[~few].sum())
+    steps = new.size  # at each of them the gains of all leaves so far
+    gains = int(tree.nodes[0]) * steps * (steps + 1) // 2 * _FLOAT
+    return 2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + gains
+
+
+def _decide_picked(ws: Workspace, tree: TreeCounts) -> int:
+    # in, out, and both children
+    return int(tree.splits.sum()) * (4 * NODE.itemsize + CANDIDATE.itemsize)
+
+
+def _moving(ws: Workspace) -> slice:
+    """Return the levels whose rows move: leaf by leaf all, else not those above the last level."""
+    return slice(None) if ws.params.leaf_wise else slice(-2)
+
+
+def _place(ws: Workspace, tree: TreeCounts) -> int:
+    splits = int(tree.splits[_moving(ws)].sum())
+    looked_at = splits if ws.params.leaf_wise else int(tree.nodes[:-2].sum())
+    return (looked_at + 2 * 2 * splits) * NODE.itemsize
+
+
+def _move(ws: Workspace, tree: TreeCounts) -> int:
+    moved = tree.split_rows[_moving(ws)]
+    codes = ws.codes.dtype.itemsize
+    rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(ws, moved)
+    # smaller children that fit one work-group are cleared by it
+    chunk = ws.variant("histogram").params["chunk"]
+    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[_moving(ws)])
+    return rows + cleared * ws.cells_to_clear * SUM.itemsize
+
+
+def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
+    walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
+    return walked + int(tree.nodes[-1]) * NODE.itemsize  # the last level's leaves get their values
+
+
+def _keep(ws: Workspace, tree: TreeCounts) -> int:
+    return 2 * (4 * len(KEPT) * int(tree.nodes.sum()) + ws["levels"].nbytes)
+
+
+def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:
+    """Bytes of the weights of rows in renewed leaves; 0 if there are none."""
+    shape, _ = ws.reserved.get("renew_weights", (0, None))
+    return _rows(ws, tree) * SUM.itemsize if shape else 0
+
+
+def _count_first(ws: Workspace, tree: TreeCounts) -> int:
+    codes = int(tree.split_rows.sum()) * ws.codes.dtype.itemsize
+    kept = _rows(ws, tree) * 2 * _ROW_ID  # leaf and key
+    return _rows(ws, tree) * 2 * _FLOAT + kept + _renew_weights(ws, tree) + codes
+
+
+def _count_next(ws: Workspace, tree: TreeCounts) -> int:
+    return 3 * (_rows(ws, tree) * 2 * _ROW_ID + _renew_weights(ws, tree))
+
+
+def _pick_digit(ws: Workspace, tree: TreeCounts) -> int:
+    return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, and 0 again
+
+
+def _renew(ws: Workspace, tree: TreeCounts) -> int:
+    leaves = int(tree.nodes.sum() - tree.splits.sum())
+    return leaves * (2 * SUM.itemsize + 2 * _ROW_ID + 4 * _FLOAT)
+
+
+def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
+    codes = ws.codes.dtype.itemsize
+    if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
+        return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
+    leaf_wise = ws.params.leaf_wise
+    in_order = ws.n_levels == 1 and not leaf_wise  # the roots' rows are not listed
+    listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID
+    return margins + listed + (0 if leaf_wise else int(tree.split_rows[-2]) * codes)
+
+
+#: Bytes of all launches of a kernel for trees that are grown at a time.
+TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
+    "gradients": _gradients,
+    "gradients.quantize_gradients": _quantize_gradients,
+    "gradients.draw": _draw,
+    "gradients.count_classes": _count_classes,
+    "gradients.clear_classes": _clear_classes,
+    "plan.begin_tree": _begin_tree,
+    "histogram": _histogram,
+    "histogram.reduce": _reduce,
+    "split.find": _find,
+    "plan.best": _best,
+    "plan.decide": _decide,
+    "plan.choose_columns": _choose_columns,
+    "plan.pick": _pick,
+    "plan.decide_picked": _decide_picked,
+    "plan.place": _place,
+    "partition.move": _move,
+    "plan.finish_tree": _finish_tree,
+    "plan.keep": _keep,
+    "renew_leaves.count_first": _count_first,
+    "renew_leaves.count_next": _count_next,
+    "renew_leaves.pick_digit": _pick_digit,
+    "renew_leaves.renew": _renew,
+    "leaf.add_leaves": _add_leaves,
+}

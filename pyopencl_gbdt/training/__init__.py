@@ -1,0 +1,1 @@
+"""The boosting loop, its checks, ``train`` and ``cv``."""

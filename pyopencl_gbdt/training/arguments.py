@@ -1,0 +1,64 @@
+"""The data, rounds and evaluation sets of ``train`` and ``cv``, checked before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.errors import DataTypeError, ParameterError
+from pyopencl_gbdt.parameters.names import ROWS
+
+
+def check_dataset(data: Any) -> None:
+    """Refuse what is no ``Dataset``, such as a matrix.
+
+    Raises
+    ------
+    DataTypeError
+    """
+    if not isinstance(data, Dataset):
+        raise DataTypeError(
+            f"data is of type {type(data).__name__}: expected a Dataset; make one of the rows and "
+            "their labels: Dataset(X, y)"
+        )
+
+
+def check_rounds(n_rounds: Any, *, also_none: bool = True) -> int | None:
+    """Return a number of rounds; None where the parameters say how many.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if n_rounds is None and also_none:
+        return None
+    if n_rounds is None:
+        raise ParameterError("n_rounds=None: expected an integer >= 0; give the number of rounds")
+    return int(ROWS["n_estimators"].convert(n_rounds, "n_rounds"))  # type: ignore[arg-type]
+
+
+def check_pairs(evals: Any) -> list[tuple[Dataset, str]]:
+    """Return evaluation sets as a list of (Dataset, name); None is none.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if evals is None:
+        return []
+    is_table = isinstance(evals, (str, bytes, dict, Dataset)) or hasattr(evals, "shape")
+    if is_table or not isinstance(evals, Iterable):
+        raise ParameterError(
+            f"evals is of type {type(evals).__name__}: expected a list of (Dataset, name); give one"
+        )
+    pairs = []
+    for index, pair in enumerate(evals):
+        is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not is_pair or not isinstance(pair[0], Dataset) or not isinstance(pair[1], str):
+            raise ParameterError(
+                f"evals[{index}]={type(pair).__name__}: expected (Dataset, name); make a Dataset "
+                "of the rows and their labels"
+            )
+        pairs.append((pair[0], pair[1]))
+    return pairs

@@ -1,0 +1,247 @@
+"""The boosting loop.
+
+    quantize -> [ gradients -> [ histogram -> split -> decide -> partition ] -> leaf ]
+                               [            once a level             ]   once a tree
+
+A tree is a fixed list of launches whose sizes are known beforehand; what the data decides stays on
+the device. The host reads finished trees a block at a time, and a few numbers a round where there
+are evaluation sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.evaluation.watched import Start, WatchedRows
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients.sources import CheckedSource
+from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
+from pyopencl_gbdt.growth.steps import Steps
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.weights import normalise
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.pages.page import Layout, smallest_layout
+from pyopencl_gbdt.pages.quantize import quantized
+from pyopencl_gbdt.parameters.constraints import limits_of
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.profiling.traffic import Tally
+from pyopencl_gbdt.training.reservations import Reservations
+
+F32 = npt.NDArray[np.float32]
+#: Called after every round with the round's number and the margins of every evaluation set.
+Watcher = Callable[[int, list[F32]], None]
+#: Returns the margin before the first tree from labels and weights on the device.
+LateStart = Callable[[Workspace], Start]
+
+
+class Boosting:
+    """One fit: its own queue, kernels and memory.
+
+    Parameters
+    ----------
+    device : Device
+    params : Parameters
+    objective : Objective
+    data : Dataset
+    base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable
+        Margins before the first tree; a callable is asked once the labels lie on the device.
+    first_round : int, default 0
+        Rounds before the first one, which what is random depends on.
+    beside : MemoryPlan or None
+        What evaluation sets and their metrics will take.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        params: Parameters,
+        objective: Objective,
+        data: Dataset,
+        base_margin: Start | LateStart,
+        first_round: int = 0,
+        beside: MemoryPlan | None = None,
+    ) -> None:
+        weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
+        reservations, limits = Reservations.of(objective, data), limits_of(params, data)
+
+        def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
+            n, weighted = data.n_rows, weight is not None
+            ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
+            ws.describe(objective, data.n_targets, limits)
+            ws.first_round, ws.beside = first_round, beside or MemoryPlan()
+            ws.choose_trees(reservations.reserve)
+            return ws
+
+        # at least this much, asked before the data are quantised; then exactly
+        workspace(smallest_layout(data.n_features), None).check()
+        codes = quantized(data, device, params.max_bin)
+        self.ws = ws = workspace(codes.layout, codes.pages[0])
+        try:
+            self.steps = Steps(ws, objective, data)  # their variants decide what is planned
+        except BaseException:
+            ws.page = None  # what builds kernels refers to the workspace, a traceback to that
+            raise
+        ws.allocate()
+        ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
+        if weight is not None:
+            ws["weights"].set(weight)
+        if self.steps.columns is not None:
+            self.steps.columns.begin()
+        self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
+        self.evaluation: list[WatchedRows] = []
+        self.rates: list[float] = []  # of every round so far
+        self.learning_rate = params.learning_rate
+        self._begin()
+        self.tally = None if device.profiler is None else Tally(ws)
+
+    def _begin(self) -> None:
+        """Start from the first margins; no tree yet."""
+        source = self.steps.source
+        if source is not None:
+            source.begin()
+        if self.steps.renewal is not None:
+            self.steps.renewal.begin()
+        every = [(self.ws["margins"], self.base_margin)]
+        every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
+        for margins, start in every:
+            margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
+        self._before = [] if source is None else source.launches()
+        self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
+        self._rate = self.ws.params.learning_rate  # what the device has
+        for rows in self.evaluation:
+            self._follow(rows)
+        self.trees: list[Tree] = []
+        self._first_waiting = self._waiting = self._rounds = 0
+
+    def _follow(self, rows: WatchedRows) -> None:
+        for batch, launches in zip(self.ws.batches, self._batches, strict=True):
+            launches.extend(rows.launches(self.ws, batch))
+
+    def watch(self, values: F32 | DeviceArray, start: Start | None = None) -> None:
+        """Follow the margins of another set of rows.
+
+        Parameters
+        ----------
+        values : float32 array or DeviceArray, shape (n_rows, n_features), C order
+        start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
+            Their margins before the first tree; None is that of all training rows.
+        """
+        device, n_rows = self.ws.device, values.shape[0]
+        start = self.base_margin if start is None else start
+        margins = device.empty(self.ws.margin_shape(n_rows), np.float32)
+        margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
+        there = values if isinstance(values, DeviceArray) else device.upload(values)
+        rows = WatchedRows(there, start, margins)
+        self.evaluation.append(rows)
+        self._follow(rows)
+        if self.tally is not None:
+            self.tally.evaluation_rows += n_rows
+
+    def watch_training_rows(self) -> None:
+        """Follow the margins of the training rows, which costs nothing."""
+        self.evaluation.append(WatchedRows(None, self.base_margin, self.ws["margins"]))
+
+    def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
+        """Boost; return the trees.
+
+        Parameters
+        ----------
+        n_rounds : int
+        watcher : callable or None
+            Called after every round with its number and the margins of every watched set.
+        """
+        pace = Pace(self.ws.device)
+        for number in range(n_rounds):
+            self.step(pace)
+            if watcher is not None:
+                watcher(number, self.margins())
+        return self.finished_trees()
+
+    def step(self, pace: Pace) -> None:
+        """Enqueue a round, at ``learning_rate``.
+
+        The host waits for an earlier one if too many are under way, and for the first of all: it
+        says whether there has to be room for high words.
+        """
+        self.rates.append(self.learning_rate)
+        self._one_round(pace)
+        if self._rounds == 1:
+            self._check_high_words()
+
+    def settle(self) -> bool:
+        """Wait for the round, if a set is watched; tell whether all rounds were trained anew."""
+        return bool(self.evaluation) and self._check_high_words()
+
+    def margins(self) -> list[F32]:
+        """Return the margins of every set that is watched; waits for the round."""
+        self.settle()
+        return [rows.margins.get() for rows in self.evaluation]
+
+    def finished_trees(self) -> list[Tree]:
+        """Return all trees so far; waits for the last one."""
+        self._collect()
+        return self.trees
+
+    def _one_round(self, pace: Pace) -> None:
+        rate = self.rates[self._rounds]
+        if rate != self._rate:
+            self.steps.finish.set_rate(rate)
+            self._rate = rate
+        if self.steps.source is not None:
+            self.steps.source.before_round(self.ws.first_round + self._rounds)
+        for launch in self._before:
+            launch()
+        if self.ws.keeps_margins:
+            self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)
+        for launches in self._batches:
+            for launch in launches:
+                launch()
+            self._waiting += 1
+        self._rounds += 1
+        pace.round_enqueued()
+        if self._waiting + len(self._batches) > self.ws.forest_block:
+            self._collect()
+
+    def _check_high_words(self) -> bool:
+        """Train again from the start if trees are void for want of high words; tell whether."""
+        ws, source = self.ws, self.steps.source
+        if isinstance(source, CheckedSource):
+            source.check()
+        if ws.has_high or not ws["needs_high"].get()[0]:
+            return False
+        done = self._rounds
+        ws.make_room_for_high_words()
+        if self.tally is not None:
+            self.tally.forget_trees()
+        self._begin()
+        pace = Pace(ws.device)
+        for _ in range(done):
+            self._one_round(pace)
+        return True
+
+    def _collect(self) -> None:
+        """Read the trees that wait on the device."""
+        ws = self.ws
+        if self._waiting:
+            self._check_high_words()
+        if self._waiting:
+            at = (self._first_waiting + np.arange(self._waiting)) % ws.forest_block
+            nodes = kept_nodes(ws["forest_nodes"].get()[at])
+            levels = ws["forest_levels"].get()[at]
+            if self.tally is not None:
+                for tree, its_levels in enumerate(levels):
+                    self.tally.add_tree({name: nodes[name][tree] for name in nodes}, its_levels)
+            first = len(self.trees) // ws.round_trees
+            rates = self.rates[first : first + self._waiting // len(self._batches)]
+            leaf_rates = np.repeat([ws.leaf_rate(rate) for rate in rates], ws.round_trees)
+            self.trees += decode_trees(nodes, levels, ws.layout, leaf_rates)
+        self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
+        self._waiting = 0

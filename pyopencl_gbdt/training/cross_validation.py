@@ -1,0 +1,244 @@
+"""``cv``: the metrics of rows that were held back, fold by fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
+from pyopencl_gbdt.callbacks import (
+    CallbackList,
+    EarlyStopping,
+    EvaluationMonitor,
+    Plan,
+    TrainingCallback,
+)
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters.names import as_mapping
+from pyopencl_gbdt.prediction.model import BEST_ITERATION
+from pyopencl_gbdt.training.arguments import check_rounds
+from pyopencl_gbdt.training.fitting import Fit, Task
+from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
+from pyopencl_gbdt.training.preparing import Given, Metrics, prepare
+
+#: ``log[set][metric]``: mean and deviation over folds, of every round.
+Log = dict[str, dict[str, list[tuple[float, float]]]]
+
+
+def cv(
+    params: Given,
+    data: Dataset,
+    n_rounds: int = 10,
+    *,
+    nfold: int = 3,
+    stratified: bool = False,
+    folds: Any = None,
+    metrics: Metrics = None,
+    custom_metric: Callable[..., Any] | None = None,
+    maximize: bool | None = None,
+    early_stopping_rounds: int | None = None,
+    as_pandas: bool = True,
+    verbose: bool | int = False,
+    show_stdv: bool = True,
+    seed: int = 0,
+    shuffle: bool = True,
+    callbacks: Sequence[TrainingCallback] | None = (),
+    report: Callable[[str], None] | None = None,
+    num_boost_round: int | None = None,
+    obj: Any = None,
+    fpreproc: Callable[..., Any] | None = None,
+    verbose_eval: bool | int | None = None,
+) -> Any:
+    """Cross-validate.
+
+    Parameters
+    ----------
+    params : mapping, or sequence of (str, object)
+        As for ``train``.
+    data : Dataset
+    n_rounds : int, default 10
+        Number of trees.
+    nfold : int, default 3
+        Number of folds: each is tested on by a model that was trained on the others. Queries stay
+        whole.
+    stratified : bool, default False
+        Every fold has about the same share of each label.
+    folds : list of (array, array), splitter of scikit-learn, or None
+        Rows to train on and rows to test on of every fold, instead of ``nfold``.
+    metrics : str, callable, sequence of them, or None
+        Names of metrics; None is the loss's own.
+    custom_metric : callable or None
+        As for ``train``.
+    maximize : bool or None
+        As for ``train``.
+    early_stopping_rounds : int or None
+        Stop when the last metric's mean over folds has not improved for so many rounds; the result
+        ends with the best one.
+    as_pandas : bool, default True
+        Return a DataFrame where pandas is installed.
+    verbose : bool or int, default False
+        Print metrics every round (True) or every so many rounds.
+    show_stdv : bool, default True
+        Print deviations too.
+    seed : int, default 0
+        Of the folds: the same ones on every machine, and XGBoost's own.
+    shuffle : bool, default True
+        Draw the rows of a fold; otherwise neighbours are in one.
+    callbacks : sequence of TrainingCallback, or None
+    report : callable or None
+        Receives each line instead of standard output.
+    num_boost_round : int or None
+        XGBoost's name for ``n_rounds``, which it replaces.
+    obj : callable, DeviceObjective, KernelObjective or None
+        A loss of your own instead of that of ``params``.
+    fpreproc : callable or None
+        ``function(train, test, params)`` returns the same three for a fold, before it is trained.
+    verbose_eval : bool, int or None
+        XGBoost's name for ``verbose``, which it replaces.
+
+    Returns
+    -------
+    DataFrame, or dict of str to list of float
+        ``train-<metric>-mean``, ``train-<metric>-std``, ``test-<metric>-mean``,
+        ``test-<metric>-std``, a value per round. The deviation is that of all folds (a sum over
+        their number).
+
+    Raises
+    ------
+    ParameterError, DataError
+        Before anything runs.
+    DeviceError, MemoryPlanError
+        As for ``train``.
+
+    Notes
+    -----
+    All folds are trained side by side, a round each in turn, so the device has to hold all of them.
+    """
+    n_rounds = n_rounds if num_boost_round is None else num_boost_round
+    period = check_verbose(verbose if verbose_eval is None else verbose_eval)
+    params = {**as_mapping(params), "n_estimators": check_rounds(n_rounds, also_none=False)}
+    if obj is not None:
+        params["objective"] = obj
+    check_callables(report=report, fpreproc=fpreproc)
+    check_switches(stratified=stratified, shuffle=shuffle, as_pandas=as_pandas)
+    check_switches(show_stdv=show_stdv, maximize=maximize)
+    chosen = None if isinstance(metrics, (list, tuple, str)) and not metrics else metrics
+    whole = prepare(params, data, (), chosen, None, custom_metric)
+    if folds is None:
+        how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
+        if data.group_offsets is None:
+            rows = make_folds(data.label, nfold, **how)
+        else:
+            rows = query_folds(data.group_offsets, nfold, **how)
+    else:
+        rows = given_folds(folds, data.values, data.label)
+    listed = CallbackList(() if callbacks is None else callbacks).callbacks
+    if period:
+        listed.append(EvaluationMonitor(period, show_stdv, report))
+    if early_stopping_rounds is not None:
+        listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
+    everyone = CallbackList(listed)
+    n_planned = whole.params.n_estimators
+    everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
+    tasks = []
+    for train_rows, test_rows in rows:
+        fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)
+        own, evals, given = fold[0], [(fold[0], "train"), (fold[1], "test")], fold[2]
+        tasks.append(prepare(given, own, evals, chosen, None, custom_metric))
+        if list(tasks[-1].metrics) != list(whole.metrics):
+            raise ParameterError(
+                f"fpreproc: a fold has the metrics {list(tasks[-1].metrics)}: expected "
+                f"{list(whole.metrics)}, as for all rows; give metrics= to cv"
+            )
+    try:
+        log = with_fallbacks(partial(_run, tasks, everyone))
+    except BaseException as error:
+        for task in tasks:
+            task.data.forget()
+        clear_frames(error)
+        raise
+    return _table(log, as_pandas)
+
+
+def _prepared(
+    fpreproc: Callable[..., Any] | None, own: Dataset, test: Dataset, params: dict[str, Any]
+) -> tuple[Dataset, Dataset, dict[str, Any]]:
+    """Return the rows and parameters of a fold, which the user's function may change."""
+    if fpreproc is None:
+        return own, test, params
+    found = fpreproc(own, test, dict(params))
+    kinds = (Dataset, Dataset, Mapping)
+    if not isinstance(found, (tuple, list)) or list(map(isinstance, found, kinds)) != [True] * 3:
+        raise ParameterError(
+            f"fpreproc returned {type(found).__name__}: expected (train, test, params), two "
+            "Datasets and a dict; return all three"
+        )
+    return found[0], found[1], {**found[2], "n_estimators": params["n_estimators"]}
+
+
+def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
+    """Train all folds a round each in turn; return the metrics up to the best round."""
+    with ExitStack() as stack:
+        fits = []
+        for task in tasks:
+            device = open_device(task.params.device)
+            stack.enter_context(settled(device))
+            fits.append(Fit(device, task))
+        model = TrainingModel(fits)
+        try:
+            return _rounds(model, fits, callbacks)
+        finally:
+            model.close()
+            callbacks.close()
+
+
+def _rounds(model: TrainingModel, fits: list[Fit], callbacks: CallbackList) -> Log:
+    log: Log = {name: {metric: [] for metric in own} for name, own in fits[0].history.items()}
+    callbacks.before_training(model)
+    for number in range(fits[0].task.params.n_estimators):
+        if callbacks.before_iteration(model, number, log):
+            break
+        for fit in fits:
+            fit.step()
+        for name, metrics in log.items():
+            for metric, values in metrics.items():
+                last = np.array([fit.history[name][metric][-1] for fit in fits])
+                values.append((float(last.mean()), float(last.std())))
+        if callbacks.after_iteration(model, number, log):
+            _cut(log, model.attributes.get(BEST_ITERATION))
+            break
+    callbacks.after_training(model)
+    return log
+
+
+def _cut(log: Log, best: str | None) -> None:
+    """Drop the rounds behind the best one."""
+    if best is not None:
+        for metrics in log.values():
+            for values in metrics.values():
+                del values[int(best) + 1 :]
+
+
+def _table(log: Log, as_pandas: bool) -> Any:
+    found: dict[str, list[float]] = {}
+    for name, metrics in log.items():
+        for metric, values in metrics.items():
+            found[f"{name}-{metric}-mean"] = [mean for mean, _ in values]
+            found[f"{name}-{metric}-std"] = [deviation for _, deviation in values]
+    if not as_pandas:
+        return found
+    try:
+        import pandas as pd
+    except ImportError:
+        return found
+    return pd.DataFrame(found)

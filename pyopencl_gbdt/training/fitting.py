@@ -1,0 +1,212 @@
+"""A fit under way: its starting point, its rounds one by one, the model so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.label_mean import starting_score
+from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.watched import Start, start_of
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.metrics import Metric
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.model import History, Model
+from pyopencl_gbdt.profiling.profile import Recorder
+from pyopencl_gbdt.training.booster import Boosting, LateStart
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """What the first new tree is added to.
+
+    Attributes
+    ----------
+    base_score, base_margin : float, or tuple of float for several outputs
+        As in ``Ensemble``.
+    before : Ensemble or None
+        Trees that are there already.
+    """
+
+    base_score: Score
+    base_margin: Score
+    before: Ensemble | None = None
+
+    @property
+    def trees(self) -> list[Tree]:
+        return [] if self.before is None else self.before.trees
+
+    def margins(self, rows: Dataset, device: Device) -> Start:
+        """Return the margins of rows; the same bits as if these trees had just been trained."""
+        own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
+        if self.before is not None and self.before.trees:
+            return predict_margins(self.before, rows.features, device, start=own)
+        return start_of(self.base_margin) if own is None else own
+
+    @property
+    def n_rounds(self) -> int:
+        return 0 if self.before is None else self.before.n_rounds
+
+
+@dataclass
+class Task:
+    """What is to be trained; checked.
+
+    Attributes
+    ----------
+    start : StartingPoint or None
+        None is taken from the mean label, on the device.
+    history : dict
+        Metrics of the rounds of this training that are done already.
+    """
+
+    params: Parameters
+    objective: Objective
+    data: Dataset
+    evals: Sequence[tuple[Dataset, str]]
+    metrics: dict[str, Metric]
+    start: StartingPoint | None
+    history: History = field(default_factory=dict)
+
+    def begins_with(self) -> dict[str, Any]:
+        """Return what every model of this training has: fields of ``Ensemble``, the first trees."""
+        found = {
+            "trees": [] if self.start is None else self.start.trees,
+            "objective": self.params.objective,
+            "objective_parameters": self.objective.parameters,
+            "n_features": self.data.n_features,
+            "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
+            "n_parallel": self.params.num_parallel_tree,
+        }
+        if self.start is not None:
+            found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
+        return found
+
+
+class Fit:
+    """A task on an opened device."""
+
+    def __init__(self, device: Device, task: Task) -> None:
+        self.task, self.device = task, device
+        self._recorder = None if device.profiler is None else Recorder(device)
+        data = task.data
+        margins: Start | LateStart = self._start_at_mean
+        others: list[Start | None] = []
+        if task.start is not None:
+            self.start = task.start
+            if self.start.trees:
+                task.objective.check_continued()
+            # before memory is taken for training, as rows of a few trees need some of their own
+            margins, others = self.start.margins(data, device), self._margins_of_evals()
+        beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
+        first_round = 0 if task.start is None else task.start.n_rounds
+        self.boosting = Boosting(
+            device, task.params, task.objective, data, margins, first_round, beside=beside
+        )
+        others = others or self._margins_of_evals()
+        for (rows, _), other in zip(task.evals, others, strict=True):
+            if other is None:
+                self.boosting.watch_training_rows()
+            else:
+                self.boosting.watch(rows.features_for(device), other)
+        done = task.history
+        self.history: History = {
+            name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
+            for _, name in task.evals
+        }
+        self._evaluation = Evaluation(
+            self.boosting.ws, task.objective, task.metrics, task.evals, self.boosting.evaluation
+        )
+        if self._recorder is not None:
+            self._recorder.begin_rounds()
+        self._pace = Pace(device)
+
+    def _start_at_mean(self, ws: Workspace) -> Start:
+        """Start from the mean of the labels, which lie on the device now."""
+        objective, data = self.task.objective, self.task.data
+        score = starting_score(ws, objective, data)
+        self.start = StartingPoint(score, objective.to_margin(score))
+        return self.start.margins(data, ws.device)
+
+    def _margins_of_evals(self) -> list[Start | None]:
+        """Return the first margins of every evaluation set; None for the training rows."""
+        data, device = self.task.data, self.device
+        return [
+            None if rows is data else self.start.margins(rows, device)
+            for rows, _ in self.task.evals
+        ]
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far, with those of the starting point."""
+        return self.start.n_rounds + len(self.boosting.rates)
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the rounds to come; can be set."""
+        return self.boosting.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self.boosting.learning_rate = value
+
+    def step(self) -> None:
+        """Train one round and take its metrics; waits for it if there are any."""
+        self.boosting.step(self._pace)
+        self._evaluation.launch()  # before the host waits
+        if self.boosting.settle():
+            self._evaluation.launch()
+        for (name, metric), value in self._evaluation.values():
+            self.history[name][metric].append(value)
+
+    def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
+        """Return the model so far, or its first rounds; waits for the last one.
+
+        Parameters
+        ----------
+        n_rounds : int or None
+            Rounds to keep, with those of the starting point.
+        attributes : dict of str to str or None
+            Facts to keep in the model.
+        """
+        task, start, ws = self.task, self.start, self.boosting.ws
+        trees = [*start.trees, *self.boosting.finished_trees()]
+        ensemble = Ensemble(
+            trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],
+            objective=task.params.objective,
+            n_features=task.data.n_features,
+            base_margin=start.base_margin,
+            base_score=start.base_score,
+            feature_names=task.data.feature_names,
+            attributes=dict(attributes or {}),
+            n_outputs=ws.n_outputs,
+            n_parallel=ws.n_parallel,
+            objective_parameters=task.objective.parameters,
+        )
+        model = Model(ensemble, self.history)
+        model.training_device = self.device.caps.label
+        model.variants = ws.variants()
+        return model
+
+    def finish(self, model: Model) -> Model:
+        """Add what was measured of the whole fit."""
+        tally, rounds = self.boosting.tally, len(self.boosting.rates)
+        if self._recorder is not None and tally is not None:
+            weighted = self.task.data.weight is not None
+            model.profile = self._recorder.profile(tally, rounds, weighted=weighted)
+        return model

@@ -1,0 +1,104 @@
+"""What a fit will take of a device's memory, from shapes and parameters alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.parameters.constraints import limits_of
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.reservations import Reservations
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """Bytes on the device.
+
+    Attributes
+    ----------
+    set_up_bytes : int
+        Most at a time while the data are quantised.
+    training_bytes : int
+        While trees grow: codes, histograms and everything else, evaluation sets too.
+    """
+
+    set_up_bytes: int
+    training_bytes: int
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(self.set_up_bytes, self.training_bytes)
+
+
+def expected_layout(n_features: int, n_bins: int) -> Layout:
+    """Return the layout of features that all have ``n_bins`` bins and no missing values."""
+    bins = np.full(n_features, n_bins, np.uint32)
+    offset = n_bins * np.arange(n_features + 1, dtype=np.int64)
+    zeros = np.zeros(n_features, np.uint32)
+    thresholds = np.zeros(n_features * n_bins, np.float32)
+    return Layout(bins, offset.astype(np.uint32), thresholds, zeros)
+
+
+@dataclass
+class _Columns:
+    n_features: int
+    feature_names: list[str] | None
+    feature_weights: npt.NDArray[np.float32] | None = None
+
+
+def estimate_memory(
+    device: Device,
+    params: Parameters,
+    n_rows: int,
+    n_features: int,
+    *,
+    weighted: bool = False,
+    n_targets: int = 1,
+    n_queries: int = 1,
+    feature_names: list[str] | None = None,
+    evaluation_rows: int = 0,
+) -> MemoryEstimate:
+    """Estimate what a fit takes; allocates nothing.
+
+    Features are taken to have ``max_bin`` bins, or as many as there are rows: where they have only
+    a few values, less is taken. Gradients of which few are far larger than the others may take 8
+    bytes more for every row and tree that is grown at a time.
+
+    Parameters
+    ----------
+    device : Device
+    params : Parameters
+        Classes, quantiles, trees of a forest, sampling and constraints are in there.
+    n_rows, n_features : int
+    weighted : bool, default False
+        Whether rows have weights.
+    n_targets : int, default 1
+        Labels of a row.
+    n_queries : int, default 1
+        Queries of a ranking, taken to be of one size.
+    feature_names : list of str or None
+        Names of the columns, where constraints have them.
+    evaluation_rows : int, default 0
+        Rows of all evaluation sets together.
+    """
+    n_bins = min(params.max_bin, n_rows)
+    layout = expected_layout(n_features, n_bins)
+    objective = get_objective(params.objective, params)
+    own_weights = weighted and not objective.applies_weights
+    ws = Workspace(device, params, layout, None, n_rows, own_weights, 0, 0)
+    ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
+    longest = -(-n_rows // n_queries)
+    ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)
+    codes = page_bytes(device, n_rows, n_features, n_bins)
+    row = n_features + ws.n_outputs + n_targets  # with margins and labels
+    training = ws.plan().total_bytes + codes + evaluation_rows * row * VALUE.itemsize
+    set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted)
+    return MemoryEstimate(set_up.n_bytes, training)

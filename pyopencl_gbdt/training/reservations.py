@@ -1,0 +1,54 @@
+"""What the steps of a fit plan that not every fit has, known before they are built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.groups import whole_offsets
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients import sample, sources
+from pyopencl_gbdt.growth import feature_mask as columns
+from pyopencl_gbdt.growth import renew_leaves
+from pyopencl_gbdt.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Reservations:
+    """Plans them for as many trees at a time as a workspace has, see ``Workspace.choose_trees``.
+
+    Attributes
+    ----------
+    objective : Objective
+    weighted : bool
+        Whether rows have weights.
+    n_queries, longest : int
+        Queries, and the most rows of one.
+    """
+
+    objective: Objective
+    weighted: bool
+    n_queries: int
+    longest: int
+
+    @classmethod
+    def of(cls, objective: Objective, data: Dataset) -> Reservations:
+        """Return those of a fit to some data."""
+        sizes = np.diff(whole_offsets(data.group_offsets, data.n_rows))
+        return cls(objective, data.weight is not None, sizes.size, int(sizes.max()))
+
+    def reserve(self, ws: Workspace) -> None:
+        """Plan them; again, if trees at a time have changed."""
+        objective = self.objective
+        if objective.given:
+            sources.reserve(objective, ws, self.n_queries, self.longest)
+        if ws.params.samples_rows:
+            sample.reserve(ws)
+        if ws.masks_columns:
+            columns.reserve(ws)
+        if objective.renews:
+            one = np.ones(1, np.float32)
+            weights = objective.leaf_weights(one, one if self.weighted else None)
+            renew_leaves.reserve(ws, weighted=weights is not None)

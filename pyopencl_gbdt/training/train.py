@@ -1,0 +1,182 @@
+"""``train``; no scikit-learn needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
+from pyopencl_gbdt.callbacks import (
+    CallbackList,
+    EarlyStopping,
+    EvaluationMonitor,
+    Plan,
+    TrainingCallback,
+    TrainingCheckPoint,
+)
+from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.parameters.names import as_mapping
+from pyopencl_gbdt.prediction.model import History, Model
+from pyopencl_gbdt.training.arguments import check_rounds
+from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
+from pyopencl_gbdt.training.preparing import Before, Evals, Given, Metrics, fingerprint, prepare
+
+
+def train(
+    params: Given,
+    data: Dataset,
+    n_rounds: int | None = None,
+    *,
+    evals: Evals | None = (),
+    eval_metric: Metrics = None,
+    custom_metric: Callable[..., Any] | None = None,
+    early_stopping_rounds: int | None = None,
+    maximize: bool | None = None,
+    callbacks: Sequence[TrainingCallback] | None = (),
+    model: Before | None = None,
+    verbose: bool | int | None = False,
+    report: Callable[[str], None] | None = None,
+    profile: bool = False,
+) -> Model:
+    """Train gradient-boosted trees.
+
+    Parameters
+    ----------
+    params : mapping, or sequence of (str, object)
+        XGBoost's names and defaults; see ``pyopencl_gbdt.parameters``. ``objective`` may be a loss
+        of your own: ``function(margins, dataset)`` that returns gradients and Hessians, a
+        ``DeviceObjective``, or a ``KernelObjective``. Of pairs, several may be called
+        ``eval_metric``; of others with one name the last counts.
+    data : Dataset
+    n_rounds : int or None
+        Number of trees; None takes ``n_estimators`` from ``params`` (100).
+    evals : sequence of (Dataset, str), or None
+        Sets to evaluate after every round, with their names. The training data themselves cost
+        nothing but the metric.
+    eval_metric : str, callable, sequence of them, or None
+        Names out of ``metrics.METRICS``, such as ``"rmse"``, ``"auc"`` or ``"error@0.7"``; None is
+        the loss's own. A callable is like ``custom_metric``.
+    custom_metric : callable or None
+        One more metric: ``function(prediction, dataset)`` returns its name and a number, where
+        ``prediction`` is what ``predict`` returns. It is called once beforehand for its name.
+    early_stopping_rounds : int or None
+        Stop when the last metric of the last evaluation set has not improved for so many rounds,
+        and keep the trees up to the best one; see ``callbacks.EarlyStopping``.
+    maximize : bool or None
+        Whether more of that metric is better; None asks the metric.
+    callbacks : sequence of TrainingCallback, or None
+        What runs between rounds, see ``pyopencl_gbdt.callbacks``.
+    model : Model, Ensemble, path or None
+        Add ``n_rounds`` trees to those of this model, which stays as it is (XGBoost's
+        ``xgb_model``). With the same data and parameters, 10 rounds and 10 more give the same
+        model as 20.
+    verbose : bool, int or None, default False
+        Print metrics every round (True) or every so many rounds.
+    report : callable or None
+        Receives each line instead of standard output.
+    profile : bool, default False
+        Take the time of every kernel, see ``Model.profile``; ``print(model.profile.table())``. The
+        model is the same.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ParameterError, DataError
+        Before anything runs.
+    DeviceError
+        If the device is not there, or fails and no other variant of its kernel can take over.
+    MemoryPlanError
+        If the fit cannot fit the device, before anything is allocated.
+
+    Notes
+    -----
+    Whatever ends it early, Ctrl-C or an error of a callback, ends it within a round or two, and
+    the device's memory is free again.
+    """
+    n_rounds, period = check_rounds(n_rounds), check_verbose(verbose)
+    if n_rounds is not None:
+        params = {**as_mapping(params), "n_estimators": n_rounds}
+    check_callables(report=report)
+    check_switches(maximize=maximize, profile=profile)
+    task = prepare(params, data, evals, eval_metric, model, custom_metric)
+    listed = CallbackList(() if callbacks is None else callbacks).callbacks
+    if period:
+        listed.append(EvaluationMonitor(period, logger=report))
+    if early_stopping_rounds is not None:
+        listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
+    everyone = CallbackList(listed)
+    watched = {name: list(task.metrics) for _, name in task.evals}
+    everyone.check(
+        Plan(task.params.n_estimators, watched, partial(fingerprint, task), task.begins_with)
+    )
+    saved = _saved(everyone)
+    try:
+        return with_fallbacks(partial(_fit, task, everyone, saved, profile))
+    except BaseException as error:
+        data.forget()
+        clear_frames(error)
+        raise
+
+
+def _saved(callbacks: CallbackList) -> CheckPoint | None:
+    """Return the checkpoint to go on from."""
+    savers = [c for c in callbacks.callbacks if isinstance(c, TrainingCheckPoint)]
+    for saver in savers:
+        saver.accompany(callbacks)
+    found = [point for saver in savers if (point := saver.newest()) is not None]
+    saved = max(found, key=lambda point: point.n_rounds, default=None)
+    if saved is not None:
+        callbacks.restore(saved.callbacks)  # refuses others
+    return saved
+
+
+def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
+    """Train on a device; what can be checked beforehand was."""
+    if saved is not None:
+        before = saved.ensemble
+        start = StartingPoint(before.base_score, before.base_margin, before)
+        task = replace(task, start=start, history=saved.history)
+    device = open_device(task.params.device, profile=profile)
+    with settled(device):
+        fit = Fit(device, task)
+        model = TrainingModel([fit])
+        try:
+            run_rounds(model, fit, callbacks, saved)
+            return fit.finish(model.current())
+        finally:
+            model.close()
+            callbacks.close()
+
+
+def run_rounds(
+    model: TrainingModel, fit: Fit, callbacks: CallbackList, saved: CheckPoint | None
+) -> None:
+    """Train round by round, from where a checkpoint was taken."""
+    callbacks.before_training(model)
+    first = 0
+    if saved is not None:
+        first = saved.n_rounds
+        callbacks.restore(saved.callbacks)
+        model.learning_rate = saved.learning_rate
+        model.attributes.update(saved.attributes)
+    for number in range(first, fit.task.params.n_estimators):
+        if callbacks.before_iteration(model, number, fit.history):
+            break
+        fit.step()
+        if callbacks.after_iteration(model, number, fit.history):
+            break
+    callbacks.after_training(model)
+
+
+__all__ = ["History", "Model", "train"]

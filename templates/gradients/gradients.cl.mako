@@ -1,0 +1,230 @@
+## gradients: margins and labels -> gradients and Hessians in fixed point, one scale a tree
+## uses: portable_math portable_log structs
+##
+##   margin, label --gradients--> how many rows have which exponent
+##   exponent counts --quantize_gradients--> 2^scale.g, 2^scale.h, then quanta
+##
+##   A loss is cheap and memory is not: gradients are computed twice rather than kept.
+##
+##   quanta[row] = (g, h) low words, high[row] = (g, h) high words: q = high * 2^32 + low.
+##   High words are 0, and not written, unless scale.wide is set. Few data need them: there is no
+##   room for them (has_high) until a tree did.
+##
+##   Trees that are grown at a time have a work-group in y each; several of them may belong to one
+##   output (a class, say), whose margins and labels they read.
+##
+## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
+##         sampled, gradients are multiplied by `factors`, and a row whose factor is 0 does not count
+<%page args="wg_size, loss, weighted, sampled"/>
+<%namespace name="group" file="group.cl.mako"/>
+<%namespace name="losses" file="loss.cl.mako"/>
+${group.sum("group_sum", "i64", wg_size)}
+
+${losses.gradient(loss)}
+/* `exponents` is 0 when a tree begins. */
+KERNEL(${wg_size}) gradients(
+        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
+        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+        GLOBAL u32* exponents) {
+    LOCAL_ARRAY(u32, counts, 512);
+    const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
+    margins += (u64)output * n_rows;
+    labels += output * label_stride;
+    exponents += 512 * GROUP_ID_Y;
+% if sampled:
+    factors += (u64)GROUP_ID_Y * n_rows;
+% else:
+    (void)factors;
+% endif
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = 0;
+    BARRIER();
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+% if wg_size == 1:
+    f32 gs[64], hs[64]; /* a batch: gradients by vectors, counts one by one */
+    for (u32 at = begin; at < end; at += 64) {
+        const u32 n = end - at < 64 ? end - at : 64;
+        for (u32 i = 0; i < n; i++) {
+            f32 g, h;
+            gradient(margins[at + i], labels[at + i], output, &g, &h);
+            gs[i] = ${"finite(g * factors[at + i])" if sampled else "g"};
+            hs[i] = ${"finite(h * factors[at + i])" if sampled else "h"};
+        }
+        for (u32 i = 0; i < n; i++) {
+% if weighted:
+            if (as_u32(weights[at + i]) == 0) continue;
+% endif
+            const u32 one = ${"as_u32(factors[at + i]) != 0 /* no branch on chance */" if sampled else "1"};
+            counts[(as_u32(gs[i]) >> 23) & 0xFF] += one;
+            counts[256 + ((as_u32(hs[i]) >> 23) & 0xFF)] += one;
+        }
+    }
+% else:
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+% if weighted:
+        if (as_u32(weights[row]) == 0) continue;
+% endif
+% if sampled:
+        if (as_u32(factors[row]) == 0) continue;
+% endif
+        f32 g, h;
+        gradient(margins[row], labels[row], output, &g, &h);
+% if sampled:
+        g = finite(g * factors[row]);
+        h = finite(h * factors[row]);
+% endif
+        atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
+        atomic_add_local_u32(&counts[256 + ((as_u32(h) >> 23) & 0xFF)], 1);
+    }
+% endif
+    BARRIER();
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size})
+        if (counts[i]) atomic_add_global_u32(&exponents[i], counts[i]);
+}
+
+FN u32 bit_length(u32 x) {
+    u32 n = 0;
+    for (; x; x >>= 1) n++;
+    return n;
+}
+
+/* The exponent s of one component: all nonzero values but one in 1024 (in small data up to 16, but
+   no more than one in 8) stay below 2^24 quanta, and
+   no sum over rows, weights of up to 2^weight_bits included, reaches 2^61. */
+FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide) {
+    u32 total = 0, above = 0;
+    i32 sum_bits = -1000, bulk = 1, top = 1;
+    for (i32 e = 1; e < 256; e++) {
+        if (!counts[e]) continue;
+        total += counts[e];
+        top = e;
+        const i32 bits = e - 126 + (i32)bit_length(counts[e]);
+        if (bits > sum_bits) sum_bits = bits;
+    }
+    if (total == 0) return 0;
+    const u32 eighth = total / 8 < 16 ? total / 8 : 16;
+    const u32 few = total / 1024 > eighth ? total / 1024 : eighth;
+    for (i32 e = top; e > 0; e--) {
+        above += counts[e];
+        if (above > few) { bulk = e; break; }
+    }
+    i32 s = 150 - bulk;
+    const i32 most = 61 - 8 - sum_bits - weight_bits;
+    if (s > most) s = most;
+    if (s > 120) s = 120;
+    if (s < -126) s = -126;
+    if (top - 126 + s + weight_bits > 30) *wide = 1;
+    return s;
+}
+
+KERNEL(${wg_size}) quantize_gradients(
+        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
+        const u32 has_high, GLOBAL u32* RESTRICT needs_high,
+        GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
+        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+        GLOBAL const u32* RESTRICT exponents,
+        GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
+        GLOBAL i64* RESTRICT sums, GLOBAL i64* RESTRICT pool) {
+    LOCAL_ARRAY(i64, shared, ${wg_size});
+    LOCAL_ARRAY(u32, counts, 512);
+    LOCAL_ARRAY(i32, powers, 2);
+    LOCAL_ARRAY(u32, wides, 2);
+    const u32 tree = GROUP_ID_Y, output = (first_tree + tree) / n_parallel;
+    margins += (u64)output * n_rows;
+    labels += output * label_stride;
+    exponents += 512 * tree;
+    scale += tree;
+    quanta += 2 * (u64)tree * n_rows;
+    if (has_high) high += 2 * (u64)tree * n_rows;
+    sums += 2 * (u64)tree * N_GROUPS;
+    pool += (u64)tree * root_cells;
+% if sampled:
+    factors += (u64)tree * n_rows;
+% else:
+    (void)factors;
+% endif
+    /* every group finds the scale by itself: a launch would take longer */
+    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[i];
+    BARRIER();
+    for (u32 part = 0; part < 2; part++) {
+        if (LOCAL_ID == part * ${wg_size // 2}) {
+            u32 wide_part = 0;
+            powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide_part);
+            wides[part] = wide_part;
+        }
+    }
+    BARRIER();
+    const i32 scale_g = powers[0], scale_h = powers[1];
+    const u32 wide = has_high ? wides[0] | wides[1] : 0;
+    if (GROUP_ID == 0 && LOCAL_ID == 0) {
+        if (!has_high && (wides[0] | wides[1])) *needs_high = 1; /* this tree is void */
+        scale->g = scale_g;
+        scale->h = scale_h;
+        scale->wide = wide;
+        scale->weight_shift = weight_shift;
+    }
+    for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < root_cells; i += N_GROUPS * ${wg_size})
+        pool[i] = 0; /* the root's histogram */
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    i64 sum_g = 0, sum_h = 0;
+% if not weighted:
+    /* all quanta fit 31 bits: a product with a power of two is exact, and so is its rounding */
+    const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
+    const u32 narrow_end = wide ? begin : end;
+    for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
+        f32 gradient_g, gradient_h;
+        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
+% if sampled:
+        gradient_g = finite(gradient_g * factors[row]);
+        gradient_h = finite(gradient_h * factors[row]);
+% endif
+        const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
+        const i32 g = round_to_i32(exact_g);
+        i32 h = round_to_i32(exact_h);
+        if (h < 1${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
+        quanta[2 * (u64)row] = g;
+        quanta[2 * (u64)row + 1] = h;
+        sum_g += g;
+        sum_h += h;
+    }
+    const u32 wide_begin = wide ? begin : end;
+% else:
+    const u32 wide_begin = begin;
+% endif
+    for (u32 row = wide_begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        f32 gradient_g, gradient_h;
+        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
+% if sampled:
+        gradient_g = finite(gradient_g * factors[row]);
+        gradient_h = finite(gradient_h * factors[row]);
+% endif
+        i64 g = to_quanta(gradient_g, scale_g);
+        i64 h = to_quanta(gradient_h, scale_h);
+        /* a row that counts is seen by its Hessian */
+        if (h < 1${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
+% if weighted:
+        const f32 w = weights[row];
+        g = weigh(g, w);
+        h = weigh(h, w);
+        if (h < 1 && as_u32(w) != 0${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
+% endif
+        const i32 low_g = (i32)g, low_h = (i32)h;
+        quanta[2 * (u64)row] = low_g;
+        quanta[2 * (u64)row + 1] = low_h;
+        if (wide) {
+            high[2 * (u64)row] = (i32)((g - low_g) >> 32);
+            high[2 * (u64)row + 1] = (i32)((h - low_h) >> 32);
+        }
+        sum_g += g;
+        sum_h += h;
+    }
+    sum_g = group_sum(sum_g, shared);
+    sum_h = group_sum(sum_h, shared);
+    if (LOCAL_ID == 0) {
+        sums[2 * GROUP_ID] = sum_g;
+        sums[2 * GROUP_ID + 1] = sum_h;
+    }
+}
