@@ -216,7 +216,8 @@ class Dataset:
         Raises
         ------
         DataError
-            If rows of another query lie between two rows of a query, or ``rows`` are no row numbers.
+            If rows of another query lie between two rows of a query, or ``rows`` are no numbers of
+            rows.
         """
         chosen = check_rows(rows, self.n_rows)
         lower, upper = self.label_lower_bound, self.label_upper_bound

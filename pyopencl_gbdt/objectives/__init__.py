@@ -56,7 +56,7 @@ def get_objective(
     """
     if name == CUSTOM:
         named: Any = parameters if isinstance(parameters, Mapping) else {}
-        return Custom(**named)
+        return Custom(**{f.name: named[f.name] for f in fields(Custom) if f.name in named})
     if name not in OBJECTIVES:
         raise ParameterError(f"objective={name!r}: expected one of {sorted(OBJECTIVES)}")
     objective = OBJECTIVES[name]
