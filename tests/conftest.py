@@ -45,8 +45,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(cores, _MOST_WORKERS) if cores > 1 else 0
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked ``thorough`` that nobody asked for."""
+    """Leave out tests marked ``thorough`` that nobody asked for.
+
+    A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true.
+    """
+    for item in items:
+        rule = getattr(getattr(item, "module", None), "THOROUGH", {}).get(
+            getattr(item, "originalname", "")
+        )
+        if rule is not None and rule(**item.callspec.params):  # type: ignore[attr-defined]
+            item.add_marker("thorough")
     if config.option.markexpr or any("::" in word for word in config.args):
         return
     thorough = [item for item in items if item.get_closest_marker("thorough")]

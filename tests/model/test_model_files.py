@@ -99,6 +99,7 @@ def test_other_names_hold_json(name: str, tmp_path: Path) -> None:
         (b"\x00\x01", "not JSON or cut short"),
         (b"", "not JSON or cut short"),
     ],
+    ids=["ubj", "binary", "pickle", "gzip", "LightGBM", "zip", "html", "zeros", "empty"],
 )
 def test_other_formats_are_named(data: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "m.json"
