@@ -96,7 +96,7 @@ def test_bad_evaluation_sets_are_refused_before_anything_runs(monkeypatch):
     ]:
         with pytest.raises(ValueError, match=words):
             train(PARAMS, data, 2, evals=evals)
-    with pytest.raises(ParameterError, match="expected a name or more"):
+    with pytest.raises(ParameterError, match="expected at least one name"):
         train(PARAMS, DATA, 2, eval_metric=[])
 
 

@@ -191,7 +191,7 @@ class TrainingCheckPoint(TrainingCallback):
                 continue
             except (ModelFormatError, OSError) as error:
                 warnings.warn(
-                    f"{path} is no whole checkpoint: the one before is used ({error})", stacklevel=4
+                    f"{path} is damaged: using the previous checkpoint ({error})", stacklevel=4
                 )
                 continue
             yield point
@@ -204,7 +204,7 @@ class TrainingCheckPoint(TrainingCallback):
             if len(differing) > _MOST_SHOWN:
                 shown.append(f"and {len(differing) - _MOST_SHOWN} more")
             raise ParameterError(
-                f"checkpoint {path} is of another training: "
+                f"checkpoint {path} belongs to another training: "
                 + "; ".join(shown)
                 + ". Give what it was trained with, or another directory=, or resume=False"
             )
@@ -214,8 +214,10 @@ def _difference(name: str, now: str | None, then: str | None) -> str:
     """Describe a difference; digests are not shown."""
     longest = 40
     name = name if name.isprintable() and len(name) <= 2 * longest else show(name)
-    if now is None or then is None:
-        return f"{name} is {'absent' if now is None else 'given'} now, unlike then"
+    if now is None:
+        return f"{name} is absent now, but was given"
+    if then is None:
+        return f"{name} is given now, but was absent"
     plain = now.isprintable() and then.isprintable()
     if len(now) > longest or len(then) > longest or not (now and then and plain):
         return f"{name} differs"

@@ -78,7 +78,7 @@ class TrainingModel:
         """Return the model of all rounds so far; waits for the device."""
         fits = self._alive()
         if len(fits) > 1:
-            raise ParameterError("cross-validation has no model of its own; train one by train")
+            raise ParameterError("cross-validation has no single model; train one with train")
         return fits[0].model(self._keep, self.attributes)
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ def _show_findings(findings: list[Finding], family: str) -> None:
         for distribution, command in finding.repair(family):
             say(f"    repair{f' ({distribution})' if distribution else ''}: {command}")
     if not findings:
-        say("  nothing is half there")
+        say("  no problems found")
     say()
 
 

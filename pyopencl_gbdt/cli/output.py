@@ -59,8 +59,8 @@ def _write(stream: TextIO, text: str) -> None:
 
 def _unwritten(name: str, error: OSError) -> FileWriteError:
     return FileWriteError(
-        f"{name}: cannot be written ({error.strerror or error}): expected a place with room left; "
-        f"free some, or write elsewhere"
+        f"{name}: cannot be written ({error.strerror or error}): expected a place with free space; "
+        f"free some space, or write elsewhere"
     )
 
 

@@ -275,7 +275,7 @@ def _ragged(values: object) -> str | None:
     ]
     for row, length in enumerate(lengths):
         if length != lengths[0]:
-            found = "is no sequence" if length is None else f"has {length} values"
-            first = "is none" if lengths[0] is None else f"has {lengths[0]}"
+            found = "is not a sequence" if length is None else f"has {length} values"
+            first = "is not one" if lengths[0] is None else f"has {lengths[0]}"
             return f"row {row} {found}, row 0 {first}"
     return None

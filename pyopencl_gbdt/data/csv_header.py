@@ -76,7 +76,7 @@ def find_layout(
         if count > 1:
             raise DataError(
                 f"{path}, line {first_line - 1}: {count} columns are named {show(name)}: expected "
-                f"distinct names; rename them, or pass header=False if this is no header"
+                f"distinct names; rename them, or pass header=False if this is not a header"
             )
     label = _column_index("label_column", label_column, names, n_columns, path)
     qid = _column_index("qid_column", qid_column, names, n_columns, path)

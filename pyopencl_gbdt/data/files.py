@@ -54,7 +54,7 @@ def read_bytes(
         data = _unpack(data, budget)
     elif file.suffix == ".gz" and data:
         raise DataError(
-            f"{path}: the name ends in .gz, yet the file starts with {bytes(data[:2])!r}: expected "
+            f"{path}: the name ends in .gz, but the file starts with {bytes(data[:2])!r}: expected "
             f"gzip ({GZIP_MAGIC!r}); rename it if it is not compressed"
         )
     if is_blank(data):

@@ -114,7 +114,7 @@ def slice_offsets(offsets: I64, rows: I64) -> I64:
     if found.size != starts.size:
         again = int(np.setdiff1d(np.arange(starts.size), first)[0])
         raise DataError(
-            f"slice: query {query[starts[again]]} comes again at place {starts[again]}: expected "
+            f"slice: query {query[starts[again]]} occurs again at place {starts[again]}: expected "
             "the rows of a query side by side; sort the row numbers"
         )
     return np.append(starts, rows.size).astype(np.int64)

@@ -30,7 +30,7 @@ class LabelRule:
 
 
 _CLASSES = LabelRule(
-    lambda y: (y != 0) & (y != 1), "0 or 1", "encode the labels so, or use GBDTClassifier"
+    lambda y: (y != 0) & (y != 1), "0 or 1", "encode the labels as 0 and 1, or use GBDTClassifier"
 )
 _SHARES = LabelRule(
     lambda y: (y < 0) | (y > 1), "0 <= label <= 1", "give probabilities, or use reg:squarederror"

@@ -146,7 +146,7 @@ def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None
             without = without or number
     if found and without:
         raise DataError(
-            f"{path}, line {without}: no query id, which other lines have: expected qid: in every "
+            f"{path}, line {without}: no query id, but others have one: expected qid: in every "
             "line or in none; correct the file"
         )
     return np.array(found, np.int64) if found else None

@@ -105,7 +105,7 @@ def _feature_names(
         return [str(name) for name in names]
     except (ValueError, SystemError) as error:  # code points that are not characters
         raise DataError(
-            f"{path}: feature_names holds no text ({error}); write the file again"
+            f"{path}: feature_names is not text ({error}); write the file again"
         ) from error
 
 
@@ -160,7 +160,7 @@ def _read_header(stream: IO[bytes]) -> tuple[Header, int]:
     if dtype.hasobject:
         raise ValueError("Python objects, which need allow_pickle=True, are never read")
     if dtype.names is not None or dtype.subdtype is not None:
-        raise ValueError(f"dtype {dtype}, which is no plain number")
+        raise ValueError(f"dtype {dtype}, which is not a plain number type")
     if any(isinstance(n, bool) or n < 0 for n in shape):
         raise ValueError(f"shape {show(shape)}")
     return (shape, fortran_order, dtype), npy.MAGIC_LEN + n_length + n_header

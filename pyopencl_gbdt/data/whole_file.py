@@ -94,7 +94,7 @@ def _refuse(name: str, target: Path) -> None:
         )
     if not folder.is_dir():
         raise FileWriteError(
-            f"{name}: {folder} is no folder: expected one; choose another place for the file"
+            f"{name}: {folder} is not a folder: expected one; choose another place for the file"
         )
     try:
         kind = target.lstat().st_mode
@@ -112,7 +112,7 @@ def _refuse(name: str, target: Path) -> None:
 def _problem(name: str, error: OSError) -> FileWriteError:
     move = _MOVES.get(error.errno or 0, "look at the folder, or choose another")
     problem = FileWriteError(
-        f"{name}: cannot be written ({error.strerror or error}): what was there is as it was; "
+        f"{name}: cannot be written ({error.strerror or error}): an existing file is unchanged; "
         f"{move}"
     )
     problem.errno = error.errno

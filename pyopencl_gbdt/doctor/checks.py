@@ -132,7 +132,7 @@ def check_cards(machine: Machine, listing: Listing) -> list[Finding]:
             text += "; OCL_ICD_FILENAMES is not read by ocl-icd, the loader in pyopencl's wheels"
         severity: Severity = "error"
         if listing.has_gpu(_CARDS[card]):
-            text, severity = f"{text}; it can be used through CUDA all the same", "note"
+            text, severity = f"{text}; CUDA can still use it", "note"
         findings.append(Finding("card-without-icd", severity, text, commands))
     return findings
 
@@ -267,7 +267,7 @@ def check_pocl_folder(machine: Machine, used: str, problem: str) -> list[Finding
         return [Finding("pocl-folder", "error", problem.removeprefix("OpenCL: "), command)]
     if used:
         text = (
-            "PoCL's own folder for kernels is no use: it cannot be written, its disk is full, or "
+            "PoCL cannot use its default folder for kernels: it is read-only, its disk is full, or "
             f"others can write it; this library lets PoCL use {used}, other programs fail"
         )
         return [Finding("pocl-folder", "note", text)]

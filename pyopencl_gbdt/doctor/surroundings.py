@@ -87,7 +87,7 @@ def check_packages(machine: Machine, listing: Listing) -> list[Finding]:
                 text = f"{name} is installed, but there is no platform {platform!r}"
                 commands = INSTALL[extra]
                 if machine.environment.get("OCL_ICD_VENDORS"):
-                    text += "; OCL_ICD_VENDORS is set, and the loader looks nowhere else"
+                    text += "; OCL_ICD_VENDORS is set, and the loader searches only there"
                     commands = everywhere("unset OCL_ICD_VENDORS")
                 findings.append(Finding("runtime-not-seen", "warning", text, commands))
     return findings
@@ -158,9 +158,9 @@ def _loader(machine: Machine) -> dict[str, str]:
 
 def _no_device(machine: Machine) -> Finding:
     """Advise on installing a device: PoCL's wheel is only for x86-64 Linux."""
-    text = "there is no device that can be used; "
+    text = "no device can be used; "
     if machine.system == "Linux":
-        text += "a runtime for processors is the quickest cure"
+        text += "a runtime for processors is the quickest remedy"
         return Finding("no-device", "error", text, INSTALL["pocl"])
     if machine.system == "Darwin":
         text += "conda-forge has a runtime for processors, beside Apple's own"

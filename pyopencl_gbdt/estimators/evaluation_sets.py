@@ -106,6 +106,6 @@ def one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:
         found = f"{len(values)} entries" if isinstance(values, (list, tuple)) else type(values)
         raise ParameterError(
             f"{name}: {found}: expected a list with an entry for each of the {n_sets} sets in "
-            "eval_set; None stands for none"
+            "eval_set; use None for sets without it"
         )
     return list(values)

@@ -1,4 +1,4 @@
-"""Parameters of an estimator by any of their spellings, whatever its constructor names."""
+"""The base class that gives an estimator's parameters several spellings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
 from pyopencl_gbdt.parameters.names import unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
-#: Parameters that some estimators have by another name.
+#: Parameters that some estimators lack, and what to use instead.
 _INSTEAD = {
     "num_class": "leave it out, y has the classes",
     "num_parallel_tree": "give n_estimators",
@@ -29,25 +29,25 @@ _INSTEAD = {
 class Spelled(BaseEstimator):  # type: ignore[misc]
     """An estimator whose parameters have several spellings.
 
-    Those of XGBoost that change nothing are attributes too, where they were given. Constructors
-    are looked at from a subclass up to this class.
+    XGBoost's parameters without an effect become attributes if they are given. Constructors
+    are examined from a subclass up to this class.
     """
 
-    #: Parameters that an estimator does without, though its constructor's base has them.
+    #: Parameters of the base constructor that an estimator does not have.
     _absent: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Show a subclass's parameters with those that it hands on by ``**``."""
+        """Make a subclass's signature show the parameters that it passes on by ``**``."""
         super().__init_subclass__(**kwargs)
         show_signature(cls, Spelled, cls._absent)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuse two spellings of one parameter."""
+        """Raise an error if a parameter is given in two spellings."""
         refuse_twice(kwargs)
         return super().__new__(cls)
 
     def _take_other(self, name: str, value: Any) -> None:
-        """Take what the constructor has no name for."""
+        """Store a parameter that the constructor does not name."""
         own = self._known(name)
         usual = every_parameter(type(self), Spelled).get(own)
         if usual is not None and not alike(getattr(self, own), usual.default):
@@ -56,7 +56,7 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _known(cls, name: str) -> str:
-        """Return a parameter's own name, for any spelling of it.
+        """Return a parameter's name for any spelling of it.
 
         Raises
         ------
@@ -72,29 +72,29 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        """Return the names of the constructor's parameters, and of those it hands on by ``**``."""
+        """Return the names of the constructor's parameters, including those passed on by ``**``."""
         return sorted(parameters_of(cls, Spelled).keys() - {*cls._absent})
 
     def _given_of_xgboost(self) -> dict[str, Any]:
-        """Return what was given of parameters that XGBoost alone has."""
+        """Return the given parameters that only XGBoost has."""
         others = XGBOOST_ONLY.keys() - every_parameter(type(self), Spelled).keys()
         return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by their own names, and XGBoost's others where they were given.
+        """Return the parameters by name, and the given ones that only XGBoost has.
 
-        Those of a subclass are its own; with ``**`` in its constructor also those behind that.
+        A subclass has the parameters of its constructor; if that takes ``**``, the base's too.
         """
         params: dict[str, Any] = {**super().get_params(deep), **self._given_of_xgboost()}
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, by any of their spellings.
+        """Set parameters, in any spelling.
 
         Raises
         ------
         ParameterError
-            If one is unknown or spelled twice; then none is set.
+            If one is unknown or given in two spellings; then none is set.
         """
         refuse_twice(params)
         own = super().get_params(deep=True).keys()
@@ -106,11 +106,11 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         return self
 
     def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy, also of parameters that a subclass has set by itself."""
+        """Return an unfitted copy, including parameters that a subclass sets itself."""
         named = {*self.get_params(deep=False)}
         try:
             copy = super().__sklearn_clone__()
-        except TypeError:  # the constructor hands on by ** what it also sets itself
+        except TypeError:  # the subclass sets a parameter that it also accepts by **
             named = {*own_parameters(type(self), Spelled)}
             copy = type(self)(**{name: clone(getattr(self, name), safe=False) for name in named})
         for name in every_parameter(type(self), Spelled).keys() - named:
@@ -120,7 +120,7 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
 
 
 def _by_alias(own: str) -> property:
-    """Return an attribute that is another spelling of one."""
+    """Return a property that is another spelling of the attribute ``own``."""
     return property(
         lambda self: getattr(self, own),
         lambda self, value: setattr(self, own, value),

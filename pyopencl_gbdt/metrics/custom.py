@@ -31,8 +31,8 @@ class _Named:
         name, value = call(self.function, prediction, rows)
         if name != self.name:
             raise ParameterError(
-                f"eval_metric: {name_of(self.function)} called itself {name!r}, and {self.name!r} "
-                "before: expected one name; give two functions for two metrics"
+                f"eval_metric: {name_of(self.function)} returned the name {name!r}, but "
+                f"{self.name!r} before: expected the same name; give two functions for two metrics"
             )
         return value
 

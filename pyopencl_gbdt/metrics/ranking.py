@@ -67,7 +67,7 @@ def ndcg(
         allowed = "whole numbers 0..31" if exp_gain else "numbers >= 0"
         raise DataError(
             f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"{allowed} for ndcg; grade them so, or give another eval_metric"
+            f"{allowed} for ndcg; change the labels, or give another eval_metric"
         )
     offsets, query, rank = _places(label, offsets)
     gain = np.exp2(label.astype(np.float64)) - 1.0 if exp_gain else label.astype(np.float64)

@@ -55,8 +55,8 @@ class Custom(Objective):
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         raise ParameterError(
-            f"objective={self.custom_name!r}: a model's file has the name of a custom loss alone; "
-            "give the loss itself as objective="
+            f"objective={self.custom_name!r}: a model file stores only the name of a custom loss; "
+            "pass the loss itself as objective="
         )
 
     def to_probability(self, margin: F32) -> F32:

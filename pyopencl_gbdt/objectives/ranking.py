@@ -121,7 +121,7 @@ class LambdaRank(Objective):
     def check_continued(self) -> None:
         if self.lambdarank_unbiased:
             raise ParameterError(
-                "lambdarank_unbiased=True: no trees can be added to a model, which does not hold "
+                "lambdarank_unbiased=True: trees cannot be added to a model, as files do not store "
                 "the bias of positions; train all rounds at once"
             )
 
@@ -158,6 +158,6 @@ def check_relevance(label: F32) -> None:
         row = int(np.argmax(wrong))
         raise DataError(
             f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"whole numbers 0..{MOST_RELEVANT}, as their gain is 2^label - 1; grade them so, or "
+            f"whole numbers 0..{MOST_RELEVANT}, as their gain is 2^label - 1; regrade them, or "
             "give ndcg_exp_gain=False"
         )

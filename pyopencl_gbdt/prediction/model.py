@@ -72,7 +72,7 @@ class Model:
     def _attribute(self, name: str) -> str:
         if name not in self.ensemble.attributes:
             raise AttributeError(
-                f"{name}: there is one after early stopping alone; train with "
+                f"{name} exists only after early stopping; train with "
                 "early_stopping_rounds= and an evaluation set"
             )
         return self.ensemble.attributes[name]

@@ -180,7 +180,7 @@ def choose_metrics(
         eval_metric = np.atleast_1d(eval_metric).tolist()
     asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
     if not asked:
-        raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
+        raise ParameterError("eval_metric=[]: expected at least one name; omit it for the default")
     ours = {m: get_metric(m, p) for m in asked if not callable(m)}
     found: dict[str, Metric] = {}
     for m in (*asked, *more):

@@ -271,7 +271,7 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
     for index, group in enumerate(groups.integers(0, XGBOOST_NONE, n_trees, why)):
         output = index // n_parallel % n_outputs
         if group != output:
-            groups.entry(index).fail(f"{output}, the trees of an output after those of another")
+            groups.entry(index).fail(f"{output}, the outputs' numbers in order")
     if model.has("iteration_indptr"):
         _check_iterations(model.member("iteration_indptr"), n_trees)
     return trees, n_parallel
