@@ -13,7 +13,7 @@ class Pick:
     Built behind the kernels for whose chunks it makes tasks.
     """
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: Workspace, rank: str) -> None:
         self.ws = ws
         self.program = ws.build(
             "plan",
@@ -21,8 +21,13 @@ class Pick:
                 "pick",
                 wg_size=ws.wg_size(row),
                 row_chunk=ws.variant("partition").params["chunk"],
+                rank=rank,
             ),
         )
+
+    def choose(self, step: int, batch: Batch) -> list[Launch]:
+        """Return the launches that pick a leaf of every tree and split it."""
+        return [self.pick(step, batch), self.decide(step, batch)]
 
     def pick(self, step: int, batch: Batch) -> Launch:
         """Return the launch that picks a leaf of every tree."""

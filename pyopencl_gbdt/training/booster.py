@@ -23,6 +23,7 @@ from pyopencl_gbdt.evaluation.watched import Start, WatchedRows
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
+from pyopencl_gbdt.growth.policy import Policy, policy_of
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
@@ -57,6 +58,8 @@ class Boosting:
         Rounds before the first one, which what is random depends on.
     beside : MemoryPlan or None
         What evaluation sets and their metrics will take.
+    policy : Policy or None
+        Which nodes split next; None is what the parameters ask for.
     """
 
     def __init__(
@@ -68,13 +71,15 @@ class Boosting:
         base_margin: Start | LateStart,
         first_round: int = 0,
         beside: MemoryPlan | None = None,
+        policy: Policy | None = None,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
+        policy = policy or policy_of(params)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
+            ws = Workspace(device, params, policy, layout, page, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.first_round, ws.beside = first_round, beside or MemoryPlan()
             ws.choose_trees(reservations.reserve)
@@ -85,7 +90,7 @@ class Boosting:
         codes = quantized(data, device, params.max_bin)
         self.ws = ws = workspace(codes.layout, codes.pages[0])
         try:
-            self.steps = Steps(ws, objective, data)  # their variants decide what is planned
+            self.steps = Steps(ws, policy, objective, data)  # their variants decide what is planned
         except BaseException:
             ws.page = None  # what builds kernels refers to the workspace, a traceback to that
             raise
