@@ -1,4 +1,4 @@
-"""Leaf-wise growth: the leaf of every tree whose split gains most."""
+"""Best-first growth: the open leaf of the highest rank of every tree splits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pyopencl_gbdt.fit.workspace import Workspace
 
 class Pick:
     """Picks a leaf of every tree, step by step, and splits it.
+
+    ``rank`` is that of ``growth.policy.BestFirst``.
 
     Built behind the kernels for whose chunks it makes tasks.
     """
