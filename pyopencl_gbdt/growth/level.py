@@ -10,8 +10,8 @@ from pyopencl_gbdt.fit.workspace import Workspace
 class Grow:
     """Grows a tree level by level; all sizes stay on the device.
 
-    Built behind the kernels for whose chunks it makes tasks. A policy that
-    picks leaves has another class that decides, such as ``Pick``.
+    Built behind the kernels for whose chunks it makes tasks. A policy that picks leaves has another
+    class that decides, such as ``Pick``.
     """
 
     def __init__(self, ws: Workspace) -> None:
