@@ -98,8 +98,7 @@ class Boosting:
         ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws["weights"].set(weight)
-        if self.steps.columns is not None:
-            self.steps.columns.begin()
+        self.steps.search.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # of every round so far
