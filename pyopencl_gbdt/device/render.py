@@ -48,7 +48,13 @@ def _lookup() -> TemplateLookup:
 @cache
 def template_text(template: str) -> str:
     """Return the unrendered text of a template."""
-    return template_files()[template].read_text(encoding="utf-8")
+    file = template_files().get(template)
+    if file is None:
+        raise FileNotFoundError(
+            f"{template}.cl.mako: no such template below {source_folder('templates')}; "
+            "reinstall pyopencl_gbdt"
+        )
+    return file.read_text(encoding="utf-8")
 
 
 @cache

@@ -173,7 +173,7 @@ class HistogramKernel:
         while copies < _MOST_COPIES and 2 * copies * most <= capacity:
             copies *= 2
         cells = next((n for n in _CELLS if copies * most <= n <= capacity), capacity)
-        # PoCL's compiler takes minutes to unroll the atomics, and a CPU does not use this variant
+        # a CPU's compiler takes minutes to unroll the atomics; CPUs do not choose this variant
         unroll = device.caps.side_by_side
         return device.build(
             "histogram",

@@ -1,4 +1,4 @@
-"""What ``Scan`` and ``SegmentedScan`` share: tiles in one pass, or levels of tiles."""
+"""The common part of ``Scan`` and ``SegmentedScan``: one pass over tiles, or levels of tiles."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MAX_ELEMENTS = TILE * (2**31 - 1)  # work-groups are numbered by int32
 
 
 class TiledScan:
-    """A scan of ``n`` elements; parameters, order and errors are those of ``Scan``."""
+    """A scan of ``n`` elements; parameters, order of sums and errors are those of ``Scan``."""
 
     _kernel: ClassVar[str]
     _prefix: ClassVar[str]
-    """What the names of its kernels begin with."""
+    """First part of its kernels' names."""
     _above: ClassVar[int]
-    """How a level of totals is scanned, as its kernel spells it."""
+    """The kernel's mode for scanning the levels of totals."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class TiledScan:
         return (self.elements.empty(self.device, n),)
 
     def _bind(self, inputs: tuple[DeviceArray, ...], out: DeviceArray) -> list[Launch]:
-        """Bind the kernels to arrays: values first, then what goes with each of them."""
+        """Bind the kernels to arrays; ``inputs`` are the values, then the head flags, if any."""
         self.elements.check("values", inputs[0], self.device, self.n)
         self.elements.check("out", out, self.device, self.n)
         if self.n == 0:

@@ -1,4 +1,4 @@
-"""How segments are sorted: one after the other, or by classes of their length."""
+"""Two methods to sort segments: one after the other, or by classes of their length."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pyopencl_gbdt.primitives.checks import ceil_div, chunking
 
 @dataclass(frozen=True)
 class Sizes:
-    """Keys, segments, and the most keys that a segment may have."""
+    """Numbers of keys and segments, and the most keys of a segment."""
 
     n: int
     n_segments: int
     longest: int
 
 
-class Plan:
-    """Launches and scratch of one way to sort."""
+class SortMethod:
+    """Launches and scratch memory of one method."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class Plan:
         self.allocate()
 
     def needs_scratch(self) -> bool:
-        """Tell whether a segment may be sorted between its place and a copy."""
+        """Tell whether a segment may be so long that its passes need a copy of keys and values."""
         return self.longest > self.variant.params["tiny"]
 
     def allocate(self) -> None:
-        """Take the memory that is needed beside copies of keys and values."""
+        """Allocate the scratch memory other than copies of keys and values."""
 
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None
@@ -55,8 +55,8 @@ class Plan:
         raise NotImplementedError
 
 
-class Sequential(Plan):
-    """A work-item sorts one segment after the other."""
+class Sequential(SortMethod):
+    """Each work-item sorts some segments, one after the other."""
 
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None
@@ -70,8 +70,8 @@ class Sequential(Plan):
         ]
 
 
-class ByLength(Plan):
-    """Work-groups sort tiny, small and large segments, each in their own launches."""
+class ByLength(SortMethod):
+    """Tiny, small and large segments are sorted by different kernels."""
 
     def needs_scratch(self) -> bool:
         params = self.variant.params
@@ -96,7 +96,7 @@ class ByLength(Plan):
         self.total = empty(1, np.uint32)
 
     def _most(self, length: int) -> int:
-        """Return how many segments have at least ``length`` keys, at most."""
+        """Return the largest possible number of segments with at least ``length`` keys."""
         return min(self.n_segments, self.n // length)
 
     def bind(
