@@ -17,7 +17,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
-from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL, POISSON_DELTA_STEP, TABLE
+from pyopencl_gbdt.parameters.table import POISSON_DELTA_STEP, TABLE
 
 _BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
 
@@ -137,11 +137,6 @@ class Parameters:
     def leaf_wise(self) -> bool:
         """Whether trees grow leaf by leaf: only with a limit of leaves does the order matter."""
         return self.grow_policy == "lossguide" and self.max_leaves > 0
-
-    @property
-    def deepest(self) -> int:
-        """Largest depth of a tree: the most splits between root and leaf."""
-        return self.max_depth or (2**31 if self.leaf_wise else DEEPEST_LEVEL)
 
     @property
     def samples_rows(self) -> bool:

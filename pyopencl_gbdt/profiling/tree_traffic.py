@@ -152,13 +152,13 @@ def _decide_picked(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _moving(ws: Workspace) -> slice:
-    """Return the levels whose rows move: all if leaf by leaf, else all but the last split level."""
-    return slice(None) if ws.params.leaf_wise else slice(-2)
+    """Return the levels whose rows move: all, or all but the last split level."""
+    return slice(None) if ws.policy.moves_last_rows else slice(-2)
 
 
 def _place(ws: Workspace, tree: TreeCounts) -> int:
     splits = int(tree.splits[_moving(ws)].sum())
-    looked_at = splits if ws.params.leaf_wise else int(tree.nodes[:-2].sum())
+    looked_at = splits if ws.policy.picks_leaves else int(tree.nodes[:-2].sum())
     return (looked_at + 2 * 2 * splits) * NODE.itemsize
 
 
@@ -211,10 +211,10 @@ def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     codes = ws.codes.dtype.itemsize
     if ws.variant("leaf").name == "walk":  # reads a code at every node of a row's path
         return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
-    leaf_wise = ws.params.leaf_wise
-    in_order = ws.n_levels == 1 and not leaf_wise  # the root's rows have no list
+    all_listed = ws.policy.moves_last_rows
+    in_order = ws.n_levels == 1 and not all_listed  # the root's rows have no list
     listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID
-    return margins + listed + (0 if leaf_wise else int(tree.split_rows[-2]) * codes)
+    return margins + listed + (0 if all_listed else int(tree.split_rows[-2]) * codes)
 
 
 #: Bytes of all launches of a kernel for trees grown together.

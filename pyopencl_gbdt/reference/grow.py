@@ -1,7 +1,8 @@
-"""Twin of ``growth``: one tree, level by level; every histogram is built from rows."""
+"""Twin of how a tree grows, by every policy; all histograms are built from rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_qu
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 from pyopencl_gbdt.reference.columns import chosen, may_follow
 from pyopencl_gbdt.reference.gain import (
     Rule,
@@ -64,6 +66,15 @@ class Node:
     hessian: np.float32 = field(default=_ZERO)
 
 
+#: Returns the rank of an open leaf whose split gains so much: the highest rank splits next.
+Rank = Callable[[Node, np.float32], Any]
+
+
+def by_gain(node: Node, gain: np.float32) -> Any:
+    """Rank a leaf by what its split gains: best first."""
+    return gain
+
+
 @dataclass(frozen=True)
 class Grower:
     """The data and parameters that all nodes of a tree share.
@@ -78,6 +89,9 @@ class Grower:
     tree : (int, int)
         The round, and the tree within it.
     limits : Limits
+    rank : callable or None
+        Which open leaf splits next; None is what the parameters ask for: best first, or level by
+        level.
     """
 
     codes: npt.NDArray[Any]
@@ -87,6 +101,7 @@ class Grower:
     params: Parameters
     tree: tuple[int, int] = (0, 0)
     limits: Limits = field(default_factory=Limits)
+    rank: Rank | None = None
 
     @property
     def rule(self) -> Rule:
@@ -129,28 +144,30 @@ class Grower:
         sum_g, sum_h = self.quanta.sum(axis=0)
         root = Node(rows, int(sum_g), int(sum_h))
         self._finish(root)
-        if self.params.leaf_wise:
-            return breadth_first(self._by_gain(root))
+        rank = self.rank or (by_gain if self.params.leaf_wise else None)
+        if rank is not None:
+            return breadth_first(self._by_rank(root, rank))
         nodes, begin = [root], 0
         n_leaves, most = 1, self.params.max_leaves or 2**62
         while begin < len(nodes):
             level = range(begin, len(nodes))
             begin = len(nodes)
             for number in level:
-                best = self._best(nodes[number]) if n_leaves < most else None
+                searched = n_leaves < most and nodes[number].depth < DEEPEST_LEVEL
+                best = self._best(nodes[number]) if searched else None
                 if best is not None:
                     nodes += self._split(nodes[number], number, len(nodes), *best)
                     n_leaves += 1
         return nodes
 
-    def _by_gain(self, root: Node) -> list[Node]:
-        """Grow best-first; return the nodes in order of creation."""
+    def _by_rank(self, root: Node, rank: Rank) -> list[Node]:
+        """Grow leaf by leaf, of equal ranks the first; return the nodes in order of creation."""
         nodes, found = [root], {0: self._best(root)}
-        for _ in range(self.params.max_leaves - 1):
-            gains = {number: best[1] for number, best in found.items() if best is not None}
-            if not gains:
+        for _ in range(self.params.max_leaves - 1 if self.params.max_leaves else 2**62):
+            ranks = {n: rank(nodes[n], best[1]) for n, best in found.items() if best is not None}
+            if not ranks:
                 break
-            number = max(gains, key=lambda n: (gains[n], -n))
+            number = max(ranks, key=lambda n: (ranks[n], -n))
             best = found.pop(number)
             assert best is not None
             left = len(nodes)
@@ -175,7 +192,7 @@ class Grower:
     def _best(self, node: Node) -> tuple[Candidate, np.float32] | None:
         """Return the best split of a node and its gain; None if the gain is too small."""
         p = self.params
-        if node.depth >= p.deepest:
+        if p.max_depth and node.depth >= p.max_depth:
             return None
         least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
         hist = histogram(self.codes, self.quanta, node.rows, self.layout)

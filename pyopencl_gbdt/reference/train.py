@@ -19,7 +19,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference import quantize
 from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
-from pyopencl_gbdt.reference.grow import Grower, Node, to_tree
+from pyopencl_gbdt.reference.grow import Grower, Node, Rank, to_tree
 from pyopencl_gbdt.reference.host_gradients import host_gradients
 from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
@@ -34,6 +34,7 @@ def train_reference(
     label: F32,
     weight: F32 | None = None,
     feature_names: list[str] | None = None,
+    rank: Rank | None = None,
     **extra: Any,
 ) -> Ensemble:
     """Train on the host.
@@ -47,6 +48,8 @@ def train_reference(
     label : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
     feature_names : list of str or None
+    rank : callable or None
+        Which open leaf splits next, see ``Grower``; None is what the parameters ask for.
     **extra
         Further arguments of ``Dataset`` that the loss needs.
 
@@ -80,7 +83,8 @@ def train_reference(
                     drawn = factors(params, g, h, scaled, *tree)
                     scale = choose_scale(g, h, scaled, *powers, factors=drawn)
                     quanta = quantize_gradients(g, h, scaled, scale, drawn)
-                    nodes = Grower(codes, quanta, scale, layout, params, tree, limits).grow()
+                    grower = Grower(codes, quanta, scale, layout, params, tree, limits, rank)
+                    nodes = grower.grow()
                     leaves = [node for node in nodes if node.left == NO_NODE]
                     if objective.renews:
                         _renew(leaves, before[output], output, objective, data, params)

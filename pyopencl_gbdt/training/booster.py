@@ -22,6 +22,7 @@ from pyopencl_gbdt.evaluation.watched import Start, WatchedRows
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
+from pyopencl_gbdt.growth.policy import Policy, policy_of
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
@@ -56,6 +57,8 @@ class Boosting:
         Rounds trained so far; offsets the random-number counter.
     beside : MemoryPlan or None
         Memory that evaluation sets and their metrics will take.
+    policy : Policy or None
+        Which nodes split next; None is what the parameters ask for.
     """
 
     def __init__(
@@ -67,13 +70,15 @@ class Boosting:
         base_margin: Start | LateStart,
         first_round: int = 0,
         beside: MemoryPlan | None = None,
+        policy: Policy | None = None,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
+        policy = policy or policy_of(params)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
+            ws = Workspace(device, params, policy, layout, page, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.first_round, ws.beside = first_round, beside or MemoryPlan()
             ws.choose_trees(reservations.reserve)
@@ -84,7 +89,8 @@ class Boosting:
         codes = quantized(data, device, params.max_bin)
         self.ws = ws = workspace(codes.layout, codes.pages[0])
         try:
-            self.steps = Steps(ws, objective, data)  # the chosen variants determine the memory plan
+            # the chosen variants determine the memory plan
+            self.steps = Steps(ws, policy, objective, data)
         except BaseException:
             ws.page = None  # a traceback may keep the workspace alive, but not the page
             raise
@@ -92,8 +98,7 @@ class Boosting:
         ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws["weights"].set(weight)
-        if self.steps.columns is not None:
-            self.steps.columns.begin()
+        self.steps.search.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # the learning rate of every round so far

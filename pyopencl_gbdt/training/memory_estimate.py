@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
 from pyopencl_gbdt.pages.page import Layout
@@ -93,7 +94,7 @@ def estimate_memory(
     layout = expected_layout(n_features, n_bins)
     objective = get_objective(params.objective, params)
     own_weights = weighted and not objective.applies_weights
-    ws = Workspace(device, params, layout, None, n_rows, own_weights, 0, 0)
+    ws = Workspace(device, params, policy_of(params), layout, None, n_rows, own_weights, 0, 0)
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
     ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)

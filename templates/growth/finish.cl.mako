@@ -21,8 +21,8 @@ KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate)
 }
 
 /* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
-   does whether it splits or not, as the last level's leaves need no lists of their own. Leaf-wise
-   growth has no last level: `depth` is beyond all. */
+   does whether it splits or not, as the last level's leaves need no lists of their own. Where the
+   policy moves the rows of the last step, too, `depth` is beyond all levels. */
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,

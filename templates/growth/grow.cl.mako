@@ -12,8 +12,8 @@
 ##   slots   the larger child takes the parent's place in the histogram pool (parent - sibling),
 ##           the smaller one a new place and is built from rows
 ##
-## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, leaf-wise growth, where
-##         `pick` decides; limited, trees have at most so many leaves
+## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, the policy lists a leaf
+##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves
 <%page args="wg_size, row_chunk, hist_chunk, picked, limited"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
