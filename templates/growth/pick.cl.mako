@@ -1,20 +1,21 @@
-## pick: leaf-wise growth: the leaf of every tree whose split gains most, and this split
+## pick: leaf-wise growth: split, in every tree, the leaf with the largest gain
 ## uses: portable_math structs gain growth tasks
 ##
-##   open   |a|b|c|d|.|.|    leaves of a tree: step s begins with s + 1 of them
-##              ^            the one that gains most splits; its left child takes its place,
-##   open   |a|l|c|d|r|.|    the right one comes behind all
+##   open   |a|b|c|d|.|.|    leaves of a tree; there are s + 1 in step s
+##              ^            the leaf with the largest gain splits; its left child takes its entry,
+##   open   |a|l|c|d|r|.|    its right child is added at the end
 ##
-##   pick           the new leaves come to `open`; the leaf whose split gains most
-##   decide_picked  this one splits: ids of the children; row tasks
+##   pick           adds the new leaves to `open`, and finds the leaf with the largest gain
+##   decide_picked  splits it: ids of the children, row tasks
 ##
-## params: wg_size; row_chunk, rows in a task
+## params: wg_size; row_chunk, rows of a task
 <%page args="wg_size, row_chunk"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
-/* One work-group a tree. `open` has its leaves, with what their splits gain. Those of the level
-   come to it; the one that gains most is picked, the first of equal ones. */
+/* One work-group for each tree. `open` has the tree's leaves, `open_gain` the gains of their splits. The
+   step's new leaves are added. Then the leaf with the largest gain is picked; of equal ones, the one with
+   the lowest id. */
 KERNEL(${wg_size}) pick(
         const u32 step, const u32 n_each, const u32 most_leaves,
         const u32 max_depth, const f32 gamma, const f32 reg_lambda,
@@ -30,7 +31,7 @@ KERNEL(${wg_size}) pick(
     GLOBAL u32* leaves = open + tree * most_leaves;
     GLOBAL f32* leaf_gains = open_gain + tree * most_leaves;
     const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
-    const u32 before = open_at[tree]; /* where the last one was open */
+    const u32 before = open_at[tree]; /* entry of the leaf that split last */
     if (LOCAL_ID == 0) {
         u32 side = 0;
         for (u32 id = first; id < first + count; id++) {
@@ -45,7 +46,7 @@ KERNEL(${wg_size}) pick(
                 gain = gain_of(c, node, rule);
                 if (!(gain > 1e-6f && gain >= gamma)) gain = -1.0f;
             }
-            /* the left child takes its parent's place */
+            /* the left child takes its parent's entry */
             const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
             leaves[place] = id;
             leaf_gains[place] = gain;
@@ -83,7 +84,7 @@ KERNEL(${wg_size}) pick(
     }
 }
 
-/* Trees whose leaf is picked split it. */
+/* Split the picked leaf of every tree that has one. */
 KERNEL(${wg_size}) decide_picked(
         const u32 step, const u32 n_trees, const u32 most_leaves, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const u32 has_monotone,
