@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import forked
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.signature import arrange
@@ -202,10 +203,11 @@ class Device(ABC):
         ------
         MemoryPlanError
             If it exceeds the device's largest allocation or its memory.
+        ParameterError
+            If ``shape`` or ``dtype`` is none.
         """
         forked.check_device()
-        full = (shape,) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
-        array = DeviceArray(self, full, dtype, None)
+        array = DeviceArray(self, as_shape(shape), as_dtype(dtype), None)
         if array.nbytes > self.caps.max_alloc_bytes:
             raise MemoryPlanError(
                 f"an array of {array.nbytes} bytes exceeds the largest allocation of "
@@ -222,7 +224,7 @@ class Device(ABC):
 
     def upload(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray:
         """Copy host values to a new array."""
-        host = np.ascontiguousarray(values, dtype=dtype)
+        host = as_host_array(values, dtype)
         array = self.empty(host.shape, host.dtype)
         array.set(host)
         return array

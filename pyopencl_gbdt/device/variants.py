@@ -21,7 +21,8 @@ def kernels() -> list[str]:
 
 def runnable(kernel: str, caps: Capabilities) -> list[Variant]:
     """Return every variant of a kernel that a device can run."""
-    return [variant for variant in TABLE if variant.kernel == kernel and not variant.lacks(caps)]
+    known = TABLE if isinstance(kernel, str) else ()
+    return [variant for variant in known if variant.kernel == kernel and not variant.lacks(caps)]
 
 
 #: Variants that failed to build or launch in this process, as keys of ``refusal``; not tried again.

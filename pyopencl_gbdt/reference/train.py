@@ -1,4 +1,4 @@
-"""Twin of a whole fit, without any device: the same model, bit for bit."""
+"""Twin of a whole fit, on the host: the same model, bit for bit."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def train_reference(
     Parameters
     ----------
     params : Parameters
-        ``device``, ``histogram`` and ``work_group_size`` change nothing.
+        ``device``, ``histogram`` and ``work_group_size`` have no effect.
     values : float32 array, shape (n_rows, n_features)
-        NaN is missing.
+        NaN means missing.
     label : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
     feature_names : list of str or None
     **extra
-        What else ``Dataset`` takes and the loss looks at.
+        Further arguments of ``Dataset`` that the loss needs.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def _renew(
     leaves: list[Node], margins: F32, output: int, objective: Objective, data: Dataset,
     params: Parameters,
 ) -> None:  # fmt: skip
-    """Give leaves quantiles of their rows' residuals before the round."""
+    """Set leaf values to quantiles of their rows' residuals before the round."""
     target = data.targets()[output if data.n_targets > 1 else 0]
     own = objective.leaf_weights(target, data.weight)
     rate = np.float32(params.learning_rate) / np.float32(params.num_parallel_tree)

@@ -30,10 +30,13 @@ def test_every_parameter_has_plausible_values(template):
     assert declared(template) <= VALUES.keys()
 
 
+@pytest.mark.parametrize(
+    "choose", [few, pytest.param(combinations, marks=pytest.mark.thorough)], ids=["few", "all"]
+)
 @pytest.mark.parametrize("dialect", ["opencl", "cuda"])
 @pytest.mark.parametrize("template", templates())
-def test_every_template_renders(template, dialect):
-    for params in combinations(template):
+def test_every_template_renders(template, dialect, choose):
+    for params in choose(template):
         source = render(template, dialect, **params)
         assert f"KERNEL({params['wg_size']})" in source
         assert "${" not in source

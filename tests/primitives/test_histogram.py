@@ -16,6 +16,8 @@ from tests.primitives.running import run_without_waiting
 from tests.primitives.samples import any_bits
 
 KERNEL = "histogram"
+#: 257 bins take two bytes, 65535 several ranges; 256 are the most of a byte.
+THOROUGH = {"test_bins": lambda variant, n_bins: n_bins in (255, 300, 4096)}
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 

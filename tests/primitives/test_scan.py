@@ -23,6 +23,8 @@ from tests.primitives.samples import (
 )
 
 KERNEL = "scan"
+#: Looking back takes one level, whatever the size.
+THOROUGH = {"test_three_levels_and_in_place": lambda variant: variant.lookback}
 PAIRS = "pairs"
 
 

@@ -18,6 +18,8 @@ from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
 
 KERNEL = "segmented_scan"
+#: Looking back takes one level, whatever the size.
+THOROUGH = {"test_three_levels_and_in_place": lambda variant: variant.lookback}
 DTYPES = [np.int32, np.uint32, np.int64, np.float32]
 
 
