@@ -5,7 +5,7 @@
 ##   before    0     | 6     | 9          the same scan of the totals
 ##   out       0 3 4 | 6 8 8 | 9 13       scan_tiles: exclusive within the tile, after `before`
 ##
-## params: wg_size, type, op (tree.cl.mako says which, and in what order they are combined)
+## params: wg_size, type, op (see tree.cl.mako, which also draws the order)
 <%page args="wg_size, type, op"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}

@@ -8,7 +8,7 @@
 ##
 ## Pairs combine as (a, g) op (b, h) = (h ? b : a op b, g | h), associative, in the tree's order.
 ##
-## params: wg_size, type, op (tree.cl.mako says which, and in what order they are combined)
+## params: wg_size, type, op (see tree.cl.mako, which also draws the order)
 <%page args="wg_size, type, op"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}
