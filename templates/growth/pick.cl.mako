@@ -36,7 +36,7 @@ KERNEL(${wg_size}) pick(
     GLOBAL u32* leaves = open + tree * most_leaves;
     GLOBAL f32* leaf_gains = open_gain + tree * most_leaves;
     const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
-    const u32 before = open_at[tree]; /* where the last one was open */
+    const u32 before = open_at[tree]; /* entry of the leaf that split last */
     if (LOCAL_ID == 0) {
         u32 side = 0;
         for (u32 id = first; id < first + count; id++) {
@@ -51,7 +51,7 @@ KERNEL(${wg_size}) pick(
                 gain = gain_of(c, node, rule);
                 if (!(gain > 1e-6f && gain >= gamma)) gain = -1.0f;
             }
-            /* the left child takes its parent's place */
+            /* the left child takes its parent's entry */
             const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
             leaves[place] = id;
             leaf_gains[place] = gain;
@@ -91,7 +91,7 @@ KERNEL(${wg_size}) pick(
     }
 }
 
-/* Trees whose leaf is picked split it. */
+/* Split the picked leaf of every tree that has one. */
 KERNEL(${wg_size}) decide_picked(
         const u32 step, const u32 n_trees, const u32 most_leaves, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const u32 has_monotone,

@@ -90,7 +90,7 @@ def test_a_header_that_is_not_there(templates):
 
 
 def test_a_template_that_is_not_there():
-    with pytest.raises(KeyError, match="no_such_template"):
+    with pytest.raises(FileNotFoundError, match="no_such_template"):
         render("no_such_template", "opencl", wg_size=1)
 
 
