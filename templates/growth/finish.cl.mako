@@ -16,6 +16,7 @@
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
 /* The learning rate of the rounds to come; kernels that set leaves read it. */
+BRIEF
 KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate) {
     if (LOCAL_ID == 0) leaf_rate[0] = rate;
 }
@@ -23,6 +24,7 @@ KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate)
 /* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
    does whether it splits or not, as the last level's leaves need no lists of their own. Leaf-wise
    growth has no last level: `depth` is beyond all. */
+BRIEF
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
@@ -75,6 +77,7 @@ KERNEL(${wg_size}) finish_tree(
 }
 
 /* Copy a finished tree to the place that is next among those that wait for the host. */
+BRIEF
 KERNEL(${wg_size}) keep(
         const u32 most_nodes, const u32 level_words, GLOBAL const u32* RESTRICT leaf_header,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT levels,
