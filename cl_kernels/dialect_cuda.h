@@ -18,6 +18,8 @@ typedef int2 i32x2;
 
 #define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size, 1) void
 #define FN static __device__ __forceinline__
+#define BRIEF
+#define PLAIN
 #define GLOBAL
 #define LOCAL
 #define LOCAL_ARRAY(type, name, size) __shared__ type name[size]

@@ -19,6 +19,16 @@ typedef int2 i32x2;
 
 #define KERNEL(wg_size) __kernel __attribute__((reqd_work_group_size(wg_size, 1, 1))) void
 #define FN static inline
+/* BRIEF stands before a kernel that takes microseconds: building it fast matters more than running it fast.
+   PLAIN stands before a loop that gains nothing from vectors or copies of its body, which take long to build.
+   dialect_opencl_fast_build.h says what that means to a compiler; to others it means nothing. */
+#ifdef COMPILE_FAST
+#define BRIEF COMPILE_FAST
+#define PLAIN PLAIN_LOOP
+#else
+#define BRIEF
+#define PLAIN
+#endif
 #define GLOBAL __global
 #define LOCAL __local
 #define LOCAL_ARRAY(type, name, size) __local type name[size]

@@ -11,12 +11,13 @@ where the command line names them with ``::``.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 
 import pytest
 
-from pyopencl_gbdt.device import Device, find, open_device
+from pyopencl_gbdt.device import Device, builds, find, open_device
 from pyopencl_gbdt.device.opencl import OpenCLDevice
 from pyopencl_gbdt.device.opencl_source import POCL
 
@@ -86,6 +87,14 @@ def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.option.markexpr:
             patch.setattr(OpenCLDevice, "_options", options)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def silent_builds() -> Iterator[None]:
+    """Say nothing of long builds: tests read what a program writes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builds, "LONG_SECONDS", math.inf)
         yield
 
 

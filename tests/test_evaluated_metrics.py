@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.evaluation import prepared
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.evaluation.prepared import has_kernels
 from pyopencl_gbdt.metrics import get_metric
@@ -22,6 +23,11 @@ TARGETS = np.c_[SIGNAL, X[:, 1] ** 2, SIGNAL > 0].astype(np.float32)
 GRADES = np.digitize(SIGNAL, [-0.5, 0.5, 1.5]).astype(np.float32)
 TIMES = (np.exp(SIGNAL) * np.where(RNG.random(N) < 0.3, -1, 1)).astype(np.float32)
 WEIGHT = (RNG.uniform(0, 3, N) * (RNG.random(N) < 0.9)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def every_size_on_the_device(monkeypatch):
+    monkeypatch.setattr(prepared, "FEW_ROWS", 0)
 
 
 def rows_of(case, rows):

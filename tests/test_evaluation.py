@@ -11,6 +11,7 @@ import pytest
 from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.evaluation import prepared
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.mean_loss import Mean
 from pyopencl_gbdt.metrics import (
@@ -37,6 +38,11 @@ WEIGHT = (RNG.uniform(0, 3, 900) * (RNG.random(900) < 0.9)).astype(np.float32)
 COUNTS = RNG.poisson(np.exp(X[:, 0])).astype(np.float32)
 BINARY = ["logloss", "error@0.4", "rmse", "mae", "auc", "aucpr"]
 REGRESSION = ["rmse", "mae", "mphe", "quantile", "rmsle", "poisson-nloglik", "tweedie-nloglik@1.3"]
+
+
+@pytest.fixture(autouse=True)
+def every_size_on_the_device(monkeypatch):
+    monkeypatch.setattr(prepared, "FEW_ROWS", 0)
 
 
 def params_of(objective, **others):
@@ -127,6 +133,32 @@ def test_curves_of_labels_between_0_and_1_are_the_hosts():
     model = train(params, data, 2, evals=[(data, "t")], eval_metric=metrics)
     prediction = model.predict(X, device=TEST_DEVICE)
     assert model.history["t"]["auc"][-1] == get_metric("auc")(label, prediction, None)
+
+
+def test_the_area_of_few_rows_is_the_same_number_on_the_host(monkeypatch):
+    evals = [
+        (Dataset(X, Y), "all"),
+        (Dataset(np.round(X), Y), "ties"),
+        (Dataset(X[:2], [0, 1]), "2"),
+    ]
+    both = []
+    for few_rows in (0, 900):
+        monkeypatch.setattr(prepared, "FEW_ROWS", few_rows)
+        model = train(params_of("binary:logistic"), Dataset(X, Y), 4, evals=evals,
+                      eval_metric=["auc", "logloss"], profile=True)  # fmt: skip
+        both.append((model.history, {k.kernel for k in model.profile if k.phase == ROUNDS}))
+    assert both[0][0] == both[1][0]
+    if open_device(TEST_DEVICE).caps.unified_memory:
+        assert "curve.curve_area" in both[0][1]
+        assert not any(name.startswith(("curve", "radix", "scan")) for name in both[1][1])
+
+
+@pytest.mark.parametrize("metric", ["aucpr", "error"])
+def test_other_metrics_of_few_rows_are_the_devices(metric, device, monkeypatch):
+    monkeypatch.setattr(prepared, "FEW_ROWS", 900)
+    objective, given = get_objective("binary:logistic"), Dataset(X, Y, WEIGHT)
+    assert prepared.runs_kernels(device, get_metric(metric), objective, Dataset(X, Y))
+    assert prepared.runs_kernels(device, get_metric("auc"), objective, given)
 
 
 def test_one_class_is_undefined():

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import forked
+from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
@@ -186,6 +187,10 @@ class Device(ABC):
         self.n_launches = 0
         self.profiler: Profiler | None = None
         """Times every launch; None unless the device was opened with ``profile=True``."""
+        self.builds: BuildNotice | None = None
+        """Is told how long every build took."""
+        self.build_share = 1.0
+        """Part of building that ``build`` does; the rest follows at the first launches."""
 
     @property
     def process_key(self) -> str:
@@ -307,7 +312,10 @@ class Device(ABC):
         forked.check_device()
         size = _power_of_two(min(wg_size, self.caps.max_work_group))
         while True:
+            start = time.perf_counter()
             program = self._build(template, size, params)
+            if self.builds is not None:
+                self.builds.took(template, time.perf_counter() - start)
             program.kernel = template
             if program.wg_size >= size:
                 program.wg_size = size

@@ -27,6 +27,9 @@ _OPTIONS = ["-cl-std=CL1.2"]
 #: Platforms that keep built kernels on disk themselves. PoCL 3.0 builds every kernel again when it
 #: is asked for a program's binary: a first fit took 39 s instead of 10 s (2 busy cores).
 _KEEP_THEIR_OWN = (POCL,)
+#: PoCL 3.0 compiles a kernel when it is launched first: 0.9 s for the programs of a fit of the
+#: demonstration's shape, then 1.8 s for their kernels (seconds of a core of an EPYC).
+_POCL_BUILD_SHARE = 0.33
 _lock = threading.RLock()
 #: Contexts by process and device; a context does not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
@@ -78,6 +81,7 @@ class OpenCLDevice(Device):
     def __init__(self, device: Any, caps: Capabilities, *, profile: bool = False) -> None:
         super().__init__(caps)
         self.borrows = caps.unified_memory
+        self.build_share = _POCL_BUILD_SHARE if caps.platform == POCL else 1.0
         self.cl_device = device
         if profile:
             self.profiler = Profiler(_seconds)
@@ -319,8 +323,9 @@ class OpenCLDevice(Device):
             try:
                 own_code = bool(params.get("statements"))
                 program = build_source(
-                    self.context, caps.platform, source, options, own_code=own_code
-                )
+                    self.context, caps.platform, source, options, own_code=own_code,
+                    alone=wg_size == 1,
+                )  # fmt: skip
             except cl.Error as error:
                 raise KernelBuildError(
                     f"kernel {template!r} does not build on {caps.label}, driver {caps.driver}, "

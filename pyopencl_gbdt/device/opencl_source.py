@@ -17,7 +17,7 @@ NO_HEADER = "-D_OPENCL_H_"
 
 
 def build_source(
-    context: Any, platform: str, source: str, options: list[str], *, own_code: bool
+    context: Any, platform: str, source: str, options: list[str], *, own_code: bool, alone: bool
 ) -> Any:
     """Build a rendered template.
 
@@ -31,6 +31,8 @@ def build_source(
         For the compiler.
     own_code : bool
         Whether the source contains a user's statements, which may call any built-in function.
+    alone : bool
+        Whether a work-group has one work-item.
 
     Raises
     ------
@@ -38,7 +40,8 @@ def build_source(
         With the compiler's log.
     """
     if platform == POCL and not own_code:
-        few = f"{header('dialect_opencl_builtins.h')}#line 1\n{source}"
+        fast = header("dialect_opencl_fast_build.h") if alone else ""
+        few = f"{header('dialect_opencl_builtins.h')}{fast}#line 1\n{source}"
         try:
             return cl.Program(context, few).build([*options, NO_HEADER], cache_dir=False)
         except cl.Error:

@@ -18,9 +18,9 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.evaluation.prepared import (
     ADVICE,
     Prepared,
-    has_kernels,
     prepare,
     rows_on_device,
+    runs_kernels,
 )
 from pyopencl_gbdt.evaluation.watched import WatchedRows
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -71,7 +71,9 @@ class Evaluation:
         self._on_device: list[_OnDevice] = []
         self._on_host: list[tuple[Dataset, str, list[str], DeviceArray]] = []
         for (rows, name), at in zip(evals, watched, strict=True):
-            apart = [m for m, one in metrics.items() if not has_kernels(one, objective, rows)]
+            apart = [
+                m for m, one in metrics.items() if not runs_kernels(ws.device, one, objective, rows)
+            ]
             if apart:
                 self._on_host.append((rows, name, apart, at.margins))
             together = {m: one for m, one in metrics.items() if m not in apart}

@@ -13,7 +13,7 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.evaluation.auc import plan_curves
 from pyopencl_gbdt.evaluation.cox_metric import plan_cox
 from pyopencl_gbdt.evaluation.mean_loss import plan_mean
-from pyopencl_gbdt.evaluation.prepared import has_kernels, n_classes_of
+from pyopencl_gbdt.evaluation.prepared import n_classes_of, runs_kernels
 from pyopencl_gbdt.evaluation.ranking_metric import plan_ranking
 from pyopencl_gbdt.metrics import Metric, cox_nloglik, curve_of, ranked_of, row_loss_of
 from pyopencl_gbdt.metrics.rows import N_WORDS, RowShape
@@ -45,7 +45,9 @@ def plan_evaluation(
             shape = 0 if rows.lies_on(device) else (rows.n_rows, rows.n_features)
             plan.add(f"{prefix}: values", shape, np.float32)
             plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)
-        on_device = {m: one for m, one in metrics.items() if has_kernels(one, objective, rows)}
+        on_device = {
+            m: one for m, one in metrics.items() if runs_kernels(device, one, objective, rows)
+        }
         if on_device:
             plan.add(f"{prefix}: labels", 0 if rows is data else rows.label.size, np.float32)
             _plan_metrics(plan, prefix, device, objective, rows, on_device)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
 from pyopencl_gbdt.device.base import Program
 from pyopencl_gbdt.prediction.packing import PackedTrees
 
@@ -22,9 +22,22 @@ _GROUPS = 1024
 _KEY_BYTES = 32 * 1024 * 1024
 
 
-def build(device: Device) -> tuple[Program, int, int]:
-    """Return the program, the rows per work-group, and the rows per block."""
-    variant, program = build_variant_program(device, "predict", "auto")
+def build(device: Device, *, blocks: bool) -> tuple[Program, int, int]:
+    """Return the program, the rows per work-group, and the rows per block.
+
+    Parameters
+    ----------
+    device : Device
+    blocks : bool
+        Whether the kernels of blocks are launched, where the device has them.
+    """
+
+    def made(variant: Variant) -> Program:
+        rows = variant.params["rows"] if blocks else 0
+        wg_size, items = variant.params["wg_size"], variant.params["items"]
+        return device.build("predict", wg_size=wg_size, items=items, rows=rows)
+
+    variant, program = build_variant(device, "predict", "auto", made)
     return program, variant.params["items"] * program.wg_size, variant.params["rows"]
 
 
@@ -58,7 +71,7 @@ def prepare(
     outputs : (int, int)
         First output, and last output plus 1.
     """
-    program, rows, _ = build(device)
+    program, rows, _ = build(device, blocks=False)
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
     each = (trees[0], trees[0] + (trees[1] - trees[0]) // n_outputs)
     args = _row_arguments(values, nodes, tree_begin, margins, each, longest, first)
@@ -107,12 +120,12 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     piece_bytes : int
         Most bytes per piece of rows.
     """
-    program, _, rows = build(device)
-    keys = program.wg_size * rows * trees.columns.size
-    largest = 4 * max(2 * (trees.n_places + 1), 4 * trees.nodes.size, keys)
-    fits = largest <= min(device.caps.max_alloc_bytes, 2**32 - 1)
-    if rows and n_rows >= _FEW_ROWS and trees.n_trees and fits:
-        return BlockWalk(device, trees, n_rows, piece_bytes)
+    if n_rows >= _FEW_ROWS and trees.n_trees:
+        program, _, rows = build(device, blocks=True)
+        keys = program.wg_size * rows * trees.columns.size
+        largest = 4 * max(2 * (trees.n_places + 1), 4 * trees.nodes.size, keys)
+        if rows and largest <= min(device.caps.max_alloc_bytes, 2**32 - 1):
+            return BlockWalk(device, trees, n_rows, piece_bytes)
     return RowWalk(device, trees, piece_bytes)
 
 
@@ -121,7 +134,7 @@ class RowWalk:
 
     def __init__(self, device: Device, trees: PackedTrees, piece_bytes: int) -> None:
         self.device, self.longest = device, trees.longest
-        self._program, self._group_rows, _ = build(device)
+        self._program, self._group_rows, _ = build(device, blocks=False)
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         self._nodes, self._begin = device.borrow(trees.nodes), device.borrow(trees.begin)
 
@@ -139,7 +152,7 @@ class BlockWalk:
 
     def __init__(self, device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> None:
         self.device = device
-        self._program, _, self._block = build(device)
+        self._program, _, self._block = build(device, blocks=True)
         self._n_columns = trees.columns.size
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         of_a_group = self._program.wg_size * self._block

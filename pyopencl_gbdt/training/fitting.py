@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.label_mean import starting_score
@@ -103,6 +104,8 @@ class Fit:
 
     def __init__(self, device: Device, task: Task) -> None:
         self.task, self.device = task, device
+        told = BuildNotice(device.caps.label, device.build_share)
+        device.builds = told if task.params.verbosity else None
         self._recorder = None if device.profiler is None else Recorder(device)
         data = task.data
         margins: Start | LateStart = self._start_at_mean

@@ -17,6 +17,7 @@
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
 /* Set the learning rate for the next rounds; kernels that set leaf values read it. */
+BRIEF
 KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate) {
     if (LOCAL_ID == 0) leaf_rate[0] = rate;
 }
@@ -24,6 +25,7 @@ KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate)
 /* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
    does whether it splits or not, as the last level's leaves need no lists of their own. Where the
    policy moves the rows of the last step, too, `depth` is beyond all levels. */
+BRIEF
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
@@ -76,6 +78,7 @@ KERNEL(${wg_size}) finish_tree(
 }
 
 /* Copy a finished batch to the next place of the buffer that the host reads. */
+BRIEF
 KERNEL(${wg_size}) keep(
         const u32 most_nodes, const u32 level_words, GLOBAL const u32* RESTRICT leaf_header,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT levels,

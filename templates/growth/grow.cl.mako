@@ -23,6 +23,7 @@ ${group.sum("group_sum", "i64", wg_size)}
 FN u32 root_tasks(const u32 n_rows) { return n_rows ? tasks_of(n_rows, ${hist_chunk}) : 1; }
 
 /* Work-group t makes the root of tree t, from all rows or from the drawn and listed ones. */
+BRIEF
 KERNEL(${wg_size}) begin_tree(
         const u32 n_rows, const u32 n_groups, const u32 most_leaves, const u32 lists_drawn,
         GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums, GLOBAL u32* RESTRICT splits_left,
@@ -67,6 +68,7 @@ KERNEL(${wg_size}) begin_tree(
 
 % if not picked:
 /* `chosen` has `n_each` candidates for every node. */
+BRIEF
 KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
@@ -147,6 +149,7 @@ KERNEL(${wg_size}) decide(
 }
 % endif
 
+BRIEF
 KERNEL(${wg_size}) place(
         const u32 depth, const u32 n_trees, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const u32* RESTRICT picked, GLOBAL u32* RESTRICT hist_task_begin) {

@@ -60,7 +60,7 @@ KERNEL(${wg_size}) add_leaves(
         const u32 end = begin + ${chunk} < node_end ? begin + ${chunk} : node_end;
         if (node->left == NO_NODE) {
             const f32 value = node->value;
-            for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size})
+            PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size})
                 own[in_order ? position - base : rows[position]] += value;
         } else {
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
@@ -68,7 +68,7 @@ KERNEL(${wg_size}) add_leaves(
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
             GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
                 + node->feature % block_features;
-            for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
+            PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
                 const u32 row = in_order ? position - base : rows[position];
                 own[row] += code_goes_left(column[row * row_stride], split) ? left : right;
             }

@@ -30,7 +30,7 @@ KERNEL(${wg_size}) columns(
         const u32 last = end - first < ${tile} ? end : first + ${tile};
         for (u32 column = 0; column < n_columns; column++) {
             GLOBAL f32* mine = keys + (u64)column * all_rows + start;
-            for (u32 row = first + LOCAL_ID; row < last; row += ${wg_size}) {
+            PLAIN for (u32 row = first + LOCAL_ID; row < last; row += ${wg_size}) {
                 f32 value = values[(u64)row * n_features + first_feature + column];
 % if weighted:
                 if (as_u32(weights[start + row]) << 1 == 0) value = as_f32(0x7FC00000u);
@@ -41,6 +41,7 @@ KERNEL(${wg_size}) columns(
     }
 }
 
+% if weighted:
 KERNEL(${wg_size}) number(const u32 n_rows, GLOBAL u32* RESTRICT ids) {
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
@@ -61,6 +62,7 @@ KERNEL(${wg_size}) gather(
         whole[column + i] = quanta < 1 && as_u32(weight) << 1 != 0 ? 1 : quanta;
     }
 }
+% endif
 
 /* The first index in (place, high) whose key is greater than that at `place`, else `high`. Steps double
    until one goes too far; then a binary search. */

@@ -26,7 +26,7 @@ KERNEL(1) add_leaves(
         const u32 end = begin + 2048 < node_end ? begin + 2048 : node_end;
         if (node->left == NO_NODE) {
             const f32 value = node->value;
-            for (u32 position = begin + LOCAL_ID; position < end; position += 1)
+            PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1)
                 own[in_order ? position - base : rows[position]] += value;
         } else {
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
@@ -34,7 +34,7 @@ KERNEL(1) add_leaves(
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
             GLOBAL const u8* column = codes + node->feature / block_features * block_stride
                 + node->feature % block_features;
-            for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
+            PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
                 const u32 row = in_order ? position - base : rows[position];
                 own[row] += code_goes_left(column[row * row_stride], split) ? left : right;
             }

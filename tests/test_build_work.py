@@ -1,0 +1,95 @@
+"""How much a first fit has to build: it must not creep up unseen."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device.opencl import OpenCLDevice
+from pyopencl_gbdt.device.opencl_program import OpenCLProgram
+from pyopencl_gbdt.device.opencl_source import POCL
+from pyopencl_gbdt.device.render import header
+from tests.conftest import TEST_DEVICE
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Sources that were built, and kernels that were launched, of whatever runs."""
+    built, launched = {}, set()
+    usual_build, usual_kernel = OpenCLDevice._build, OpenCLProgram.make_kernel
+
+    def build(self, template, wg_size, params):
+        program = usual_build(self, template, wg_size, params)
+        built[program.source] = template
+        return program
+
+    def make_kernel(self, name):
+        launched.add((self.source, name))
+        return usual_kernel(self, name)
+
+    monkeypatch.setattr(OpenCLDevice, "_build", build)
+    monkeypatch.setattr(OpenCLProgram, "make_kernel", make_kernel)
+    return built, launched
+
+
+@pytest.fixture
+def on_pocl(device):
+    if device.caps.platform != POCL:
+        pytest.skip("counts what PoCL's variants build")
+
+
+def fit(**params):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5)).astype(np.float32)
+    data = Dataset(X[:400], (X[:400, 0] > 0).astype(np.float32))
+    test = Dataset(X[400:], (X[400:, 0] > 0).astype(np.float32))
+    train(
+        {"objective": "binary:logistic", "device": TEST_DEVICE, **params}, data, 2,
+        evals=[(test, "test")], eval_metric="auc",
+    )  # fmt: skip
+
+
+def test_a_small_fit_builds_few_programs_and_kernels(on_pocl, work):
+    fit()
+    built, launched = work
+    assert sorted(built.values()) == [
+        "best", "finish", "gradients", "grow", "histogram_cpu", "leaf", "partition", "predict",
+        "quantize", "radix_sort", "split_cpu",
+    ]  # fmt: skip
+    assert len(launched) <= 18
+
+
+def test_few_kernels_are_built_that_nothing_launches(on_pocl, work):
+    """PoCL's front end optimises all kernels of a program, launched or not."""
+    fit()
+    built, launched = work
+    every = {(text, name) for text in built for name in re.findall(r"KERNEL\(\d+\) (\w+)", text)}
+    assert launched <= every
+    assert {name for _, name in every - launched} <= {
+        "radix_count", "radix_offsets", "radix_scatter", "radix_number",  # of larger sorts
+        "set_leaf_rate",  # of a schedule
+    }  # fmt: skip
+
+
+def test_brief_kernels_are_not_optimised_where_a_group_has_one_item(on_pocl, device, monkeypatch):
+    """Only those: PoCL handles barriers of several work-items while it optimises."""
+    seen = []
+    usual = cl.Program
+
+    def program(context, text):
+        seen.append(text)
+        return usual(context, text)
+
+    monkeypatch.setattr("pyopencl_gbdt.device.opencl_source.cl.Program", program)
+    for wg_size in (1, 16):
+        source = f"BRIEF\nKERNEL({wg_size}) brief_{wg_size}(GLOBAL u32* x) {{ x[0] = 1; }}\n"
+        monkeypatch.setattr(
+            "pyopencl_gbdt.device.opencl.render",
+            lambda *_, text=source, **__: header("dialect_opencl.h") + text,
+        )
+        device.build("any", wg_size=wg_size)
+    assert ["define COMPILE_FAST" in text for text in seen] == [True, False]
