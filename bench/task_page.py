@@ -45,7 +45,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     lines = [
         *textwrap.wrap(head, 120),
         "",
-        "| | scores | first or within noise of first |",
+        "| | scores | best or not distinguishable from it |",
         "|---|---:|---:|",
         *(_summary(name, results) for name in systems),
         "",
@@ -81,9 +81,9 @@ def _trials(report: dict[str, Any], systems: list[str]) -> list[str]:
     """Return the settings, and how many times each system chose them."""
     tasks = {(r["table"], r["objective"]): r["chosen"] for r in report["results"]}
     lines = [
-        "What was tried, and how many times each system chose it:",
+        "The settings, and how many times each library chose them:",
         "",
-        "| rounds | depth | learning rate | L2 | least Hessian | "
+        "| rounds | depth | learning rate | L2 | minimum Hessian | "
         + " | ".join(TITLES[name] for name in systems)
         + " |",
         "|---:|---:|---:|---:|---:|" + "---:|" * len(systems),

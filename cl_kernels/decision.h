@@ -1,14 +1,13 @@
-/* decision: which way a row goes at a split. No kernel says it in another way.
+/* decision: whether a row goes left at a split. All kernels use these functions.
 
-   A row is asked by its code where the data are quantised, by its value where they are not, and by
-   a key of its value where many trees ask for the same value. The code behind a feature's bins
-   stands for a missing value.
+   With quantised data, a row's code decides; otherwise its value (value_decision.h). The code after a
+   feature's bins means a missing value.
 
        code        0 1 .. last   last + 1 .. n_bins - 1   n_bins
        goes        left          right                    left if `also` is n_bins, else right
 
-   All splits are numeric. Sets of categories have room: node_t.split_kind says the kind,
-   walk_t.default_left and step_t.place use their lowest bits alone. */
+   All splits are numeric. There is room for sets of categories: node_t.split_kind gives the kind, and
+   walk_t.default_left and step_t.place use only their lowest bits. */
 
 /* Codes that go left: up to `last`, and `also`. */
 typedef struct {
@@ -23,7 +22,7 @@ FN code_split_t code_split(const u32 last, const u32 default_left, const u32 n_b
     return split;
 }
 
-/* The same in a word, step_t.lefts; codes have 16 bits at most. */
+/* The same in one word, step_t.lefts; codes have at most 16 bits. */
 FN u32 packed_split(const code_split_t split) { return split.last | split.also << 16; }
 
 FN code_split_t unpacked_split(const u32 lefts) {

@@ -1,5 +1,5 @@
-/* The vocabulary of the kernels, spelled for CUDA C (NVRTC, with -fmad=false).
-   dialect_opencl.h defines the same words; tests/test_dialects.py compares the two sets. */
+/* The types and macros that kernels use, for CUDA C (NVRTC, with -fmad=false).
+   dialect_opencl.h defines the same names; tests/test_dialects.py compares the two sets. */
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -35,12 +35,14 @@ typedef int2 i32x2;
 
 #define PREFETCH(address) ((void)(address))
 
-/* What other work-groups write while this one runs: a word is seen whole, words in any order. */
+/* Read and write words that other work-groups access at the same time. A word is read and written as a
+   whole; different words may become visible in any order. */
 #define READ_SHARED_U64(address) (*(volatile const u64*)(address))
 #define WRITE_SHARED_U64(address, value) (*(volatile u64*)(address) = (value))
 
-/* What NVIDIA's work-items do 32 at a time, in step; all 32 must come by. WARP_BALLOT collects a bit of
-   each, WARP_MATCH tells each who brings the same u32, WARP_SYNC orders their local memory. */
+/* Operations of a warp, 32 work-items of NVIDIA's devices; all 32 must execute them. WARP_BALLOT collects a
+   bit from each. WARP_MATCH gives each the set of those with the same u32. WARP_SYNC orders accesses to local
+   memory. */
 #define WARP_BALLOT(result, predicate) ((result) = __ballot_sync(0xffffffffu, (predicate)))
 #define WARP_MATCH(result, value) ((result) = __match_any_sync(0xffffffffu, (u32)(value)))
 #define WARP_SYNC() __syncwarp()
@@ -49,7 +51,7 @@ typedef int2 i32x2;
 #define as_f32(x) __uint_as_float((u32)(x))
 #define as_u32(x) __float_as_uint(x)
 
-/* Each returns the value from before the addition. */
+/* Each returns the value before the addition. */
 #define atomic_add_local_i32(address, value) atomicAdd((int*)(address), (int)(value))
 #define atomic_add_local_u32(address, value) atomicAdd((u32*)(address), (u32)(value))
 #define atomic_add_global_i32(address, value) atomicAdd((int*)(address), (int)(value))

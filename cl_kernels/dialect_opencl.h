@@ -1,5 +1,5 @@
-/* The vocabulary of the kernels, spelled for OpenCL C 1.2.
-   dialect_cuda.h defines the same words; tests/test_dialects.py compares the two sets. */
+/* The types and macros that kernels use, for OpenCL C 1.2.
+   dialect_cuda.h defines the same names; tests/test_dialects.py compares the two sets. */
 #pragma OPENCL FP_CONTRACT OFF
 
 typedef uchar u8;
@@ -42,16 +42,18 @@ typedef int2 i32x2;
 #define GLOBAL_ID ((u64)get_group_id(0) * get_local_size(0) + get_local_id(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
-/* A hint that an address will be read soon. For CPUs: their compilers are Clang, which has a builtin,
-   while PoCL's own `prefetch` does nothing. */
+/* Tell the processor that an address will be read soon. Only for CPUs: their compilers are based on Clang,
+   which has this builtin. PoCL's own `prefetch` does nothing. */
 #define PREFETCH(address) __builtin_prefetch((const void*)(size_t)(address))
 
-/* What other work-groups write while this one runs: a word is seen whole, words in any order. */
+/* Read and write words that other work-groups access at the same time. A word is read and written as a
+   whole; different words may become visible in any order. */
 #define READ_SHARED_U64(address) (*(volatile __global const ulong*)(address))
 #define WRITE_SHARED_U64(address, value) (*(volatile __global ulong*)(address) = (value))
 
-/* What NVIDIA's work-items do 32 at a time, in step; all 32 must come by. WARP_BALLOT collects a bit of
-   each, WARP_MATCH tells each who brings the same u32, WARP_SYNC orders their local memory. */
+/* Operations of a warp, 32 work-items of NVIDIA's devices; all 32 must execute them. WARP_BALLOT collects a
+   bit from each. WARP_MATCH gives each the set of those with the same u32. WARP_SYNC orders accesses to local
+   memory. */
 #define WARP_BALLOT(result, predicate) \
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }" \
                  : "=r"(result) : "r"(predicate))
@@ -63,7 +65,7 @@ typedef int2 i32x2;
 #define as_f32(x) as_float(x)
 #define as_u32(x) as_uint(x)
 
-/* Each returns the value from before the addition. */
+/* Each returns the value before the addition. */
 #define atomic_add_local_i32(address, value) atomic_add((volatile __local int*)(address), (int)(value))
 #define atomic_add_local_u32(address, value) atomic_add((volatile __local uint*)(address), (uint)(value))
 #define atomic_add_global_i32(address, value) atomic_add((volatile __global int*)(address), (int)(value))

@@ -1,5 +1,5 @@
-/* The built-in functions of OpenCL C that dialect_opencl.h takes, as Clang's opencl-c.h declares them; types and
-   constants are there. Stands before the dialect where that header, of 17,000 declarations, is left out. */
+/* Declarations of the built-in functions that dialect_opencl.h uses, as in Clang's opencl-c.h; types and
+   constants need none. Put before the dialect when that header, of 17,000 declarations, is skipped. */
 #define BUILTIN __attribute__((overloadable))
 size_t BUILTIN __attribute__((const)) get_local_id(uint);
 size_t BUILTIN __attribute__((const)) get_local_size(uint);

@@ -1,11 +1,11 @@
-/* gain: score and weight of a node from its sums, in two floats. Twin: reference/gain.py.
+/* gain: score and weight of a node from its sums, in pairs of floats. Twin: reference/gain.py.
 
-   Sums come in quanta. Inside, everything is in units in which 2^24 quanta are 1, so that squares
-   neither overflow nor vanish whatever the target's unit is; `scale` leads back.
+   Sums are given in quanta. The functions compute in units of 2^24 quanta, so that squares neither
+   overflow nor underflow, whatever the target's unit is. `scale` converts results to real units.
 
        T      = G shrunk towards 0 by alpha
        w      = -T / (H + lambda), clipped to +-max_delta_step if that is not 0
-       w is clipped to the node's lower .. upper too, if monotone constraints bound it
+       w is also clipped to the node's lower .. upper, if monotone constraints bound it
        score  = T^2 / (H + lambda)              (unclipped)
               = -w * (2 T + (H + lambda) w)     (clipped)
 
@@ -23,7 +23,7 @@ FN rule_t make_rule(GLOBAL const scale_t* scale,
     const i32 scale_g = scale->g - scale->weight_shift, scale_h = scale->h - scale->weight_shift;
     rule_t r;
     r.lambda = scale_by(lambda, scale_h - 24);
-    if (r.lambda > 1.2676506e30f) r.lambda = 1.2676506e30f; /* 2^100: weights are 0 long before */
+    if (r.lambda > 1.2676506e30f) r.lambda = 1.2676506e30f; /* 2^100: weights are 0 far below it */
     r.alpha = scale_by(alpha, scale_g - 24);
     r.weight_power = scale_h - scale_g;
     r.gain_power = 24 - 2 * scale_g + scale_h;
@@ -73,7 +73,7 @@ FN df score(const i64 g, const i64 h, const rule_t rule) {
     return df_div(df_mul(t, t), d);
 }
 
-/* The weight in units; 0 without rows that count, as a sample may have none. */
+/* The weight in units; 0 for a node without rows that count, which sampling can produce. */
 FN f32 weight_in_units(const i64 g, const i64 h, const rule_t rule) {
     if (h == 0) return 0.0f;
     const df t = shrink(in_units(g), rule.alpha);
@@ -86,8 +86,8 @@ FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
     return scale_by(weight_in_units(g, h, rule), rule.weight_power);
 }
 
-/* Does a split keep to a feature's constraint: 1 rising, 2 falling, 0 none? One with equal weights
-   changes no prediction: where bounds hold both sides, all splits of a node are so. */
+/* Whether a split satisfies a feature's constraint: 1 increasing, 2 decreasing, 0 none. A split with equal
+   weights is refused, as it changes no prediction; it occurs where bounds clip both weights. */
 FN int keeps_order(
         const u32 constraint, const i64 left_g, const i64 left_h, const i64 right_g,
         const i64 right_h, const rule_t rule) {
@@ -97,14 +97,14 @@ FN int keeps_order(
     return constraint == 1 ? left < right : (constraint == 2 ? left > right : 1);
 }
 
-/* Is (score a, key a) ahead of (score b, key b)? Equal scores: the lower key. */
+/* Whether (score a, key a) is better than (score b, key b). Of equal scores, the lower key is better. */
 FN int ahead(const df a, const u32 key_a, const df b, const u32 key_b) {
     if (df_less(b, a)) return 1;
     if (df_less(a, b)) return 0;
     return key_a < key_b;
 }
 
-/* The rough score of sums in units where weights are clipped: as they shrink alike, nothing cancels. */
+/* The rough score if weights are clipped, from sums in units; no terms cancel. */
 FN f32 rough_clipped(const f32 t, const f32 d, const f32 max_delta) {
     f32 w = t / d;
     if (w > max_delta) w = max_delta;
@@ -112,16 +112,15 @@ FN f32 rough_clipped(const f32 t, const f32 d, const f32 max_delta) {
     return w * (2.0f * t - d * w);
 }
 
-/* The score in one float, relative error below 2^-18 on every device, though not the same bits: it
-   says which exact scores are worth computing, nothing else. Only without alpha and bounds, with
-   which terms cancel. */
+/* The score in one float, with a relative error below 2^-18. Its bits differ between devices, so it is
+   only used to decide which exact scores to compute. Not for alpha or bounds, with which terms cancel. */
 FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
     const f32 t = (f32)g * 5.9604644775390625e-8f;
     const f32 d = (f32)h * 5.9604644775390625e-8f + rule.lambda;
     return rule.max_delta > 0.0f ? rough_clipped(t, d, rule.max_delta) : t * t / d;
 }
 
-/* What a node has as a leaf. */
+/* Set the fields of a node that is a leaf (until it splits). */
 FN void finish_node(GLOBAL node_t* node, GLOBAL const scale_t* scale, const rule_t rule,
                     const f32 learning_rate) {
     const i32 hessian_power = 24 + scale->weight_shift - scale->h;

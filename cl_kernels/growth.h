@@ -1,6 +1,6 @@
-/* growth: how a node splits. Twin: Grower of reference/grow.py. */
+/* growth: split a node. Twin: Grower of reference/grow.py. */
 
-/* The best of a node's candidates; an invalid one where all are. */
+/* Index of the best of a node's candidates; it is invalid if all are. */
 FN u32 best_of(GLOBAL const candidate_t* mine, const u32 n) {
     u32 best = 0;
     df top = df_make(mine[0].score_hi, mine[0].score_lo);
@@ -20,7 +20,7 @@ FN f32 gain_of(GLOBAL const candidate_t* c, GLOBAL const node_t* node, const rul
     return finite(scale_by(loss.hi, rule.gain_power));
 }
 
-/* Split a node; its children are `left` and the next one. */
+/* Split a node; its children are nodes `left` and `left + 1`. */
 FN void split_node(
         GLOBAL node_t* nodes, const u32 id, const u32 left, GLOBAL const candidate_t* c,
         const f32 gain, const rule_t rule, const u32 constraint) {
@@ -45,7 +45,7 @@ FN void split_node(
         nodes[left + side].count = 0; /* `partition` counts */
         nodes[left + side].in_order = 0;
     }
-    if (constraint) { /* what is below keeps to its side of the middle */
+    if (constraint) { /* all nodes below stay on their side of the middle */
         const f32 one = weight_in_units(nodes[left].sum_g, nodes[left].sum_h, rule);
         const f32 other = weight_in_units(nodes[left + 1].sum_g, nodes[left + 1].sum_h, rule);
         const f32 half_one = 0.5f * one, half_other = 0.5f * other;

@@ -1,6 +1,6 @@
 /* portable_log: logarithms and roots with the same bits on every device; needs portable_math.
 
-   Built as portable_math is: +, -, * in float32, in a written order, and integers. The twin is
+   As in portable_math: only +, -, * in float32, in a fixed order, and integers. The twin is
    pyopencl_gbdt/numerics/portable_log.py. */
 
 /* ln x, within 1 ulp; x below 2^-126 counts as 2^-126, infinity as the largest float.
@@ -12,7 +12,7 @@ FN f32 portable_log(const f32 x) {
     const u32 given = as_u32(x);
     const u32 above = given > 0x7F7FFFFFu ? 0x7F7FFFFFu : given;
     const u32 bits = ((given >> 31) || given < 0x00800000u) ? 0x00800000u : above;
-    const u32 shifted = bits + (0x3F800000u - 0x3F3504F3u); /* the exponent rises at sqrt(1/2) */
+    const u32 shifted = bits + (0x3F800000u - 0x3F3504F3u); /* the exponent steps at sqrt(1/2) */
     const f32 k = (f32)((i32)(shifted >> 23) - 127);
     const f32 f = as_f32((shifted & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
     const f32 s = f * reciprocal(2.0f + f);
@@ -35,8 +35,8 @@ FN f32 portable_log(const f32 x) {
     return big + more;
 }
 
-/* ln(1 + x) for x > -1, within 1.5 ulp, small x included: what 1 + x loses to rounding is added as
-   a first-order term. */
+/* ln(1 + x) for x > -1, within 1.5 ulp, small x included: the rounding error of 1 + x is added as a
+   first-order term. */
 FN f32 portable_log1p(const f32 x) {
     const df u = two_sum(1.0f, x);
     const f32 v = u.hi < 1.17549435e-38f ? 1.17549435e-38f : u.hi;
@@ -45,7 +45,7 @@ FN f32 portable_log1p(const f32 x) {
     return whole + rest;
 }
 
-/* A Newton step towards 1 / sqrt(x) in the form that adds a small correction. */
+/* A Newton step towards 1 / sqrt(x), in the form that adds a small correction. */
 FN f32 closer_rsqrt(const f32 half_x, const f32 r) {
     const f32 square = r * r;
     const f32 p = half_x * square;

@@ -1,6 +1,6 @@
-/* portable_loss: differences of logarithms that lose nothing; needs portable_math, portable_log.
+/* portable_loss: differences of logarithms without cancellation; needs portable_math, portable_log.
 
-   Built as portable_math is. The twin is pyopencl_gbdt/numerics/portable_loss.py. */
+   The rules are those of portable_math. The twin is pyopencl_gbdt/numerics/portable_loss.py. */
 
 /* t - ln(1 + t) for t > -1, within 5 ulp. With s = t / (2 + t), ln(1 + t) = 2 s + 2 s^3 / 3 + ... and
    t - 2 s = t s, hence t - ln(1 + t) = s (t - 2 s^2 (1/3 + s^2 / 5 + ...)), for t in -1/2 .. 1. */
@@ -24,8 +24,8 @@ FN f32 minus_log1p(const f32 t) {
     return (t < -0.5f || t > 1.0f) ? far : near;
 }
 
-/* a - b - b ln(a / b) >= 0 for a >= 0 and b in 2^-120 .. 2^120, where d is a - b: what a
-   likelihood lacks to that of the perfect prediction. */
+/* a - b - b ln(a / b) >= 0 for a >= 0 and b in 2^-120 .. 2^120, with d = a - b. This is the difference
+   between the log-likelihoods of a perfect prediction and of this one. */
 FN f32 divergence(const f32 d, const f32 a, const f32 b) {
     const f32 r = reciprocal(b);
     const f32 ratio = a * r;

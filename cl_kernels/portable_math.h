@@ -1,10 +1,10 @@
 /* portable_math: float arithmetic with the same bits on every device.
 
-   Built from correctly rounded +, -, * in float32 alone, in a written order. No division, exp,
-   log, sqrt or fma of the driver, no contraction, no subnormals that matter. The twin is
+   It uses only correctly rounded +, -, * in float32, in a fixed order. It uses no division, exp, log,
+   sqrt or fma of the driver and no contraction, and results do not depend on subnormals. The twin is
    pyopencl_gbdt/numerics/portable_math.py.
 
-   df is a number carried in two floats, hi + lo with |lo| <= ulp(hi) / 2: about 48 bits
+   df is a number in two floats, hi + lo with |lo| <= ulp(hi) / 2: about 48 bits
    (Dekker 1971, "A floating-point technique for extending the available precision"; Knuth's
    two-sum, TAOCP 2, 4.2.2). */
 
@@ -12,7 +12,7 @@ typedef struct { f32 hi; f32 lo; } df;
 
 FN df df_make(const f32 hi, const f32 lo) { df r; r.hi = hi; r.lo = lo; return r; }
 
-/* a + b without error; any order of magnitude. */
+/* a + b without error, for any magnitudes. */
 FN df two_sum(const f32 a, const f32 b) {
     const f32 s = a + b;
     const f32 c = s - a;
@@ -22,7 +22,7 @@ FN df two_sum(const f32 a, const f32 b) {
     return df_make(s, e + f);
 }
 
-/* a + b without error; |a| >= |b| or a == 0. */
+/* a + b without error, for |a| >= |b| or a == 0. */
 FN df fast_two_sum(const f32 a, const f32 b) {
     const f32 s = a + b;
     const f32 c = s - a;
@@ -73,13 +73,13 @@ FN df df_scale(const df a, const f32 power_of_two) {
 
 FN int df_less(const df a, const df b) { return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo); }
 
-/* 2^k for k in -126..127, clamped. */
+/* 2^k; k is clamped to -126..127. */
 FN f32 power_of_two(const i32 k) {
     const i32 c = k < -126 ? -126 : (k > 127 ? 127 : k);
     return as_f32((u32)(c + 127) << 23);
 }
 
-/* x * 2^k by factors in range. */
+/* x * 2^k, by two factors that float32 can hold. */
 FN f32 scale_by(const f32 x, const i32 k) {
     const i32 c = k < -252 ? -252 : (k > 254 ? 254 : k);
     const i32 first = c / 2;
@@ -87,7 +87,7 @@ FN f32 scale_by(const f32 x, const i32 k) {
     return once * power_of_two(c - first);
 }
 
-/* A Newton step towards 1 / x in the form that adds a small correction. */
+/* A Newton step towards 1 / x, in the form that adds a small correction. */
 FN f32 closer_reciprocal(const f32 x, const f32 r) {
     const f32 p = x * r;
     const f32 e = 1.0f - p;
@@ -95,8 +95,8 @@ FN f32 closer_reciprocal(const f32 x, const f32 r) {
     return r + m;
 }
 
-/* 1 / x for x in 2^-120 .. 2^120, within 1.5 ulp: a guess from the bits, then four steps, after
-   which powers of two are exact. No loop: PoCL vectorises what calls it only then. */
+/* 1 / x for x in 2^-120 .. 2^120, within 1.5 ulp: a guess from the bits, then four steps, after which
+   powers of two are exact. It has no loop, as PoCL would not vectorise its callers then. */
 FN f32 reciprocal(const f32 x) {
     const f32 r1 = closer_reciprocal(x, as_f32(0x7EF311C7u - as_u32(x)));
     const f32 r2 = closer_reciprocal(x, r1);
@@ -116,7 +116,7 @@ FN df df_div(const df a, const df b) {
     return fast_two_sum(q.hi, q.lo + q3);
 }
 
-/* An integer of up to 63 bits, in pieces that convert exactly. */
+/* Convert an integer of up to 63 bits, by pieces that convert exactly. */
 FN df df_from_i64(const i64 v) {
     const i64 top = v >> 42;
     const i64 middle = (v >> 21) & 0x1FFFFF;
@@ -150,7 +150,7 @@ FN f32 portable_exp(const f32 x) {
     return s * power_of_two((i32)n);
 }
 
-/* 1 / (1 + e^-x), x clamped to -50..50: further out, reciprocal's corrections were subnormal. */
+/* 1 / (1 + e^-x); x is clamped to -50..50, as beyond it reciprocal's corrections would be subnormal. */
 FN f32 portable_sigmoid(const f32 x) {
     const f32 c = x < -50.0f ? -50.0f : (x > 50.0f ? 50.0f : x);
     const f32 e = portable_exp(-c);
@@ -178,7 +178,7 @@ FN i64 to_quanta(const f32 x, const i32 s) {
     return (bits >> 31) ? -q : q;
 }
 
-/* The nearest integer, ties to even, of |x| < 2^31; from 2^23 on floats are integers. */
+/* Round x to the nearest integer, ties to even, for |x| < 2^31; from 2^23 on, floats are integers. */
 FN i32 round_to_i32(const f32 x) {
     const f32 a = as_f32(as_u32(x) & 0x7FFFFFFFu);
     const f32 up = a + 8388608.0f;
@@ -187,8 +187,8 @@ FN i32 round_to_i32(const f32 x) {
     return x < 0.0f ? -n : n;
 }
 
-/* round(q * w) for a float w >= 0, ties upward, exact in integers; a whole w gives exactly q * w,
-   so that a row of weight k counts as k rows. */
+/* round(q * w) for a float w >= 0, ties upward, by exact integer arithmetic. For an integer w it is exactly
+   q * w, so a row of weight k counts as k rows. */
 FN i64 weigh(const i64 q, const f32 w) {
     const u32 bits = as_u32(w);
     const i32 exponent = (i32)((bits >> 23) & 0xFF);
@@ -206,16 +206,16 @@ FN i64 weigh(const i64 q, const f32 w) {
     return high * mantissa + ((low * mantissa + ((i64)1 << (shift - 1))) >> shift);
 }
 
-/* A key that orders floats as integers (NaN apart): -0 equals +0, subnormals keep their place on
-   devices that flush them. */
+/* An integer key in the order of floats, except NaN. -0 equals +0. Subnormals have their right order, even
+   on devices that flush them. */
 FN u32 ordered(const f32 x) {
     const u32 bits = as_u32(x);
     if ((bits & 0x7FFFFFFFu) == 0) return 0x80000000u;
     return (bits >> 31) ? ~bits : bits | 0x80000000u;
 }
 
-/* Targets near the end of float32 overflow gradients, gains and leaves: what overflowed is the
-   largest number of its sign. NaN is the largest one, so that every device reads it alike. */
+/* Targets near the limits of float32 make gradients, gains and leaf values overflow. An infinity becomes
+   the largest number of its sign. NaN becomes the largest number, so that all devices agree. */
 FN f32 finite(const f32 x) {
     const f32 most = 3.40282347e38f;
     const f32 not_above = !(x <= most) ? most : x;

@@ -1,8 +1,8 @@
-/* portable_survival: what distributions of survival times need, with the same bits on every device;
+/* portable_survival: functions for distributions of survival times, with the same bits on every device;
    needs portable_math and portable_log.
 
-   Built as portable_math is: +, -, * in float32, in a written order. The twin is
-   pyopencl_gbdt/numerics/portable_survival.py, its test has the errors. */
+   As in portable_math: only +, -, * in float32, in a fixed order. The twin is
+   pyopencl_gbdt/numerics/portable_survival.py; its test checks the errors. */
 
 /* Mills' ratio (1 - Phi(x)) / phi(x) of the normal distribution for x >= 0, within 4e-7 of itself:
    (x + 1.5) times it is a polynomial in (x - 3.75) / (x + 3.75) (the substitution is that of Shepherd
@@ -27,7 +27,7 @@ FN f32 mills_right(const f32 x) {
     return s * reciprocal(x + 1.5f);
 }
 
-/* Mills' ratio for any x, within 1e-5 of itself; below -11, where it is 1e26, that of -11. */
+/* Mills' ratio for any x, within 1e-5 of itself; for x below -11, the ratio of -11, which is 1e26. */
 FN f32 mills_ratio(const f32 x) {
     const f32 c = x < -11.0f ? -11.0f : x;
     const f32 right = mills_right(c < 0.0f ? -c : c);
@@ -37,7 +37,7 @@ FN f32 mills_ratio(const f32 x) {
     return c < 0.0f ? top - right : right;
 }
 
-/* 1 - x times Mills' ratio r of x; beyond 12 by its asymptotic series, as 1 and x r are close. */
+/* 1 - x r for Mills' ratio r of x; above 12 by its asymptotic series, as 1 and x r are close. */
 FN f32 mills_rest(const f32 x, const f32 r) {
     const f32 product = (x < -11.0f ? -11.0f : x) * r;
     const f32 near = 1.0f - product;
@@ -54,8 +54,8 @@ FN f32 mills_rest(const f32 x, const f32 r) {
     return x < 12.0f ? near : far;
 }
 
-/* x / (e^x - 1) for x >= 0, within 1e-6 of itself; 0 beyond 60 (the generating function of Bernoulli's
-   numbers, whose series serves below 0.5). */
+/* x / (e^x - 1) for x >= 0, within 1e-6 of itself; 0 above 60. Below 0.5 its series is used (it is the
+   generating function of Bernoulli's numbers). */
 FN f32 bernoulli(const f32 x) {
     const f32 c = x > 60.0f ? 60.0f : x;
     const f32 square = c * c;

@@ -1,5 +1,5 @@
-/* random: numbers that depend on a seed and on places alone, the same on every device and in any
-   order. Twin: numerics/random_numbers.py.
+/* random: random numbers that depend only on a seed and on indices, so they are the same on every device
+   and in any order. Twin: numerics/random_numbers.py.
 
    `mix` is a bijection of 32 bits (C. Wellons 2018, "Prospecting for Hash Functions", lowbias32). */
 
@@ -13,13 +13,13 @@ FN u32 mix(const u32 given) {
     return x;
 }
 
-/* The key of one stream of random numbers, of three numbers. */
+/* The key of a stream of random numbers, from three numbers. */
 FN u32 stream(const u32 seed, const u32 a, const u32 b) {
     return mix(mix(mix(seed + 0x9E3779B9u) + a) ^ (b * 0x85EBCA6Bu + 0xC2B2AE35u));
 }
 
-/* Number `i` of a stream; different ones for different i. */
+/* Number `i` of a stream; different i give different numbers. */
 FN u32 random_bits(const u32 key, const u32 i) { return mix(mix(i + key) ^ (key * 0x27D4EB2Fu)); }
 
-/* In 0 .. 1, one excluded, of the higher 24 bits. */
+/* A number in 0 .. 1, 1 excluded, from the upper 24 bits. */
 FN f32 unit_number(const u32 bits) { return (f32)(bits >> 8) * 5.9604644775390625e-8f; }

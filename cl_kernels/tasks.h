@@ -1,8 +1,8 @@
 /* tasks: the rows of many nodes, cut into chunks for work-groups.
 
    nodes        n0       n1  n2 (none)  n3
-   tasks      |0|1|2|  |3|4|           |5|     whole chunks, and one for a node's rest
-   task_begin  0        3    5          5  6   one entry a node, and the total behind the last */
+   tasks      |0|1|2|  |3|4|           |5|     whole chunks, and a shorter one at a node's end
+   task_begin  0        3    5          5  6   one entry for each node, then the number of tasks */
 
 FN u32 tasks_of(const u32 n_rows, const u32 chunk) { return (n_rows + chunk - 1) / chunk; }
 
@@ -16,7 +16,7 @@ FN u32 find_node(GLOBAL const u32* task_begin, const u32 n_nodes, const u32 task
     return low;
 }
 
-/* The first of a group's tasks, where all groups share them evenly and in order. */
+/* A group's first task, if all groups share the tasks evenly and in order. */
 FN u32 first_task(const u32 n_tasks, const u32 group, const u32 n_groups) {
     return (u32)((u64)n_tasks * group / n_groups);
 }

@@ -1,10 +1,10 @@
-/* value_decision: the same as decision.h of values, for trees with thresholds. */
+/* value_decision: as decision.h, but for values and trees with thresholds. */
 
-#define ABOVE_ALL 0xFFFFFFFFu     /* a threshold's key: every value is below, to the left */
-#define MISSING_RIGHT 0xFFFFFFFEu /* a value's key, above the key of every number */
-#define MISSING_LEFT 0u           /* below it */
+#define ABOVE_ALL 0xFFFFFFFFu     /* key of a threshold above all values: all rows go left */
+#define MISSING_RIGHT 0xFFFFFFFEu /* key of a missing value, above the keys of all numbers */
+#define MISSING_LEFT 0u           /* key of a missing value, below the keys of all numbers */
 
-/* A value's key: keys are ordered as values are. */
+/* A value's key; keys have the order of values. */
 FN u32 value_key(const f32 value, const u32 default_left) {
     if (is_missing(value)) return default_left ? MISSING_LEFT : MISSING_RIGHT;
     return ordered(value);

@@ -1,6 +1,6 @@
-"""Tables and texts of the documentation that the code itself knows, so that they cannot lie.
+"""Tables and texts of the documentation that are made from the code, so that both always agree.
 
-A page asks for one by a line such as ``<!-- generated: variants -->``.
+A line of a page such as ``<!-- generated: variants -->`` is replaced by a table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def variants() -> str:
     from pyopencl_gbdt.device.variants import TABLE
 
     return table(
-        ["kernel", "variant", "needs", "unasked on", "where the choice comes from"],
+        ["kernel", "variant", "needs", "default on", "reason, measurement"],
         (
             [
                 row.kernel,
@@ -59,7 +59,7 @@ def parameters() -> str:
 
 
 def repairs() -> str:
-    """Return what installs each part on each distribution, as the doctor says it."""
+    """Return the commands that install each part on each distribution, as in the doctor."""
     from pyopencl_gbdt.doctor.findings import ANYWHERE, FAMILIES, INSTALL
 
     titles = {

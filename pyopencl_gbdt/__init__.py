@@ -1,6 +1,6 @@
 """Gradient-boosted decision trees that train on any GPU, through OpenCL or CUDA.
 
-Importing this package is quick and touches no device.
+Importing this package is quick and uses no device.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from pyopencl_gbdt._version import __version__
 
-#: Public name -> module that holds it; imported when first used.
+#: Public name -> module that defines it; modules are imported at first use.
 _PUBLIC = {
     "Dataset": "pyopencl_gbdt.data.dataset",
     "DeviceArray": "pyopencl_gbdt.device",

@@ -1,4 +1,4 @@
-"""The kinds of arguments: switches, functions and paths, checked before anything is done."""
+"""Checks of argument types: switches, functions and paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyopencl_gbdt.messages import show
 
 
 def check_verbose(verbose: Any) -> int:
-    """Return after how many rounds metrics are printed; 0 is never.
+    """Return the number of rounds between prints of metrics; 0 means never.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def check_verbose(verbose: Any) -> int:
 
 
 def check_callables(**given: Any) -> None:
-    """Refuse arguments that are neither None nor functions.
+    """Raise an error for an argument that is neither None nor a function.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def check_callables(**given: Any) -> None:
 
 
 def check_switches(**given: Any) -> None:
-    """Refuse arguments that are neither None nor True, False, 1 or 0.
+    """Raise an error for an argument that is not None, True, False, 1 or 0.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def check_switches(**given: Any) -> None:
 
 
 def check_path(name: str, path: Any) -> None:
-    """Refuse what cannot be the path of a file.
+    """Raise an error if ``path`` cannot be the path of a file.
 
     Raises
     ------

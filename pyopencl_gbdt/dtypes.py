@@ -1,6 +1,6 @@
-"""Every dtype and struct that host and kernels share, with the reason for each.
+"""Dtypes and structs that host and kernels share, with the reason for each.
 
-The C side stands in ``cl_kernels/structs.h``, field by field.
+``cl_kernels/structs.h`` has the same structs in C, field by field.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-#: Bytes that a kernel loads of a row's codes at a time.
+#: Bytes of a row's codes that a kernel loads at once.
 BLOCK_BYTES = 16
 
-#: Feature values, thresholds, margins: what XGBoost compares and sums in.
+#: Feature values, thresholds and margins: float32, as in XGBoost.
 VALUE = np.dtype(np.float32)
-#: Row ids within a page: 4 billion rows a page, half the bytes of 64 bits.
+#: Row ids within a page: up to 4 billion rows, at half the size of 64-bit ids.
 ROW = np.dtype(np.uint32)
-#: Sums of quanta: exact for every number of rows.
+#: Sums of quanta: exact for any number of rows.
 SUM = np.dtype(np.int64)
-#: A row's quanta of gradient and Hessian; the few larger ones have a high word.
+#: A row's quanta of gradient and Hessian; the few quanta that do not fit have a second word.
 QUANTA = np.dtype(np.int32)
 
 #: ``node_t``
@@ -59,7 +59,7 @@ LEVEL = np.dtype(
     ],
     align=True,
 )
-#: ``score_hi`` where there is no split; scores of bounded weights may be below 0.
+#: ``score_hi`` of a node without a split; with bounded weights, scores may be negative.
 NO_SCORE = -np.finfo(np.float32).max
 #: ``candidate_t``
 CANDIDATE = np.dtype(
@@ -97,7 +97,7 @@ STEP = np.dtype(
     ],
     align=True,
 )
-#: Records by the kernels' words for them.
+#: The structs by their names in kernels.
 STRUCTS = {
     "node_t": NODE,
     "level_t": LEVEL,
@@ -106,8 +106,8 @@ STRUCTS = {
     "walk_t": WALK,
     "step_t": STEP,
 }
-#: Fields of a node that wait for the host, an array each, in the order of templates/finish.cl.mako:
-#: what a model keeps, and what is counted.
+#: Fields of a node that are read back to the host, one array each, in the order of
+#: templates/finish.cl.mako: what a model keeps, and what is counted.
 KEPT = (
     "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
     "sibling_slot", "gain", "weight", "value", "hessian",
@@ -117,17 +117,17 @@ NO_NODE = np.uint32(0xFFFFFFFF)
 
 
 def code_dtype(n_codes: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
-    """Return the smallest dtype for codes ``0 .. n_codes - 1``: a byte halves what a pass reads."""
+    """Return the smallest dtype of codes ``0 .. n_codes - 1``; bytes halve the memory traffic."""
     return np.dtype(np.uint8) if n_codes <= 256 else np.dtype(np.uint16)
 
 
 def row_codes(n_features: int, dtype: np.dtype[Any]) -> int:
-    """Return the codes of a row, padded so that kernels load 16 bytes at a time."""
+    """Return the number of codes per row, padded so that kernels can load 16 bytes at once."""
     per_load = BLOCK_BYTES // dtype.itemsize
     return -(-n_features // per_load) * per_load
 
 
 def c_type(dtype: np.dtype[np.generic]) -> str:
-    """Return the kernels' word for a scalar dtype."""
+    """Return the name of a scalar dtype in kernels."""
     letter = {"u": "u", "i": "i", "f": "f"}[dtype.kind]
     return f"{letter}{dtype.itemsize * 8}"

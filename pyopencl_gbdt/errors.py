@@ -1,6 +1,6 @@
-"""The few exceptions a user meets.
+"""The exceptions that users may see.
 
-Each message names the thing, its value, what is allowed and the next move, for example
+A message names the parameter or file, its value, what is allowed and the next step, for example
 ``max_bin=70000: expected 2..65535; lower max_bin``.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class GBDTError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """Base class of all errors that this library raises on purpose."""
 
 
 class ParameterError(GBDTError, ValueError):
@@ -20,7 +20,7 @@ class DataError(GBDTError, ValueError):
 
 
 class DataTypeError(DataError, TypeError):
-    """An input holds objects that are no numbers at all."""
+    """An input holds objects that are not numbers."""
 
 
 class ModelFormatError(GBDTError, ValueError):
@@ -28,7 +28,7 @@ class ModelFormatError(GBDTError, ValueError):
 
 
 class NotFittedError(GBDTError, ValueError, AttributeError):
-    """An estimator is asked for predictions before ``fit``."""
+    """An estimator is used before ``fit``."""
 
 
 class DeviceError(GBDTError, RuntimeError):
@@ -36,18 +36,18 @@ class DeviceError(GBDTError, RuntimeError):
 
 
 class KernelBuildError(DeviceError):
-    """A kernel does not build; carries the numbered source and the compiler's log."""
+    """A kernel does not compile; has the numbered source and the compiler's log."""
 
 
 class KernelLaunchError(DeviceError):
-    """A device has not the resources to launch a kernel.
+    """A device lacks the resources to launch a kernel.
 
     Attributes
     ----------
     kernel, refused : str
-        Row of the variant table that was to be launched; empty where it is not known.
+        The kernel's variant that failed; empty if unknown.
     instead : str
-        The row that takes its place from now on; empty where there is none.
+        The variant that is used from now on; empty if there is none.
     """
 
     def __init__(self, text: str, kernel: str = "", refused: str = "", instead: str = "") -> None:
@@ -56,7 +56,7 @@ class KernelLaunchError(DeviceError):
 
 
 class KernelFallbackWarning(RuntimeWarning):
-    """A kernel's variant fails, and another one is used: same model, perhaps slower."""
+    """A kernel's variant fails and another one is used: same model, perhaps slower."""
 
 
 class MemoryPlanError(GBDTError, MemoryError):
@@ -64,8 +64,8 @@ class MemoryPlanError(GBDTError, MemoryError):
 
 
 class FileWriteError(GBDTError, OSError):
-    """A file cannot be written; what was there is as it was."""
+    """A file cannot be written; an existing file is unchanged."""
 
 
 class MissingFolderError(FileWriteError, FileNotFoundError):
-    """The folder of a file that is to be written is absent."""
+    """The folder of a file to be written does not exist."""

@@ -1,4 +1,4 @@
-"""Words for error messages: what was found, and where."""
+"""Build error messages: what was found, and where."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Source:
-    """The user's array as error messages speak of it.
+    """How error messages refer to a user's array.
 
     Attributes
     ----------
     name : str
         The argument's name: ``X``, ``y``, ``weight``.
     columns : sequence of str, or None
-        Column names, where the input has them.
+        Column names, if the input has them.
     is_vector : bool
-        There is one column only, and places leave it out.
+        Whether there is only one column, which messages then leave out.
     """
 
     name: str
@@ -27,13 +27,13 @@ class Source:
     is_vector: bool = False
 
     def place(self, row: int, column: int) -> str:
-        """Name a place, for example ``row 3, column 1 ('price'), counted from 0``."""
+        """Describe a place, for example ``row 3, column 1 ('price'), counted from 0``."""
         if self.is_vector:
             return f"row {row}, counted from 0"
         return f"row {row}, {self.column(column)}, counted from 0"
 
     def column(self, column: int) -> str:
-        """Name a column, for example ``column 1 ('price')``; in a vector there is none."""
+        """Describe a column, for example ``column 1 ('price')``; a vector by its name."""
         if self.is_vector:
             return self.name
         named = f" ({self.columns[column]!r})" if self.columns is not None else ""
@@ -41,8 +41,8 @@ class Source:
 
 
 def show(value: object) -> str:
-    """Show a value in a message: NumPy scalars as plain numbers, long ones cut."""
-    if isinstance(value, int) and value.bit_length() > 200:  # repr refuses the largest ones
+    """Format a value for a message: NumPy scalars as plain numbers, long values cut."""
+    if isinstance(value, int) and value.bit_length() > 200:  # repr refuses huge integers
         return f"<integer of {value.bit_length()} bits>"
     if isinstance(value, np.number):
         text = str(value)
@@ -52,5 +52,5 @@ def show(value: object) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a count and its noun: ``1 value``, ``2 values``."""
+    """Format a count and its noun: ``1 value``, ``2 values``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -23,12 +23,16 @@ from pyopencl_gbdt.device.opencl_source import POCL
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
+if "PYTEST_XDIST_WORKER" in os.environ:
+    #: XGBoost's threads would wait for each other on cores that other processes run tests on.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 TEST_DEVICE = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
 #: Processes that run the tests at most: each takes up to 1 GB.
 _MOST_WORKERS = 8
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return how many processes ``-n auto`` starts: one for each core that this one may use.
 
@@ -46,8 +50,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(cores, _MOST_WORKERS) if cores > 1 else 0
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked ``thorough`` that nobody asked for."""
+    """Leave out tests marked ``thorough`` that nobody asked for.
+
+    A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true.
+    """
+    for item in items:
+        rule = getattr(getattr(item, "module", None), "THOROUGH", {}).get(
+            getattr(item, "originalname", "")
+        )
+        if rule is not None and rule(**item.callspec.params):  # type: ignore[attr-defined]
+            item.add_marker("thorough")
     if config.option.markexpr or any("::" in word for word in config.args):
         return
     thorough = [item for item in items if item.get_closest_marker("thorough")]

@@ -61,7 +61,7 @@ BAD = [
     ([EvaluationMonitor], r"callbacks\[0\]=.*; write EvaluationMonitor\(\.\.\.\)"),
     (EvaluationMonitor(), "expected a list of TrainingCallback; put it in a list"),
     ([EvaluationMonitor(0)], "period=0: expected an integer >= 1"),
-    ([LearningRateScheduler([0.1, 0.1, 0.0, 0.1])], "round 2 is 0.0: expected a finite number"),
+    ([LearningRateScheduler([0.1, 0.1, -1.0, 0.1])], "round 2 is -1.0: expected a finite number"),
     ([LearningRateScheduler([0.1, None, 0.0, 0.1])], "round 1 is None"),
     ([LearningRateScheduler([0.1, 0.2])], "expected a function of the round, or 4 numbers"),
     ([LearningRateScheduler(0.1)], "expected a function of the round, or 4 numbers"),
@@ -96,7 +96,7 @@ def test_bad_evaluation_sets_are_refused_before_anything_runs(monkeypatch):
     ]:
         with pytest.raises(ValueError, match=words):
             train(PARAMS, data, 2, evals=evals)
-    with pytest.raises(ParameterError, match="expected a name or more"):
+    with pytest.raises(ParameterError, match="expected at least one name"):
         train(PARAMS, DATA, 2, eval_metric=[])
 
 

@@ -107,7 +107,7 @@ def test_damaged_checkpoints_are_passed_over(tmp_path):
     newest.write_bytes(newest.read_bytes()[:-100])
     (tmp_path / ".model.partial").write_text("{")
     (tmp_path / "model_x.json").write_text("")
-    with pytest.warns(UserWarning, match=r"model_6\.json is no whole checkpoint"):
+    with pytest.warns(UserWarning, match=r"model_6\.json is damaged"):
         model = train(PARAMS, DATA, 12, callbacks=[TrainingCheckPoint(tmp_path, interval=2)])
     assert text_of(model) == text_of(train(PARAMS, DATA, 12))
 
@@ -150,7 +150,7 @@ OTHERS = [
     ({"data": Dataset(X[:200], Y[:200], np.ones(200))}, "training: data.weight differs"),
     ({"data": Dataset(X[:200], Y[:200], base_margin=Y[:200])}, "data.base_margin differs"),
     ({"data": Dataset(X, Y)}, r"data.shape is \(300, 4\) now and was \(200, 4\)"),
-    ({"evals": [(DATA, "test")]}, "evals.test.values is absent now"),
+    ({"evals": [(DATA, "test")]}, "evals.test.values is absent now, but was given"),
     ({"eval_metric": "mae"}, r"eval_metric is \['mae'\] now and was \['rmse'\]"),
     ({"callbacks": [LearningRateScheduler(lambda n: 0.2)]}, r"callbacks are \['EarlyStopping'\]"),
     ({"callbacks": [EarlyStopping(5)]}, "rounds=5: expected 9, as in the checkpoint"),

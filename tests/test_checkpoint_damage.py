@@ -102,14 +102,14 @@ DAMAGED = {
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_facts(name, saved, whole, tmp_path):
     """The checkpoint is named, and the one before it is used."""
-    with pytest.warns(UserWarning, match=r"model_6\.json is no whole checkpoint: .*before is used"):
+    with pytest.warns(UserWarning, match=r"model_6\.json is damaged: using the previous"):
         model = resume(tmp_path, saved, facts=DAMAGED[name])
     assert text_of(model) == whole
 
 
 @pytest.mark.parametrize("text", ["", "x", "[]", "3", "null", "[" * 100_000, '{"n_rounds": 6'])
 def test_damaged_text(text, saved, whole, tmp_path):
-    with pytest.warns(UserWarning, match=r"model_6\.json is no whole checkpoint"):
+    with pytest.warns(UserWarning, match=r"model_6\.json is damaged"):
         assert text_of(resume(tmp_path, saved, text=text)) == whole
 
 
@@ -138,7 +138,7 @@ def test_the_model_of_another_training(saved, whole, tmp_path):
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        with pytest.warns(UserWarning, match=r"model_6\.json is no whole checkpoint"):
+        with pytest.warns(UserWarning, match=r"model_6\.json is damaged"):
             assert text_of(resume(folder, saved, learner=edit)) == whole
 
 

@@ -18,7 +18,7 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--param", "learning_rat=2"], "did you mean 'learning_rate'?"),
+        (["--param", "learning_rat=2"], "did you mean 'learning_rate', '"),
         (["--param", "booster=dart"], "not supported yet"),
         (["--param", "max_depth"], "expected NAME=VALUE"),
         (["--param", "device=cpu"], "--device cpu"),
@@ -194,3 +194,26 @@ def test_letters_that_the_terminal_lacks(monkeypatch: pytest.MonkeyPatch, tmp_pa
         data = write_rows(tmp_path / "\u00e9.csv")
         assert main(["train", str(data), "--model", str(tmp_path / "m.json"), *SMALL]) == 0
     assert "\\xe9.csv" in (tmp_path / "out").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["train", "a.csv", "--model", "m", "--max-dept", "3"],
+            "unknown option of pyopencl-gbdt train '--max-dept'; did you mean '--max-depth', '",
+        ),
+        (["train", "a.csv", "--model", "m", "--max-dept=3"], "did you mean '--max-depth', '"),
+        (["devices", "--verbos"], "unknown option of pyopencl-gbdt devices '--verbos'; did you"),
+        (["--versio"], "unknown option of pyopencl-gbdt '--versio'; did you mean '--version', '"),
+        (
+            ["train", "a.csv", "b.csv", "--model", "m"],
+            "unexpected 'b.csv'; see pyopencl-gbdt",
+        ),
+    ],
+)
+def test_unknown_options_show_the_nearest(words, message, capsys):
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said) < 200

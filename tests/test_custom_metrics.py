@@ -100,7 +100,7 @@ def test_names():
     def moody(prediction, dataset):
         return next(names), 1.0
 
-    with pytest.raises(ParameterError, match="moody called itself 'b', and 'a' before"):
+    with pytest.raises(ParameterError, match="moody returned the name 'b', but 'a' before"):
         train(PARAMS, DATA, 4, evals=[(DATA, "x")], eval_metric=moody)
     with pytest.raises(ParameterError, match="eval_metric=3: expected one of"):
         train(PARAMS, DATA, 4, eval_metric=[3])

@@ -92,6 +92,37 @@ def test_every_module_has_its_room():
     assert not missing, "add a room to the table in docs/architecture.md"
 
 
+def test_rooms_are_described_in_their_order():
+    """From the ground up, as ``tests/test_rooms.py`` holds them."""
+    from tests.test_rooms import ROOMS
+
+    rooms = (DOCS / "architecture.md").read_text(encoding="utf-8").split("## Rooms")[1]
+    first = re.findall(r"^\| `(\w+)/` \|", rooms.split("\n**")[0], flags=re.MULTILINE)
+    folders = [
+        name for names in ROOMS for name in names if (ROOT / "pyopencl_gbdt" / name).is_dir()
+    ]
+    assert first == [name for name in folders if name]
+
+
+#: Pages that lead through the source.
+INSIDE = ("README", "CONTRIBUTING", "docs/architecture", "docs/extending", "docs/adding-a-variant")
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_files_that_a_page_names_exist(name):
+    """By a path from the checkout's top or the package's; templates by their name too."""
+    text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
+    files = set(re.findall(r"`([\w/.-]+\.(?:py|mako|h|md|json|svg)|[\w/.-]+/)`", text))
+    assert files
+    templates = {file.name for file in (ROOT / "templates").rglob("*.mako")}
+    places = (ROOT, ROOT / "pyopencl_gbdt")
+    lost = {file for file in files - templates if not any((at / file).exists() for at in places)}
+    assert not lost - {"model.json"}
+    for word, file in re.findall(r"`([\w.]+)`(?: of \w+)? in `([\w/.-]+\.\w+)`", text):
+        (place,) = [at / file for at in places if (at / file).exists()]
+        assert re.search(rf"\b{word.rsplit('.', 1)[-1]}\b", place.read_text("utf-8")), (word, file)
+
+
 @pytest.fixture(scope="module")
 def tables():
     spec = importlib.util.spec_from_file_location("docs_tables", DOCS / "tables.py")

@@ -30,7 +30,7 @@ def test_struct_on_device_equals_dtype(device, name):
     places = device.zeros(1 + 2 * n_fields, np.uint32)
     values = device.zeros((5, n_fields), np.float32)
     program = device.build("math_probe", wg_size=64, fields=FIELDS)
-    source = device.upload(records.view(np.uint8))  # the bytes as they lie
+    source = device.upload(records)
     program.launch(f"fields_{name}", 1, np.uint32(5), source, places, values)
     expected = [dtype.itemsize]
     for field in dtype.names:

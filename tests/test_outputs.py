@@ -15,6 +15,7 @@ from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.decode import decode_trees
+from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.objectives.softmax import SoftProb
@@ -226,7 +227,8 @@ def test_bad_input():
 def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     params = Parameters.from_dict({"objective": "multi:softprob", "num_class": 2**16})
     layout = expected_layout(1, 2)
-    ws = Workspace(open_device(TEST_DEVICE), params, layout, None, 2, False, 0, 0)
+    policy = policy_of(params)
+    ws = Workspace(open_device(TEST_DEVICE), params, policy, layout, None, 2, False, 0, 0)
     ws.describe(SoftProb(num_class=2**16), 1, Limits())
     ws.choose_trees(lambda ws: None)
     assert ws.n_trees <= MOST_Y
@@ -248,7 +250,7 @@ def test_a_file_with_too_many_outputs_is_refused():
     params, X, y, _ = problem("targets")
     document = json.loads(bytes_of({**params, "n_estimators": 1}, X, y[:, 0], None))
     document["learner"]["learner_model_param"] |= {"num_class": "1000000", "num_target": "1000000"}
-    with pytest.raises(ModelFormatError, match="num_target"):
+    with pytest.raises(ModelFormatError, match=r"num_class=.1000000.: expected no more outputs"):
         from_xgboost_json(json.dumps(document))
 
 

@@ -164,9 +164,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     }
     for name in MOVED:
         expected |= {
-            f"pyopencl_gbdt/{name}/{file.name}"
-            for file in (ROOT / name).iterdir()
-            if file.is_file()
+            f"pyopencl_gbdt/{file.relative_to(ROOT).as_posix()}"
+            for file in (ROOT / name).rglob("*")
+            if file.is_file() and "__pycache__" not in file.parts
         }
     assert names == expected
 

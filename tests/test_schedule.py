@@ -84,7 +84,9 @@ def test_a_rate_that_cannot_be_used_ends_the_training_at_its_round():
         asked.append(number)
         return float("nan") if number == 2 else 0.1
 
-    with pytest.raises(ParameterError, match="round 2 is nan: expected a finite number above 0"):
+    with pytest.raises(
+        ParameterError, match="round 2 is nan: expected a finite number of at least 0"
+    ):
         train(PARAMS, DATA, 4, callbacks=[LearningRateScheduler(broken)])
     assert asked == [0, 1, 2]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
+from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
 from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.tree_counts import count_tree, partial_histograms
 
@@ -22,6 +23,7 @@ DEPTH, ROWS = 3, 10
 #: Codes of all features, features, bytes of a row of codes.
 CODES, FEATURES, ROW_BYTES = 7, 2, 16
 HISTOGRAM = CODES * 16
+LEVEL_WISE = LevelWise(DEPTH)
 
 
 def tree():
@@ -54,15 +56,15 @@ class Workspace(dict):
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
     )
 
-    def __init__(self, *, weighted=False, atomics=True, leaf="walk", **params):
-        given = {"leaf_wise": False, "samples_rows": False, "sampling_method": "uniform", **params}
+    def __init__(self, *, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **params):
+        given = {"samples_rows": False, "sampling_method": "uniform", **params}
         self.params = SimpleNamespace(**given)
         super().__init__(
             sums=np.zeros((5, 2), np.int64),
             nodes=np.zeros(15, NODE),
             levels=np.zeros(DEPTH + 1, LEVEL),
         )
-        self.weighted = weighted
+        self.weighted, self.policy = weighted, policy
         self.codes = np.zeros((ROWS, ROW_BYTES), np.uint8)
         self.rows = {
             "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
@@ -241,11 +243,11 @@ def test_features_weights_are_read_by_every_node():
 
 def test_leaf_by_leaf_all_rows_move():
     """D's rows too; D is the one node that is placed with its children besides A and C."""
-    counts, ws = count_tree(*tree()), Workspace(leaf_wise=True)
+    counts, ws = count_tree(*tree()), Workspace(policy=BestFirst())
     moved = traffic.TREE["partition.move"](ws, counts)
     assert moved == ATOMICS["partition.move"] + 5 * (1 + 4) + 5 * 4
     assert traffic.TREE["plan.place"](ws, counts) == 3 * (1 + 4) * NODE.itemsize
-    by_rows = Workspace(leaf_wise=True, leaf="by_rows")  # every leaf has its rows
+    by_rows = Workspace(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
     assert traffic.TREE["leaf.add_leaves"](by_rows, counts) == 10 * 8 + 10 * 4
 
 

@@ -130,7 +130,7 @@ def test_refusals():
     assert text_of(steps) == before
     named = GBDTRegressor(n_estimators=4, warm_start=True, **SMALL)
     named.fit(pd.DataFrame(X, columns=list("abcd")), Y).set_params(n_estimators=5)
-    with pytest.raises(DataError, match="has 'a' as column 0, the training data 'b'"):
+    with pytest.raises(DataError, match="has 'a' as column 0, counted from 0: expected 'b'"):
         named.fit(pd.DataFrame(X, columns=list("bacd")), Y)
 
 

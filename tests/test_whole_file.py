@@ -60,7 +60,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for name, words in (
         ("folder", "folder: is a folder: expected the path of a file"),
         ("pipe", "pipe: is a device"),
-        ("file/m.json", "file is no folder"),
+        ("file/m.json", "file is not a folder"),
         ("x" * 300, "cannot be written .*give a shorter name"),
     ):
         with pytest.raises(FileWriteError, match=words):

@@ -20,7 +20,7 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.device import choose, open_device
-from pyopencl_gbdt.errors import DataTypeError, GBDTError, ParameterError
+from pyopencl_gbdt.errors import DataError, DataTypeError, GBDTError, ParameterError
 from pyopencl_gbdt.model import dump_text, feature_importances
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import TABLE, XGBOOST_ONLY
@@ -200,3 +200,31 @@ def test_arguments_of_own_losses():
     refuses_well(KernelObjective)
     refuses_well(lambda value: choose(value, device.caps))
     refuses_well(lambda value: choose("histogram", device.caps, value))
+
+
+@pytest.mark.parametrize("name", [*inspect.signature(Dataset).parameters])
+def test_arguments_of_a_dataset(name):
+    refuses_well(lambda value: Dataset(**{"X": X, "label": Y, name: value}), HUGE)
+
+
+def test_rows_of_a_slice():
+    refuses_well(DATA.slice, HUGE)
+    for rows, words in (
+        ([30], r"^rows=\[30\]: expected a list of whole numbers, -30..29; give numbers of rows"),
+        ([-31], r"rows=\[-31\]"),
+        ([0.5], r"rows=\[0.5\]"),
+        (None, "rows=None"),
+    ):
+        with pytest.raises(DataError, match=words):
+            DATA.slice(rows)
+    np.testing.assert_array_equal(DATA.slice([-1, 0]).values, X[[-1, 0]])
+
+
+def test_arrays_of_a_device(device):
+    small = [v for v in HUGE if not isinstance(v, np.ndarray) or v.dtype.kind == "f"]
+    refuses_well(device.upload, small)
+    for make in (device.empty, device.zeros):
+        refuses_well(lambda value, make=make: make(value, np.float32), HUGE)
+        refuses_well(lambda value, make=make: make(3, value), HUGE)
+    with pytest.raises(ParameterError, match=r"^shape=\(3, -1\): expected a size or a tuple"):
+        device.empty((3, -1), np.float32)

@@ -1,4 +1,4 @@
-"""What runs between rounds, by XGBoost's names and hooks."""
+"""Callbacks between rounds, with XGBoost's names and hooks."""
 
 from __future__ import annotations
 

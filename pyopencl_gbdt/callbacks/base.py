@@ -1,4 +1,4 @@
-"""The hooks of a callback, and how those of several are called."""
+"""The hooks of a callback, and a list that calls several callbacks."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import GBDTError, ModelFormatError, ParameterError
 
-#: ``evals_log[evaluation set][metric]``: a number per round; in cross-validation (mean, deviation).
+#: ``evals_log[evaluation set][metric]``: a number per round; (mean, deviation) in ``cv``.
 EvalsLog = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a training is going to do.
+    """What a training is about to do.
 
     Attributes
     ----------
     n_rounds : int
-        Rounds of this training.
+        Number of rounds.
     watched : mapping of str to sequence of str
         The metrics of every evaluation set.
     fingerprint : callable or None
-        Returns what decides over the model, by name, as text; None in cross-validation.
+        Returns, as text by name, everything that the model depends on; None in cross-validation.
     begins_with : callable or None
-        Returns what every model of the training has, by the names of ``Ensemble``'s fields;
-        ``trees`` are those of the model to continue. None in cross-validation.
+        Returns the fields of ``Ensemble`` that every model of this training shares; ``trees``
+        are those of the model to continue. None in cross-validation.
     """
 
     n_rounds: int
@@ -37,66 +37,66 @@ class Plan:
 
 
 class TrainingCallback:
-    """Base of callbacks; override the hooks that are of use.
+    """Base class of callbacks; override the hooks that you need.
 
     Notes
     -----
-    Hooks run between rounds, while the device works on those that are enqueued. Reading the model,
-    by ``model.current()``, waits for them. An exception ends the training, as Ctrl-C does: the
-    device's memory is free again.
+    Hooks run between rounds, while the device computes what is enqueued. ``model.current()`` waits
+    for the device. An exception in a hook ends the training, as Ctrl-C does, and frees the device's
+    memory.
     """
 
     saves = False
-    """Whether ``after_iteration`` saves the training: after all others, and if it goes on."""
+    """Whether ``after_iteration`` saves the training: it then runs last, unless a hook ended it."""
 
     def check(self, plan: Plan) -> None:
-        """Refuse what cannot work, by ``ParameterError``; called before anything runs."""
+        """Raise ``ParameterError`` if the plan does not suit; called before anything runs."""
 
     def before_training(self, model: TrainingModel) -> Any:
-        """Prepare, before the first round. What it returns is not looked at."""
+        """Prepare; called before the first round. The result is ignored."""
         return model
 
     def before_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
-        """Act before a round; True ends the training without it.
+        """Act before a round; return True to end the training before it.
 
         Parameters
         ----------
         model : TrainingModel
-            ``model.learning_rate`` can be set for this round and those after it.
+            ``model.learning_rate`` can be assigned for this and later rounds.
         epoch : int
-            Number of the round in this training, from 0.
+            The round's number in this training, from 0.
         evals_log : mapping
-            ``evals_log[evaluation set][metric]`` is a list with a value per round.
+            ``evals_log[evaluation set][metric]`` is a list with one value per round.
         """
         return False
 
     def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
-        """Act after a round; True ends the training."""
+        """Act after a round; return True to end the training."""
         return False
 
     def after_training(self, model: TrainingModel) -> Any:
-        """Conclude, when all rounds are done. What it returns is not looked at."""
+        """Act after the last round. The result is ignored."""
         return model
 
     def close(self) -> None:
-        """Let go of what is held; called last, however the training ended."""
+        """Release resources; called last, however the training ended."""
 
     def state(self) -> Any:
-        """Return what a checkpoint shall keep, as JSON holds it; None is nothing."""
+        """Return state for checkpoints, representable as JSON; None if there is none."""
         return None
 
     def restore(self, state: Any) -> None:
-        """Take up a state; called after ``before_training`` where training is resumed.
+        """Restore a state; called after ``before_training`` if the training is resumed.
 
         Raises
         ------
         ParameterError
-            If the state is of other settings.
+            If the state was saved with other settings.
         """
 
 
 class CallbackList:
-    """Several callbacks as one; all of them are asked, those that save come last.
+    """Several callbacks as one; all are called, those that save last.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class CallbackList:
     Raises
     ------
     ParameterError
-        If one of them is something else.
+        If an entry is not a ``TrainingCallback``.
     """
 
     def __init__(self, callbacks: Sequence[TrainingCallback]) -> None:
@@ -151,19 +151,19 @@ class CallbackList:
             callback.close()
 
     def states(self) -> list[list[Any]]:
-        """Return the kind and the state of those that have one."""
+        """Return kind and state of the callbacks that have a state."""
         states = [[type(c).__name__, c.state()] for c in self.callbacks]
         return [pair for pair in states if pair[1] is not None]
 
     def restore(self, states: Sequence[Sequence[Any]]) -> None:
-        """Give everyone its own state back.
+        """Restore each callback's state.
 
         Raises
         ------
         ParameterError
-            If the states are of other callbacks.
+            If the states belong to other callbacks.
         ModelFormatError
-            If a state is none that this library's callback can have had.
+            If one of this library's callbacks cannot have had such a state.
         """
         stateful = [c for c in self.callbacks if c.state() is not None]
         kinds, saved = [type(c).__name__ for c in stateful], [kind for kind, _ in states]

@@ -1,4 +1,4 @@
-"""Checkpoints on disk, from which a training goes on as if it had never stopped."""
+"""Checkpoints on disk, from which a training resumes with exactly the same result."""
 
 from __future__ import annotations
 
@@ -23,41 +23,42 @@ from pyopencl_gbdt.data.whole_file import remove_partial_files, write_whole
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
 
-#: A name of the longest number of rounds.
+#: The end of a file name with the largest number of rounds.
 _LONGEST = "_9999999999.json"
-#: Differences from a checkpoint that an error tells.
+#: How many differences from a checkpoint an error lists.
 _MOST_SHOWN = 8
 
 
 class TrainingCheckPoint(TrainingCallback):
-    """Save the training every so many rounds, and go on from what was saved.
+    """Save the training at regular intervals, and resume from the newest checkpoint.
 
     Parameters
     ----------
     directory : path-like
-        Made where it is absent.
+        Created if it does not exist.
     name : str, default "model"
-        Files are ``<name>_<rounds>.json``: models in XGBoost's JSON format that can be loaded as
-        such, each whole or not there.
+        Files are ``<name>_<rounds>.json``. They are models in XGBoost's JSON format and can be
+        loaded as models; each is written atomically.
     interval : int, default 100
-        Rounds from a checkpoint to the next.
+        Number of rounds between checkpoints.
     keep : int or None, default 2
-        Checkpoints to keep, the newest ones; None keeps all.
+        How many of the newest checkpoints to keep; None keeps all.
     resume : bool, default True
-        Go on from the newest checkpoint in the directory that is whole. The model has the same
-        bytes as that of a training that never stopped. Data and parameters have to be the same;
-        the number of rounds and the device may be others.
+        Resume from the newest intact checkpoint in the directory. The model has the same bytes
+        as without an interruption. Data and parameters must be the same; the number of rounds
+        and the device may differ.
 
     Raises
     ------
     ParameterError
-        When training begins, if a checkpoint is of other data or parameters: says what differs.
+        When training begins, if a checkpoint was made with other data or parameters; the
+        message lists the differences.
 
     Notes
     -----
-    A checkpoint that cannot be written, on a full disk for example, is a warning: training goes on.
-    One that is damaged is a warning too, and the one before it is used. Several trainings may share
-    a folder; those of other data or parameters need another ``name``.
+    If a checkpoint cannot be written, for example on a full disk, a warning is issued and training
+    continues. A damaged checkpoint causes a warning, and the previous one is used. Trainings may
+    share a directory; use another ``name`` for other data or parameters.
     """
 
     saves = True
@@ -79,7 +80,7 @@ class TrainingCheckPoint(TrainingCallback):
         self._plan = Plan(0, {}, None)
 
     def check(self, plan: Plan) -> None:
-        """Refuse what cannot be saved; make the directory."""
+        """Raise an error for invalid settings; create the directory."""
         for parameter, value in (("interval", self.interval), ("keep", self.keep)):
             none = parameter == "keep" and value is None
             if not none and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
@@ -101,7 +102,7 @@ class TrainingCheckPoint(TrainingCallback):
         self._fingerprint, self._plan = plan.fingerprint(), plan
 
     def _make_directory(self) -> None:
-        """Make the directory; refuse one that cannot be written, and a name that is too long."""
+        """Create the directory; raise if it is read-only or the name is too long."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             if not os.access(self.directory, os.W_OK | os.X_OK):
@@ -121,11 +122,11 @@ class TrainingCheckPoint(TrainingCallback):
         remove_partial_files(self.directory)
 
     def accompany(self, callbacks: CallbackList) -> None:
-        """Save the states of these callbacks too."""
+        """Include the states of these callbacks in checkpoints."""
         self._callbacks = callbacks
 
     def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
-        """Save, if it is time."""
+        """Save a checkpoint after every ``interval`` rounds."""
         if (epoch + 1) % self.interval == 0:
             self._save(model, epoch + 1, evals_log)
         return False
@@ -150,19 +151,19 @@ class TrainingCheckPoint(TrainingCallback):
         except OSError as error:
             warnings.warn(f"no checkpoint of round {n_rounds}: {error}", stacklevel=2)
             return
-        newer = [path for number, path in files if number > n_rounds]  # of a training before
+        newer = [path for number, path in files if number > n_rounds]  # of an earlier training
         older = [path for number, path in files if number <= n_rounds]
         for path in [*newer, *([] if self.keep is None else older[self.keep :])]:
-            with contextlib.suppress(OSError):  # another training removed it
+            with contextlib.suppress(OSError):  # another training may have removed it
                 path.unlink()
 
     def newest(self) -> CheckPoint | None:
-        """Return the newest checkpoint that is whole, and of this training.
+        """Return the newest intact checkpoint of this training.
 
         Raises
         ------
         ParameterError
-            If it is of other data or parameters.
+            If it was made with other data or parameters.
         """
         return next(self._readable(), None) if self.resume else None
 
@@ -186,11 +187,11 @@ class TrainingCheckPoint(TrainingCallback):
                 check_checkpoint(point, path, self._plan.watched, begins_with)
                 if self._callbacks is not None:
                     self._callbacks.restore(point.callbacks)
-            except FileNotFoundError:  # another training removed it
+            except FileNotFoundError:  # another training has removed it
                 continue
             except (ModelFormatError, OSError) as error:
                 warnings.warn(
-                    f"{path} is no whole checkpoint: the one before is used ({error})", stacklevel=4
+                    f"{path} is damaged: using the previous checkpoint ({error})", stacklevel=4
                 )
                 continue
             yield point
@@ -203,18 +204,20 @@ class TrainingCheckPoint(TrainingCallback):
             if len(differing) > _MOST_SHOWN:
                 shown.append(f"and {len(differing) - _MOST_SHOWN} more")
             raise ParameterError(
-                f"checkpoint {path} is of another training: "
+                f"checkpoint {path} belongs to another training: "
                 + "; ".join(shown)
                 + ". Give what it was trained with, or another directory=, or resume=False"
             )
 
 
 def _difference(name: str, now: str | None, then: str | None) -> str:
-    """Say what differs; digests say nothing to a reader."""
+    """Describe a difference; digests are not shown."""
     longest = 40
     name = name if name.isprintable() and len(name) <= 2 * longest else show(name)
-    if now is None or then is None:
-        return f"{name} is {'absent' if now is None else 'given'} now, unlike then"
+    if now is None:
+        return f"{name} is absent now, but was given"
+    if then is None:
+        return f"{name} is given now, but was absent"
     plain = now.isprintable() and then.isprintable()
     if len(now) > longest or len(then) > longest or not (now and then and plain):
         return f"{name} differs"

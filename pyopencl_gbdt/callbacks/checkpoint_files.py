@@ -1,6 +1,6 @@
-"""Checkpoints as files: a model, with what else the training needs in an attribute.
+"""Checkpoint files: a model whose attribute holds the other state of the training.
 
-Nothing in a file is believed: whatever is wrong with it becomes a ``ModelFormatError``.
+The content of a file is not trusted: any mistake becomes a ``ModelFormatError``.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _KEY = "pyopencl_gbdt.checkpoint"
 
 @dataclass(frozen=True)
 class CheckPoint:
-    """A training after some rounds.
+    """The state of a training after some rounds.
 
     Attributes
     ----------
     n_rounds : int
-        Rounds of this training that are done.
+        Number of finished rounds of this training.
     ensemble : Ensemble
-        The trees, those of a continued model included.
+        The trees, including those of a continued model.
     learning_rate : float
-        Of the rounds to come, unless a callback sets it.
+        Of the following rounds, unless a callback sets it.
     history : dict
         As in ``Model``.
     callbacks : list of [str, object]
-        Kind and state of every callback that has one.
+        Kind and state of every callback that has a state.
     attributes : dict of str to str
-        Of the training so far.
+        The model's attributes so far.
     fingerprint : dict of str to str
-        What decided over the model, by name.
+        Everything that the model depends on, as text by name.
     """
 
     n_rounds: int
@@ -53,7 +53,7 @@ class CheckPoint:
     fingerprint: dict[str, str]
 
     def to_bytes(self) -> bytes:
-        """Return the file."""
+        """Return the file's content."""
         ensemble = self.ensemble
         ensemble.attributes[_KEY] = json.dumps(
             {
@@ -69,14 +69,14 @@ class CheckPoint:
 
 
 def read_checkpoint(path: Path, n_rounds: int) -> CheckPoint:
-    """Read a checkpoint whose name says that it is of so many rounds.
+    """Read a checkpoint whose file name claims ``n_rounds`` rounds.
 
     Raises
     ------
     ModelFormatError
-        If it is damaged; the message names the file and the place.
+        If it is damaged; the message names the file and the position.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     ensemble = read_model(path)
     text = ensemble.attributes.pop(_KEY, None)
@@ -106,7 +106,7 @@ def check_checkpoint(
     watched: Mapping[str, Sequence[str]],
     begins_with: Mapping[str, Any],
 ) -> None:
-    """Refuse a checkpoint that cannot be one of a training.
+    """Raise an error if a checkpoint cannot belong to a training.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def check_checkpoint(
     watched : mapping of str to sequence of str
         The metrics of every evaluation set.
     begins_with : mapping of str to object
-        What every model of the training has, see ``Plan``.
+        The fields that every model of the training shares, see ``Plan``.
 
     Raises
     ------
@@ -145,9 +145,9 @@ def check_checkpoint(
 
 
 def checkpoint_files(folder: Path, name: str) -> list[tuple[int, Path]]:
-    """Return the rounds and the path of every checkpoint, the newest first.
+    """Return the rounds and path of every checkpoint, newest first.
 
-    What is no regular file, a folder or a link of that name, is none.
+    Only regular files count: folders and links are ignored.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def checkpoint_files(folder: Path, name: str) -> list[tuple[int, Path]]:
 def _is_file(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.lstat().st_mode)
-    except OSError:  # another training removed it
+    except OSError:  # another training has removed it
         return False
 
 
@@ -200,7 +200,7 @@ def _is_callbacks(value: object) -> bool:
     )
 
 
-#: What each part of a checkpoint has to be.
+#: For each part of a checkpoint: a check, and what is expected.
 _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "n_rounds": (_is_count, "a number of rounds"),
     "fingerprint": (lambda value: _is_dict(value, _is_text), "an object of strings"),

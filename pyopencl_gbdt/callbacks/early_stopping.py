@@ -1,4 +1,4 @@
-"""The end of a training that no longer improves."""
+"""Stop a training that no longer improves."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.prediction.model import BEST_ITERATION, BEST_SCORE
 
-#: Metrics, without what follows ``@``, of which more is better.
+#: Metrics, without ``@`` and number, for which larger is better.
 MAXIMIZED = frozenset({"auc", "aucpr", "pre", "map", "ndcg", "interval-regression-accuracy"})
 
 
 class EarlyStopping(TrainingCallback):
-    """Stop when a metric has not improved for some rounds.
+    """Stop when a metric has not improved for a number of rounds.
 
     Parameters
     ----------
     rounds : int
-        Rounds without improvement after which training stops.
+        Number of rounds without improvement after which training stops.
     metric_name : str or None
-        What to watch; None is the last metric.
+        The metric to watch; None is the last metric.
     data_name : str or None
         The evaluation set to watch; None is the last one.
     maximize : bool or None
-        Whether more is better; None asks the metric.
+        Whether larger is better; None decides by the metric's name.
     save_best : bool, default True
-        Keep the trees up to the best round alone. Otherwise all are kept, and ``predict`` uses
-        those up to the best one unless told otherwise.
+        Keep only the trees up to the best round. Otherwise all trees are kept, but ``predict``
+        uses those up to the best round by default.
     min_delta : float, default 0
-        By how much a score has to be better than the best one to count.
+        Minimum difference that counts as an improvement.
 
     Notes
     -----
-    ``best_iteration`` and ``best_score`` become attributes of the model. A score of NaN is no
-    improvement. Unlike XGBoost's, ``save_best`` is on unless it is switched off.
+    The model gets attributes ``best_iteration`` and ``best_score``. NaN is never an improvement.
+    Unlike in XGBoost, ``save_best`` is on by default.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class EarlyStopping(TrainingCallback):
         self._best_round = self._waited = 0
 
     def check(self, plan: Plan) -> None:
-        """Refuse numbers that cannot be, and what is not there to watch."""
+        """Raise an error for invalid numbers, or if there is no such set or metric."""
         check_switches(maximize=self.maximize, save_best=self.save_best)
         whole = isinstance(self.rounds, numbers.Integral) and not isinstance(self.rounds, bool)
         if not whole or self.rounds < 1:
@@ -85,15 +85,15 @@ class EarlyStopping(TrainingCallback):
         self._more_is_better = by_name if self.maximize is None else bool(self.maximize)
 
     def before_training(self, model: TrainingModel) -> None:
-        """Forget another training."""
+        """Forget the scores of an earlier training."""
         self._starting_round = model.num_boosted_rounds()
         self._best, self._best_round, self._waited = None, 0, 0
 
     def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
-        """Compare the round's score with the best one."""
+        """Compare the round's score with the best score."""
         data, metric = self._watched
         last = evals_log[data][metric][-1]
-        score = float(last[0] if isinstance(last, tuple) else last)  # a mean over folds
+        score = float(last[0] if isinstance(last, tuple) else last)  # in cv, the mean over folds
         if self._best is None or self._is_better(score, self._best):
             self._best, self._best_round = score, self._starting_round + epoch
             self._waited = 0
@@ -103,7 +103,7 @@ class EarlyStopping(TrainingCallback):
         return self._waited >= self.rounds
 
     def after_training(self, model: TrainingModel) -> None:
-        """Drop the rounds behind the best one."""
+        """Drop the rounds after the best one."""
         if self._best is None:
             return
         self._tell(model)
@@ -127,7 +127,7 @@ class EarlyStopping(TrainingCallback):
         model.attributes[BEST_SCORE] = repr(self._best)
 
     def state(self) -> dict[str, Any]:
-        """Return the settings, and the best round so far."""
+        """Return the settings and the best round so far."""
         return {
             "settings": [self.rounds, *self._watched, self._more_is_better, self.save_best,
                          float(self.min_delta)],
@@ -135,7 +135,7 @@ class EarlyStopping(TrainingCallback):
         }  # fmt: skip
 
     def restore(self, state: Any) -> None:
-        """Take up the best round so far, if the settings are the same."""
+        """Restore the best round so far; raise if the settings differ."""
         names = ("rounds", "data_name", "metric_name", "maximize", "save_best", "min_delta")
         mine = self.state()["settings"]
         for name, now, then in zip(names, mine, state["settings"], strict=True):

@@ -1,4 +1,4 @@
-"""Metrics as lines of text."""
+"""Print metrics as lines of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyopencl_gbdt.errors import ParameterError
 
 
 def print_line(line: str) -> None:
-    """Write a line to standard output at once."""
+    """Print a line and flush."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -30,16 +30,16 @@ def latest(evals_log: EvalsLog, *, deviation: bool = False) -> list[str]:
 
 
 class EvaluationMonitor(TrainingCallback):
-    """Print the metrics of the first round, of every so many after it, and of the last one.
+    """Print the metrics of the first round, of every ``period`` rounds, and of the last round.
 
     Parameters
     ----------
     period : int, default 1
-        Rounds from a line to the next.
+        Number of rounds between lines.
     show_stdv : bool, default False
-        Show the deviation over folds too, in cross-validation.
+        Print the standard deviation over folds too, in cross-validation.
     logger : callable or None
-        Receives each line; None prints it.
+        A function that takes each line; None prints it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class EvaluationMonitor(TrainingCallback):
         self._waiting: str | None = None
 
     def check(self, plan: Plan) -> None:
-        """Refuse a period that is no number of rounds, and a logger that is no function."""
+        """Raise an error for an invalid period or logger."""
         check_callables(logger=self.logger)
         check_switches(show_stdv=self.show_stdv)
         if isinstance(self.period, bool) or not isinstance(self.period, int) or self.period < 1:
@@ -63,11 +63,11 @@ class EvaluationMonitor(TrainingCallback):
             )
 
     def before_training(self, model: TrainingModel) -> None:
-        """Forget another training."""
+        """Forget the lines of an earlier training."""
         self._waiting = None
 
     def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
-        """Print a line, or keep it: the round may be the last."""
+        """Print a line, or keep it in case the round is the last."""
         line = "\t".join([f"[{epoch}]", *latest(evals_log, deviation=self.show_stdv)])
         self._waiting = None if epoch % self.period == 0 else line
         if self._waiting is None:
@@ -75,7 +75,7 @@ class EvaluationMonitor(TrainingCallback):
         return False
 
     def after_training(self, model: TrainingModel) -> None:
-        """Print the last round."""
+        """Print the last round, unless it has been printed."""
         if self._waiting is not None:
             self.logger(self._waiting)
         self._waiting = None

@@ -13,21 +13,21 @@ from pyopencl_gbdt.messages import show
 
 
 class ProgressBar(TrainingCallback):
-    """Show how far a training is, with its last metrics.
+    """Show the progress of a training with its latest metrics.
 
     Parameters
     ----------
     description : str, default "train"
-        What stands before the bar.
+        Text before the bar.
     file : text stream or None
         None is standard error.
     **options
-        For ``tqdm``.
+        Passed to ``tqdm``.
 
     Notes
     -----
-    A bar of ``tqdm.auto``, in terminals and notebooks, where tqdm is installed; else a plain line
-    after every tenth of the rounds.
+    Shows a bar of ``tqdm.auto``, in terminals and notebooks, if tqdm is installed. Otherwise prints
+    a plain line after every tenth of the rounds.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ProgressBar(TrainingCallback):
         self._bar: Any = None
 
     def check(self, plan: Plan) -> None:
-        """Learn the number of rounds; refuse a file that cannot be written to."""
+        """Store the number of rounds; raise an error for a file that cannot be written to."""
         if self.file is not None and not callable(getattr(self.file, "write", None)):
             raise ParameterError(
                 f"ProgressBar: file={show(self.file)}: expected an open text file, or None for "
@@ -56,7 +56,7 @@ class ProgressBar(TrainingCallback):
             )
 
     def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
-        """Move on; from where a training was resumed too."""
+        """Advance the bar; after a resume, from the resumed round."""
         more, self._done = epoch + 1 - self._done, epoch + 1
         metrics = " ".join(latest(evals_log))
         if self._bar is not None:

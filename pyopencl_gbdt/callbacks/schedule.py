@@ -1,4 +1,4 @@
-"""A learning rate for every round."""
+"""Set the learning rate of every round."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class LearningRateScheduler(TrainingCallback):
     Parameters
     ----------
     learning_rates : callable or sequence of float
-        A function of the round's number, from 0; or a rate for every round. Each at least 0.
+        A function of the round's number, from 0, or one rate per round. Rates are at least 0.
 
     Raises
     ------
     ParameterError
-        When training begins, if a sequence is too short or holds a rate that cannot be used; before
-        the round, if a function returns one.
+        When training begins, if a sequence is too short or has an invalid rate; before the
+        round, if a function returns an invalid rate.
 
     Notes
     -----
-    A function is called once a round, right before it. Where a training is resumed from a
-    checkpoint, it is called for the rounds that are done too, in their order, and has to return the
-    same rates. Nothing waits for the device.
+    A function is called once a round, immediately before it. When a training is resumed from a
+    checkpoint, the function is also called for the finished rounds, in order, and must return the
+    same rates. It never waits for the device.
     """
 
     def __init__(self, learning_rates: Callable[[int], float] | Sequence[float]) -> None:
@@ -41,7 +41,7 @@ class LearningRateScheduler(TrainingCallback):
         self._done = 0
 
     def check(self, plan: Plan) -> None:
-        """Refuse a sequence that is too short or holds a rate that cannot be used."""
+        """Raise an error for a sequence that is too short or has an invalid rate."""
         given = self.learning_rates
         self._rates, self._done = [], 0
         if callable(given):
@@ -56,17 +56,17 @@ class LearningRateScheduler(TrainingCallback):
         self._rates = [_rate(value, number) for number, value in enumerate(rates)]
 
     def before_training(self, model: TrainingModel) -> None:
-        """Begin with the first rate."""
+        """Forget the rates of an earlier training."""
         self._done = 0
 
     def before_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
-        """Set this round's rate."""
+        """Set the round's rate."""
         model.learning_rate = self._rate_of(epoch)
         self._done = epoch + 1
         return False
 
     def _rate_of(self, number: int) -> float:
-        """Return a round's rate; a function is asked for those that it was not asked for yet."""
+        """Return a round's rate; call a function for all rounds up to it, each once."""
         given = self.learning_rates
         if callable(given):
             while len(self._rates) <= number:
@@ -79,7 +79,7 @@ class LearningRateScheduler(TrainingCallback):
         return self._rates[: self._done]
 
     def restore(self, state: Any) -> None:
-        """Go on, if the rates so far were the same."""
+        """Continue if the schedule's rates so far equal the saved ones; else raise."""
         self._done = len(state)
         for number, then in enumerate(state):
             now = self._rate_of(number)

@@ -1,4 +1,4 @@
-"""The model of a training that is under way, as callbacks see it."""
+"""The model in training, as callbacks see it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pyopencl_gbdt.prediction.model import Model
 
 
 class RunningFit(Protocol):
-    """A fit between two rounds; ``training`` has it."""
+    """What callbacks need of a fit; ``training`` implements it."""
 
     learning_rate: float
-    """Of the rounds to come."""
+    """Of the following rounds."""
 
     @property
     def n_rounds(self) -> int:
-        """Rounds so far, with those of a model that is continued."""
+        """Number of rounds so far, including those of a continued model."""
 
     def model(self, n_rounds: int | None, attributes: dict[str, str] | None) -> Model:
-        """Return the model so far, or its first rounds; waits for the device."""
+        """Return the model so far, or only its first rounds; waits for the device."""
 
 
 class TrainingModel:
-    """What callbacks get: the model of a training that is under way.
+    """The model in training; callbacks get it as an argument.
 
     Attributes
     ----------
     attributes : dict of str to str
-        Facts that the model keeps, also in its file.
+        Facts to store in the model and its file.
     """
 
     def __init__(self, fits: Sequence[RunningFit]) -> None:
@@ -41,7 +41,7 @@ class TrainingModel:
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the rounds to come; can be set."""
+        """The learning rate of the following rounds; can be assigned."""
         return self._alive()[0].learning_rate
 
     @learning_rate.setter
@@ -53,7 +53,7 @@ class TrainingModel:
             fit.learning_rate = float(checked)
 
     def set_param(self, name: str, value: float) -> None:
-        """Change a parameter of the rounds to come; the learning rate is the one that can be."""
+        """Change a parameter of the following rounds; only the learning rate can change."""
         if name not in ("learning_rate", "eta"):
             raise ParameterError(
                 f"set_param({name!r}): expected 'learning_rate' while a model is trained; give "
@@ -63,26 +63,26 @@ class TrainingModel:
 
     @property
     def is_cv(self) -> bool:
-        """Whether these are the folds of a cross-validation."""
+        """Whether this is a cross-validation, with several models."""
         return len(self._alive()) > 1
 
     def num_boosted_rounds(self) -> int:
-        """Return the number of rounds so far, with those of a model that is continued."""
+        """Return the number of rounds so far, including those of a continued model."""
         return self._fits[0].n_rounds if self._fits else self._n_rounds
 
     def keep_rounds(self, n_rounds: int) -> None:
-        """Keep the first rounds alone when training is over."""
+        """Keep only the first ``n_rounds`` rounds when training is over."""
         self._keep = n_rounds
 
     def current(self) -> Model:
-        """Return the model of the rounds so far; waits for the device."""
+        """Return the model of all rounds so far; waits for the device."""
         fits = self._alive()
         if len(fits) > 1:
-            raise ParameterError("cross-validation has no model of its own; train one by train")
+            raise ParameterError("cross-validation has no single model; train one with train")
         return fits[0].model(self._keep, self.attributes)
 
     def close(self) -> None:
-        """Let go of the device's memory."""
+        """Release the fits, and thus the device's memory."""
         self._n_rounds = self.num_boosted_rounds()
         self._fits = []
 

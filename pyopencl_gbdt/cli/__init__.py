@@ -1,6 +1,6 @@
 """``pyopencl-gbdt``: one module per subcommand.
 
-A subcommand is a function ``add(commands)`` that adds its parser and names what runs it::
+A subcommand is a function ``add(commands)`` that adds a parser and sets the function to run::
 
     parser = commands.add_parser("bench", help="measure this machine")
     parser.set_defaults(run=run)  # run(args) -> exit code
@@ -25,7 +25,7 @@ from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.names import unknown
 
-#: What adds each subcommand, in the order of the help.
+#: The functions that add the subcommands, in the order of the help.
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     demo.add,
     devices.add,
@@ -74,24 +74,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str or None
-        Arguments without the program's name; None takes the process's own.
+        Arguments without the program's name; None takes those of the process.
 
     Returns
     -------
     int
-        Exit code: 0 done; 1 no usable device (``devices``, ``doctor``); 2 an error, said on
-        standard error; 130 interrupted; 141 the reader of standard output has gone.
+        Exit code: 0 success; 1 no usable device (``devices``, ``doctor``); 2 an error, written
+        to standard error; 130 interrupted; 141 standard output was closed by its reader.
 
     Raises
     ------
     SystemExit
-        By argparse, after ``--help`` and ``--version`` (0) and for wrong arguments (2).
+        From argparse, after ``--help`` and ``--version`` (0) and for wrong arguments (2).
     """
     with warnings.catch_warnings():
         warnings.showwarning = _warn
         try:
             code = _run(argv)
-            sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
+            sys.stdout.flush()  # so that a closed pipe raises here, not at exit
         except BrokenPipeError:
             _drop_output()
             return EXIT_BROKEN_PIPE
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(reason: str) -> int:
-    """Say why; also where standard output or standard error is a file on a full disk."""
+    """Print an error; must not raise if the output is on a full disk."""
     with contextlib.suppress(OSError):
         complain(f"error: {reason}")
     try:
@@ -130,7 +130,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) -> ParameterError:
-    """Return the error for a word that no command takes, with the nearest options."""
+    """Return the error for an unknown argument, with the most similar options."""
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     chosen = commands.choices.get(command or "", parser)
     option = word.partition("=")[0]
@@ -147,15 +147,15 @@ def _reason(error: OSError) -> str:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Show a warning as a line, without the place in the library that raised it."""
+    """Print a warning as one line, without its place in the library's code."""
     complain(f"warning: {message}")
 
 
 def _drop_output() -> None:
-    """Send what is still buffered nowhere, or Python would complain about it while it exits."""
+    """Discard buffered output, so that Python does not complain at exit."""
     try:
         descriptor = sys.stdout.fileno()
-    except (OSError, ValueError):  # not a real file, hence nothing that complains
+    except (OSError, ValueError):  # not a real file, so nothing will complain
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)

@@ -1,4 +1,4 @@
-"""A progress bar for work whose parts take unequal times."""
+"""A progress bar for tasks of unequal duration."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from pyopencl_gbdt.cli.output import WIDTH, escaped
 
 _CELLS = 20
-#: Share of the work after which the time that is left can be told.
+#: Share of the work after which the remaining time is shown.
 _ENOUGH = 0.05
 
 
 class Bar:
-    """A line that is written over on a terminal; elsewhere a line a task, and no bar.
+    """A progress bar, overwritten in place on a terminal; elsewhere one line per task, no bar.
 
     Parameters
     ----------
     seconds : mapping of str to float
-        Every task, and roughly how long it takes.
+        Each task and its estimated seconds.
     parts : int
-        Parts of a task, taken to be equally long.
+        Number of parts of a task, assumed to be equally long.
     """
 
     def __init__(self, seconds: Mapping[str, float], parts: int) -> None:
@@ -34,13 +34,13 @@ class Bar:
 
     @property
     def share(self) -> float:
-        """Of the work, what is done."""
+        """The share of the work that is done."""
         done = sum(seconds for task, seconds in self.seconds.items() if task in self.finished)
         begun = self.seconds.get(self.task, 0.0) * min(self.part / self.parts, 1.0)
         return min((done + begun) / self.total, 1.0)
 
     def begin(self, task: str, part: str) -> None:
-        """Show what is under way; another task ends the one before, however far it came."""
+        """Show the current task and part; a new task marks the previous one as done."""
         if task != self.task:
             self.finished.add(self.task)
             self.task, self.part = task, 0
@@ -52,7 +52,7 @@ class Bar:
             self._write("\r" + escaped(self.line(part))[: WIDTH - 1].ljust(WIDTH - 1))
 
     def line(self, part: str) -> str:
-        """Return the bar and what stands beside it."""
+        """Return the bar with its text."""
         share, passed = self.share, time.monotonic() - self.start
         full = round(share * _CELLS)
         left = ""
@@ -62,7 +62,7 @@ class Bar:
         return f"[{'#' * full}{'.' * (_CELLS - full)}]{share:>4.0%}{left}  {self.task}: {part}"
 
     def clear(self) -> None:
-        """Take the line away, before other lines are written."""
+        """Clear the line, before other lines are written."""
         if self.live:
             self._write("\r" + " " * (WIDTH - 1) + "\r")
 

@@ -1,4 +1,4 @@
-"""``pyopencl-gbdt bench``: every device of this machine on the same data, side by side."""
+"""``pyopencl-gbdt bench``: train the same data on every device of this machine, and compare."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyopencl_gbdt.errors import ParameterError
 if TYPE_CHECKING:
     from pyopencl_gbdt.comparison.shapes import Shape
 
-#: What trains, hence has no meaning beside ``--merge``, and its defaults.
+#: Options that apply to training, and so not to ``--merge``, with their defaults.
 _DEFAULTS = {
     "devices": "all", "shapes": None, "quick": False, "rounds": None, "repeats": 3, "seed": 0,
 }  # fmt: skip
@@ -45,26 +45,26 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--devices",
         metavar="STR,...",
-        help="device strings with commas between them, also of a simulator; default all real ones",
+        help="comma-separated devices, also simulators; default: all but simulators",
     )
     parser.add_argument(
         "--shapes",
         metavar="NAME,...",
-        help="what to train: names or patterns such as 'rows-*', or all; see --list-shapes",
+        help="comma-separated names or patterns such as 'rows-*', or all; see --list-shapes",
     )
     parser.add_argument(
-        "--list-shapes", action="store_true", default=None, help="list the shapes and end"
+        "--list-shapes", action="store_true", default=None, help="list the shapes and exit"
     )
     parser.add_argument(
-        "--quick", action="store_true", default=None, help="small shapes: two minutes at most"
+        "--quick", action="store_true", default=None, help="small shapes; at most two minutes"
     )
-    parser.add_argument("--rounds", type=int, metavar="N", help="instead of each shape's own")
+    parser.add_argument("--rounds", type=int, metavar="N", help="default: the shape's number")
     parser.add_argument("--repeats", type=int, metavar="N", help="timed fits; default 3")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the data; default 0")
-    parser.add_argument("--json", metavar="FILE", help="save all figures, also for --merge")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the data; default 0")
+    parser.add_argument("--json", metavar="FILE", help="save all figures; --merge reads them")
     parser.add_argument("--html", metavar="FILE", help="save a report with plots, in one file")
     parser.add_argument(
-        "--merge", nargs="+", metavar="FILE", help="train nothing; join files of --json"
+        "--merge", nargs="+", metavar="FILE", help="join files of --json, without training"
     )
     parser.set_defaults(run=run)
 
@@ -150,7 +150,7 @@ def _train(args: argparse.Namespace) -> int:
     try:
         for last in run(machine, shapes, bar.begin):
             bar.clear()
-            if args.json:  # whatever ends a long run leaves what was measured before
+            if args.json:  # save now, so that an interrupted run keeps its results
                 _save_json(args.json, document([machine]))
             if last:
                 compared = agreement.compare(document([machine]))[-1]
@@ -170,7 +170,7 @@ def _device_line(device: dict[str, Any]) -> str:
 
 
 def _announce(machine: dict[str, Any], shapes: Sequence[Shape]) -> dict[str, float]:
-    """Say what is going to happen; return roughly how long each task takes, by its name."""
+    """Print what will run; return the estimated seconds of each task, by name."""
     from pyopencl_gbdt.comparison.plan import estimated_seconds, task_name
 
     seconds: dict[str, float] = {}
@@ -197,7 +197,7 @@ def _save_json(path: str, document: dict[str, Any]) -> None:
 
 
 def _finish(document: dict[str, Any], args: argparse.Namespace) -> int:
-    """Save what was asked for; say the verdict, and return it."""
+    """Save the files asked for; print the verdict and return it as an exit code."""
     from pyopencl_gbdt.comparison import agreement, report
 
     compared = agreement.compare(document)

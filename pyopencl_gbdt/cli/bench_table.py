@@ -1,4 +1,4 @@
-"""A comparison as lines for a terminal."""
+"""Format a comparison as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = (
 
 
 def title(compared: Compared) -> str:
-    """Return what was trained, in a line."""
+    """Describe a shape in one line."""
     s = compared.shape
     models = f", {s['n_models']} models" if s["n_models"] > 1 else ""
     return (
@@ -28,7 +28,7 @@ def lines(compared: Compared, *, machines: int = 1) -> list[str]:
     ----------
     compared : Compared
     machines : int
-        How many the document has; the number of its machine stands before a device if several.
+        Number of machines in the document; with several, machine numbers precede devices.
     """
     if compared.shape["problem"] and not compared.rows:
         return [title(compared), f"  not trained: {compared.shape['problem']}"]

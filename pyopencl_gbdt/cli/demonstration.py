@@ -1,4 +1,4 @@
-"""A first look: real data, this machine's best device, and what came out of it."""
+"""The demonstration: train on real data on the best device, and show the results."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from pyopencl_gbdt.training.train import Model, train
 
 F32 = npt.NDArray[np.float32]
 
-#: The columns of HIGGS, in the words and the order of its page at UCI.
+#: The columns of HIGGS, named and ordered as on its page at UCI.
 FEATURES = [
     *("lepton pT", "lepton eta", "lepton phi", "missing energy magnitude", "missing energy phi"),
     *(f"jet {jet} {what}" for jet in range(1, 5) for what in ("pt", "eta", "phi", "b-tag")),
     *("m_jj", "m_jjj", "m_lv", "m_jlv", "m_bb", "m_wbb", "m_wwbb"),
 ]
-#: Levels of the first tree that are drawn: more do not fit a screen.
+#: Levels of the first tree that are drawn; more would not fit on a screen.
 DRAWN_DEPTH = 3
 
 
 def run_demo(device: str = "auto", n_rounds: int = 100, folder: str = "pyopencl_gbdt_demo") -> None:
-    """Train on the data that ship with the package; say what happens, save the model.
+    """Train on the data of the package; print what happens, save the model.
 
     Parameters
     ----------
     device : str, default "auto"
         As in ``train``.
     n_rounds : int, default 100
-        Trees, at least 1.
+        Number of rounds, at least 1.
     folder : str
-        Where the model and, if matplotlib is there, two pictures are saved. Created if absent.
+        Where to save the model and, with matplotlib, two pictures. Created if absent.
 
     Raises
     ------
     DeviceError
-        If the device is not there.
+        If the device does not exist.
     ParameterError
         If ``n_rounds`` is less than 1.
     """
@@ -119,7 +119,7 @@ def _show_round(number: int, metrics: list[str]) -> None:
 
 
 def _show_result(y_train: F32, y_test: F32, on_train: F32, on_test: F32) -> None:
-    """Compare with always predicting the mean label of the training rows."""
+    """Compare the model with a prediction of the mean training label for all rows."""
     mean = np.float32(y_train.mean(dtype=np.float64))
     constant = np.full_like(y_test, mean)
     rows = [

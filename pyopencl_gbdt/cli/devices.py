@@ -1,4 +1,4 @@
-"""``pyopencl-gbdt devices``: what is here, and what would be chosen."""
+"""``pyopencl-gbdt devices``: list the devices, and the one chosen by default."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the devices; return 0 if one can be used."""
+    """List the devices; return 0 if one can be used, else 1."""
     from pyopencl_gbdt.device import find
     from pyopencl_gbdt.device.discovery import survey
 

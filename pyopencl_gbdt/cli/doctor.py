@@ -1,4 +1,4 @@
-"""``pyopencl-gbdt doctor``: what is half installed, whether the devices compute right, a report."""
+"""``pyopencl-gbdt doctor``: find incomplete installations, test the devices, write a report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.doctor.listing import Listed, Listing
     from pyopencl_gbdt.doctor.watch import SelfTest
 
-#: Seconds that the self-tests may take together, and that of a simulator.
+#: Time limit in seconds of all self-tests together, and of a simulator's.
 SECONDS, SIMULATOR_SECONDS = 50, 600
 _COLUMNS = 79
 
@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor",
         help="find what is wrong with drivers, and test the devices",
-        description="Look for drivers, permissions and containers that are half there, and name "
+        description="Look for incomplete drivers, permissions and containers, and name "
         "the command that repairs them; compare the kernels of every device with NumPy, bit by "
         "bit; end with a report to send. The exit code is 0 if a device can be used and passes.",
         allow_abbrev=False,
@@ -34,21 +34,21 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--device",
         metavar="STR",
-        help="test this one only, also a simulator; default every real device",
+        help="test only this device, also a simulator; default: all but simulators",
     )
-    parser.add_argument("--no-self-test", action="store_true", help="do not run anything")
+    parser.add_argument("--no-self-test", action="store_true", help="do not test the devices")
     parser.add_argument(
         "--time-limit",
         type=float,
         metavar="SECONDS",
-        help=f"for the self-tests together; default {SECONDS}, a simulator {SIMULATOR_SECONDS}",
+        help=f"for all self-tests together; default {SECONDS}, a simulator {SIMULATOR_SECONDS}",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the report there, too, to send it")
+    parser.add_argument("--json", metavar="FILE", help="also write the report to a file")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look, test, report; return 0 if something usable passes."""
+    """Check, test, report; return 0 if a usable device passes."""
     from pyopencl_gbdt.doctor import examine, report
     from pyopencl_gbdt.doctor.machine import Machine
     from pyopencl_gbdt.doctor.watch import list_devices
@@ -102,12 +102,12 @@ def _show_findings(findings: list[Finding], family: str) -> None:
         for distribution, command in finding.repair(family):
             say(f"    repair{f' ({distribution})' if distribution else ''}: {command}")
     if not findings:
-        say("  nothing is half there")
+        say("  no problems found")
     say()
 
 
 def _test(listing: Listing, args: argparse.Namespace) -> list[SelfTest]:
-    """Test the devices one after the other; what one leaves of the time, the next may use."""
+    """Test the devices one after another; time that one leaves is available to the next."""
     from pyopencl_gbdt.doctor.watch import run_self_test
 
     chosen = _to_test(listing, args.device)
@@ -134,7 +134,7 @@ def _test(listing: Listing, args: argparse.Namespace) -> list[SelfTest]:
 
 
 def _to_test(listing: Listing, asked: str | None) -> list[Listed]:
-    """Return the devices to test, GPUs first; what was asked for alone, if anything was."""
+    """Return the devices to test, GPUs first; only the requested one, if any."""
     if asked is not None:
         return [listing.device(listing.chosen)] if listing.chosen else []
     order = {"gpu": 0, "accelerator": 1, "cpu": 2}
@@ -142,7 +142,7 @@ def _to_test(listing: Listing, asked: str | None) -> list[Listed]:
 
 
 class Progress:
-    """A line that is written over on a terminal; elsewhere only the first one is written."""
+    """A line that is overwritten on a terminal; elsewhere only the first line is written."""
 
     def __init__(self, title: str) -> None:
         self.title = escaped(title)
@@ -152,13 +152,13 @@ class Progress:
             sys.stderr.flush()
 
     def show(self, line: str) -> None:
-        """Show what is under way."""
+        """Show the current step."""
         if self.live:
             sys.stderr.write("\r" + f"{self.title}  {line}"[:_COLUMNS].ljust(_COLUMNS))
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self.live:
             sys.stderr.write("\r" + " " * _COLUMNS + "\r")
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What the command line writes: lines for people, and files that appear whole or not at all."""
+"""Output of the command line: lines for people, and files written atomically."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import TextIO
 from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import DataError, FileWriteError
 
-#: Columns of the narrowest terminal that is written for.
+#: Width, in columns, of the narrowest supported terminal.
 WIDTH = 80
-#: Columns before the text of a `section`.
+#: Columns to the left of a `section`'s text.
 INDENT = 9
-#: What a terminal obeys instead of showing it, line ends and tabs excepted: control characters,
-#: also those above 127, other line ends, and what turns the direction of writing round.
+#: Characters that control a terminal, except line ends and tabs: control characters, also those
+#: above 127, other line ends, and marks that change the direction of writing.
 _CONTROLS = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
 )
 
 
 def escaped(text: str) -> str:
-    """Return a text whose control characters are shown, as in Python's strings, and not obeyed.
+    """Return a text with control characters escaped, as in Python's strings.
 
     Names of devices, columns and files come from drivers, data and other machines.
     """
@@ -34,7 +34,7 @@ def escaped(text: str) -> str:
 
 
 def say(text: str = "") -> None:
-    """Write a line to standard output at once, also into a pipe."""
+    """Write a line to standard output and flush, also into a pipe."""
     _write(sys.stdout, text)
 
 
@@ -45,7 +45,7 @@ def complain(text: str) -> None:
 
 def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    # a feature's name may not exist in the terminal's encoding
+    # the terminal's encoding may lack characters of a feature's name
     text = escaped(text).encode(encoding, "backslashreplace").decode(encoding)
     try:
         stream.write(text + "\n")
@@ -59,8 +59,8 @@ def _write(stream: TextIO, text: str) -> None:
 
 def _unwritten(name: str, error: OSError) -> FileWriteError:
     return FileWriteError(
-        f"{name}: cannot be written ({error.strerror or error}): expected a place with room left; "
-        f"free some, or write elsewhere"
+        f"{name}: cannot be written ({error.strerror or error}): expected a place with free space; "
+        f"free some space, or write elsewhere"
     )
 
 
@@ -71,8 +71,8 @@ def wrapped(text: str, first: str = "", later: str | None = None) -> str:
     ----------
     text : str
     first, later : str
-        What the first and every later line begin with; `later` is as many spaces as `first` is
-        wide if it is left out.
+        The beginning of the first line and of later lines; by default, `later` is as many
+        spaces as `first` is wide.
     """
     return textwrap.fill(
         text,
@@ -85,13 +85,13 @@ def wrapped(text: str, first: str = "", later: str | None = None) -> str:
 
 
 def section(title: str, *paragraphs: str) -> None:
-    """Say a title with paragraphs to its right."""
+    """Print a title with paragraphs to its right."""
     for number, paragraph in enumerate(paragraphs):
         say(wrapped(paragraph, (title if number == 0 else "").ljust(INDENT)))
 
 
 def group_variants(variants: Mapping[str, str]) -> list[str]:
-    """Return ``variant: kernel, kernel, ...`` for every variant, in the order of the kernels."""
+    """Return ``variant: kernel, kernel, ...`` for every variant, in order of the kernels."""
     kernels: dict[str, list[str]] = {}
     for kernel, variant in variants.items():
         kernels.setdefault(variant, []).append(kernel)
@@ -99,17 +99,17 @@ def group_variants(variants: Mapping[str, str]) -> list[str]:
 
 
 class Progress:
-    """Receives the line that `train` reports after every round; shows some, keeps the time.
+    """Takes the line that `train` reports after every round; shows some lines, measures time.
 
     Parameters
     ----------
     show : callable or None
-        Receives (round counted from 1, the line's metrics) of the rounds to show.
+        Called with (round number from 1, the line's metrics) for rounds to show.
     n_rounds : int
     every : int
-        Show each round whose number is a multiple, the first and the last.
+        Show the first and last round, and every round whose number is a multiple of this.
     waits : bool
-        Whether a metric is asked for, so that a round is finished when its line comes.
+        Whether there are metrics: then a round has finished when its line arrives.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Progress:
         self.start = self.first = self.end = time.perf_counter()
 
     def report(self, line: str) -> None:
-        """Take the line of the next round, ``[number]<tab>metric:value<tab>...``."""
+        """Take the next round's line, ``[number]<tab>metric:value<tab>...``."""
         self.n_reported += 1
         if self.n_reported == 1:
             self.first = time.perf_counter()
@@ -134,11 +134,11 @@ class Progress:
             self.show(number, line.split("\t")[1:])
 
     def finish(self) -> None:
-        """Stop the clock: training has returned."""
+        """Stop the clock, after training has returned."""
         self.end = time.perf_counter()
 
     def summary(self) -> str:
-        """Return how long set-up and a round took."""
+        """Return the times of set-up and of a round."""
         if self.n_reported == 0:
             return "no round"
         first = " and the first round" if self.waits else ""
@@ -150,7 +150,7 @@ class Progress:
 
 
 def check_output(path: str, option: str) -> None:
-    """Raise ``DataError`` now rather than after the work if a file cannot be written there."""
+    """Raise ``DataError`` if a file cannot be written here; called before the work."""
     target = Path(path).resolve()
     if Path(path).is_dir():
         raise DataError(f"{option} {path}: expected a file, this is a folder; add a file name")
@@ -163,21 +163,21 @@ def check_output(path: str, option: str) -> None:
 
 
 def _is_special(path: str) -> bool:
-    """Tell whether something is there that is no regular file: a pipe, ``/dev/null``."""
+    """Tell whether the path is an existing non-regular file: a pipe, ``/dev/null``."""
     return Path(path).exists() and not Path(path).is_file()
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a UTF-8 file that appears whole or not at all; replaces what was there.
+    """Write a UTF-8 file atomically, replacing an existing one.
 
-    Of a symbolic link the target is replaced; a pipe or another device is written to as it is.
+    The target of a symbolic link is replaced. A pipe or device is written to directly.
 
     Raises
     ------
     OSError
-        With the file's name.
+        Names the file.
     """
-    if _is_special(path):  # replacing it would put a file where the device was
+    if _is_special(path):  # a replacement would be a regular file
         try:
             with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)

@@ -1,4 +1,4 @@
-"""``pyopencl-gbdt predict``: a model file and a table in, one prediction a line out."""
+"""``pyopencl-gbdt predict``: read a model and a table, write one prediction per line."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "predict",
         help="predict the rows of a file",
-        description="Write one prediction a line, those of several classes with commas, in the "
-        "fewest digits that read back as the same float32. A file for --out appears whole or not "
-        "at all.",
+        description="Write one prediction per line (several classes with commas between them), in "
+        "the fewest digits that read back as the same float32. The file of --out appears whole or "
+        "not at all.",
         allow_abbrev=False,
     )
-    parser.add_argument("data", metavar="DATA", help="rows to predict; a label is left aside")
-    parser.add_argument("--model", required=True, metavar="FILE", help="by train, or by XGBoost")
+    parser.add_argument("data", metavar="DATA", help="rows to predict; a label column is ignored")
+    parser.add_argument("--model", required=True, metavar="FILE", help="of train, or of XGBoost")
     parser.add_argument("--out", default="-", metavar="FILE", help="default -, standard output")
     parser.add_argument(
         "--output-margin",
         action="store_true",
-        help="write sums of leaf values instead of probabilities",
+        help="write margins (sums of leaf values) instead of probabilities",
     )
     parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
     tables.add_options(parser).add_argument(
         "--no-label",
         action="store_true",
-        help="every column is a feature; found out by itself if neither this nor --label-column "
+        help="all columns are features; detected automatically if neither this nor --label-column "
         "is given",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, predict, then write everything at once."""
+    """Read, predict, then write all predictions at once."""
     from pyopencl_gbdt.device import find
     from pyopencl_gbdt.training.train import Model
 

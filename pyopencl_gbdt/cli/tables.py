@@ -1,4 +1,4 @@
-"""The options that say how a file is to be read, and the reading."""
+"""Options for the layout of data files, and reading the files."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 
 
 def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the options on a file's layout; return their group."""
+    """Add the options for file layouts; return their group."""
     group = parser.add_argument_group("how files are laid out")
     group.add_argument(
         "--label-column",
         type=_column,
         metavar="N|NAME",
-        help="label's column in CSV and TSV: a number (from 0; -1 is the last) or a name of the "
+        help="CSV and TSV: the label's column, a number (from 0; -1 is the last) or a name in the "
         "header; default 0",
     )
     group.add_argument(
         "--qid-column",
         type=_column,
         metavar="N|NAME",
-        help="column of the queries in CSV and TSV, for ranking; no feature. libsvm has qid:, npz "
-        "an array qid",
+        help="CSV and TSV: the column of query ids, for ranking; it is not a feature. libsvm has "
+        "qid:, npz an array qid",
     )
     group.add_argument(
         "--header",
         choices=list(_HEADER),
         default="auto",
-        help="whether the first line of CSV and TSV holds names; default auto",
+        help="CSV and TSV: whether the first line holds names; default auto",
     )
     group.add_argument(
         "--format",
@@ -48,14 +48,14 @@ def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help="default auto: by content, and .libsvm, .svm, .svmlight by name",
     )
     group.add_argument(
-        "--one-based", action="store_true", help="libsvm: indices start at 1; they start at 0 else"
+        "--one-based", action="store_true", help="libsvm: indices start at 1; default: at 0"
     )
     group.add_argument(
         "--max-bytes",
         type=int,
         metavar="N",
-        help="main memory that a file's table may take; default 32 MiB and 32 times the file's "
-        "bytes, and no more than the machine has left",
+        help="main memory that reading a file may take; default 32 MiB plus 32 times the file's "
+        "bytes, and no more than is free",
     )
     return group
 
@@ -83,16 +83,16 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
 def read_labelled(
     path: str, args: argparse.Namespace, objective: str, like: TableData | None = None
 ) -> TableData:
-    """Read rows with labels that fit an objective.
+    """Read rows with labels that suit an objective.
 
     Parameters
     ----------
     path : str
     args : argparse.Namespace
-        Options of `add_options`, and ``n_features``.
+        The options of `add_options`, and ``n_features``.
     objective : str
     like : TableData or None
-        Training data, whose columns the file has to have.
+        Training data; the file must have the same columns.
 
     Raises
     ------
@@ -111,10 +111,10 @@ def read_labelled(
 
 
 def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> TableData:
-    """Read rows to predict, with a label that is left aside or without one.
+    """Read rows to predict, with or without a label; a label is ignored.
 
-    Unless an option tells, a file that cannot be read with a label is read without. With the number
-    of features known, delimited text never fits both.
+    Unless an option tells, a file that cannot be read with a label is read without one. Since the
+    number of features is known, only one of the two can succeed for delimited text.
     """
     if args.no_label:
         return _read(path, args, n_features=n_features, with_label=False)
@@ -135,7 +135,7 @@ def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> Tab
 
 
 def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
-    """Read a file with one number a line, (n_lines,) float32; a line is for ``what``."""
+    """Read a file with one number per line, (n_lines,) float32, a line per ``what``."""
     table = read_table(path, with_label=False, header=False, file_format="delimited")
     if table.X.shape != (n_lines, 1):
         lines, columns = table.X.shape
@@ -170,7 +170,7 @@ def read_training(
 
 
 def _queries(path: str, table: TableData, objective: str) -> Any:
-    """Return the query ids of a file, for an objective that ranks."""
+    """Return a file's query ids if the objective ranks; else print a note."""
     if table.qid is None or objective.startswith("rank:"):
         return table.qid
     complain(f"note: {path}: query ids (qid) are ignored by objective {objective}")
@@ -178,7 +178,7 @@ def _queries(path: str, table: TableData, objective: str) -> Any:
 
 
 def _names(paths: list[str]) -> list[str]:
-    """Name evaluation sets by their files, without folders and endings, each differently."""
+    """Name evaluation sets by their files, without folder and ending; make names unique."""
     names: list[str] = []
     for path in paths:
         name = Path(path).name.lstrip(".").split(".")[0] or "eval"

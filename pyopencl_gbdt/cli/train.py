@@ -1,4 +1,4 @@
-"""``pyopencl-gbdt train``: files in, a model file out."""
+"""``pyopencl-gbdt train``: read files, train, write a model file."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def add(commands: Any) -> None:
         "--eval-metric",
         action="append",
         metavar="NAME",
-        help=f"{', '.join(METRICS)}; error, tweedie-nloglik and those of ranking take a number, as "
-        "in error@0.7; can be repeated; default: the objective's own",
+        help=f"{', '.join(METRICS)}; error, tweedie-nloglik and ranking metrics take a number, as "
+        "in error@0.7; can be repeated; default: the objective's metric",
     )
     parser.add_argument(
         "--early-stopping-rounds",
@@ -71,24 +71,24 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--weight",
         metavar="FILE",
-        help="weights of the training rows, one number a line; replaces those of an npz",
+        help="weights of the training rows, one number per line; replaces those of an npz",
     )
     parser.add_argument(
         "--feature-weights",
         metavar="FILE",
-        help="how probable it is that --colsample-... draw each feature, one number a line",
+        help="sampling weights of the features for --colsample-..., one number per line",
     )
     parser.add_argument(
         "--profile",
         action="store_true",
-        help="show the time, the bytes and the share of the bandwidth of every kernel",
+        help="show time, bytes and share of bandwidth of every kernel",
     )
     layout = tables.add_options(parser)
     layout.add_argument(
         "--n-features",
         type=int,
         metavar="N",
-        help="features there have to be; width of libsvm, default its largest index",
+        help="required number of features; libsvm: width, default from the largest index",
     )
     _add_parameters(parser)
     parser.set_defaults(run=run)
@@ -110,7 +110,7 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="the same for any parameter; can be repeated",
+        help="set any parameter; can be repeated",
     )
 
 
@@ -124,7 +124,7 @@ def _number_or_text(text: str) -> int | float | str:
 
 
 def _value(name: str, text: str) -> int | float | str | list[int | float | str]:
-    """Return what a parameter is given; several numbers are separated by commas."""
+    """Convert a parameter's value; commas separate several numbers."""
     row = next((row for row in TABLE if name in (row.name, *row.aliases)), None)
     if row is not None and row.kind is str:
         return text
@@ -134,7 +134,7 @@ def _value(name: str, text: str) -> int | float | str | list[int | float | str]:
 
 
 def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters that were given, by the names that were used for them.
+    """Return the given parameters, by the names under which they were given.
 
     Raises
     ------
@@ -164,14 +164,14 @@ def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
 
     assert info.caps is not None
     histogram = choose("histogram", info.caps, p.histogram).name
-    fits = (info.caps.local_bytes - LOCAL_HEADROOM) // 8  # two 32-bit accumulators a code
+    fits = (info.caps.local_bytes - LOCAL_HEADROOM) // 8  # two 32-bit accumulators per code
     if histogram not in ("cpu", "bin_range_passes") and p.max_bin + 1 > fits:
         histogram += " (bin_range_passes if the data need so many bins)"
     return {**info.variants(), "histogram": histogram}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check everything that can be checked beforehand, read, train, save."""
+    """Check everything that can be checked beforehand; read, train, save."""
     from pyopencl_gbdt.device import find, open_device
     from pyopencl_gbdt.device.bandwidth import device_bandwidth
     from pyopencl_gbdt.training.train import train
@@ -191,7 +191,7 @@ def run(args: argparse.Namespace) -> int:
     def show(number: int, metrics: list[str]) -> None:
         say("  ".join([f"  round {number:>5}", *metrics]))
 
-    if args.profile:  # the yardstick is no part of the time that a round takes
+    if args.profile:  # measure the copy bandwidth before, not during, the timed rounds
         device_bandwidth(open_device(info.device_id))
     silent = p.verbosity == 0 or not evals or args.verbose_every == 0
     progress = Progress(
@@ -220,7 +220,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _best(model: Model) -> str:
-    """Say which round was best, after early stopping."""
+    """Describe the best round, after early stopping."""
     from pyopencl_gbdt.prediction.model import BEST_ITERATION
 
     if BEST_ITERATION not in model.ensemble.attributes:
@@ -229,7 +229,7 @@ def _best(model: Model) -> str:
 
 
 def _nothing(title: str, *paragraphs: str) -> None:
-    """Stand in for `section` where nothing is to be said."""
+    """Replace `section` if nothing is to be printed."""
 
 
 def _check_options(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""``pyopencl-gbdt tune``: measure variants and sizes of kernels on this machine, keep the best."""
+"""``pyopencl-gbdt tune``: measure kernels' variants and sizes on this machine, keep the best."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def add(commands: Any) -> None:
         "tune",
         help="measure which variants and sizes of kernels are fastest here",
         description="Measure variants and sizes of the kernels on a device, with synthetic data, "
-        "and store the fastest in the cache folder, for this device and driver. Models do not "
-        "depend on it. It takes minutes; a device that is busy with something else gives times "
-        "that are worth nothing.",
+        "and store the fastest in the cache folder, for this device and driver. They do not change "
+        "models. It takes minutes; if the device is busy with something else, the times are "
+        "useless.",
         allow_abbrev=False,
     )
     parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(outcome: Tuned) -> None:
-    """Say a line of the table: what was found for a kernel."""
+    """Print a line of the table: the result for a kernel."""
     gain = outcome.table_seconds / outcome.chosen_seconds if outcome.chosen_seconds else 1.0
     same = outcome.chosen == outcome.table
     figures = (
@@ -78,7 +78,7 @@ def _show(outcome: Tuned) -> None:
 
 
 def _words(table: Choice, chosen: Choice) -> str:
-    """Return what is not as in the table."""
+    """Return what differs from the table."""
     changed = [f"{k}={v}" for k, v in chosen.params.items() if table.params.get(k) != v]
     name = [] if chosen.variant == table.variant else [chosen.variant]
     return " ".join([*name, *changed])

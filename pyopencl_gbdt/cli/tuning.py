@@ -1,8 +1,8 @@
 """Measure the variants and sizes of kernels on a device, and choose the fastest.
 
-Kernels are tuned one after the other, parameter by parameter, each beside what was chosen before.
-Times are the device's own, of a fit of synthetic data (and of a prediction). A candidate counts
-only if its model is that of the table, byte for byte, and if it is faster twice.
+Kernels are tuned one after another, parameter by parameter, each with the earlier choices in place.
+Times are measured by the device's clock, in a fit of synthetic data (and a prediction). A candidate
+is accepted only if its model has the same bytes as the table's, and if it is faster twice.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.training.train import Model, train
 
-#: Rows of the synthetic data by kind of device and whether it has to be quick: enough that kernels,
-#: not launches, take the time.
+#: Rows of the synthetic data, by kind of device and normal or quick: enough that kernels take the
+#: time, not launches.
 _ROWS_CPU = (100_000, 20_000)
 _ROWS_GPU = (1_000_000, 250_000)
 _FEATURES = 28
 _ROUNDS = 4
-#: A candidate has to take at most this share of the time, or the table holds: clocks are noisy.
+#: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97
-#: Kernels that a parameter has an influence on besides its own.
+#: Further kernels whose time a kernel's parameters affect.
 _BESIDES = {"histogram": ("plan",), "partition": ("plan",), "leaf": ("plan",)}
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What came out for a kernel.
+    """The result for a kernel.
 
     Attributes
     ----------
     kernel : str
     table, chosen : Choice
-        What the variant table says, and the fastest; equal where nothing is faster.
+        The variant table's choice, and the fastest; equal if nothing is faster.
     table_seconds, chosen_seconds : float
-        Of the kernel in one measurement, by the device's clock.
+        Time of the kernel in one measurement, by the device's clock.
     tried : int
-        Candidates that ran.
+        Number of candidates that ran.
     failed : tuple of str
         Candidates that did not run, and why.
     """
@@ -61,7 +61,7 @@ class Tuned:
 
 
 def synthetic(n_rows: int, n_features: int = _FEATURES) -> Dataset:
-    """Return seeded data of two classes: a feature of few values, one with missing values."""
+    """Return seeded data of two classes; one feature has few values, one has missing values."""
     rng = np.random.default_rng(20)
     values = rng.standard_normal((n_rows, n_features), dtype=np.float32)
     values[:, 1] = np.round(values[:, 1])
@@ -72,14 +72,14 @@ def synthetic(n_rows: int, n_features: int = _FEATURES) -> Dataset:
 
 
 class Measurement:
-    """Times kernels on a device, under any choice of variants.
+    """Times kernels on a device, for any choice of variants.
 
     Parameters
     ----------
     device : str
     data : Dataset
     repeats : int
-        The shortest of so many measurements counts.
+        Number of measurements, of which the shortest counts.
     """
 
     def __init__(self, device: str, data: Dataset, repeats: int) -> None:
@@ -87,12 +87,12 @@ class Measurement:
         self.expected: str | None = None
 
     def seconds(self, kernel: str, choices: Mapping[str, Choice]) -> float:
-        """Return the device's seconds of a kernel.
+        """Return a kernel's time in seconds on the device.
 
         Raises
         ------
         GBDTError
-            If it does not build or run, or gives another model.
+            If the kernel does not build or run, or changes the model.
         """
         kernels = (kernel, *_BESIDES.get(kernel, ()))
         refused = set(REFUSED)
@@ -134,7 +134,7 @@ class Measurement:
 
 
 def candidates(best: Variant, *, quick: bool) -> Iterator[tuple[str, int]]:
-    """Yield (parameter, value) of what is to be tried beside a row: with ``quick``, neighbours."""
+    """Yield (parameter, value) to try instead of ``best``'s; only next sizes if ``quick``."""
     for name in TUNABLE[best.kernel]:
         if name not in best.params:
             continue
@@ -156,20 +156,20 @@ def tune(
     ----------
     device : str, default "auto"
     quick : bool, default False
-        Fewer rows; of every parameter the values beside the table's; no variants that are made for
-        another kind of device.
+        Fewer rows; of every parameter only the values next to the table's; no variants that are
+        made for another kind of device.
     report : callable
-        Receives each kernel's outcome as soon as it is known.
+        Called with each kernel's result.
 
     Returns
     -------
-    list of Tuned
+    One per kernel, in the order of ``TUNABLE``.
         By kernel, in the order of ``TUNABLE``.
 
     Raises
     ------
     DeviceError
-        If the device is not there, or the variant table itself fails on it.
+        If the device does not exist, or the variant table's choice fails on it.
     """
     info = find(device)
     assert info.caps is not None
@@ -196,7 +196,7 @@ def tune_kernel(
     *,
     quick: bool,
 ) -> Tuned:
-    """Choose the variant and the sizes of one kernel beside what was chosen for others."""
+    """Choose the variant and sizes of one kernel, given the choices for others."""
     with using({}):
         table = fallbacks(kernel, caps)[0]
     tried, failed = 0, []
@@ -231,7 +231,7 @@ def tune_kernel(
         if took < _WORTH * best_seconds:
             best, best_seconds = row, took
     table_seconds = best_seconds
-    if best is not table:  # both once more: what was fast by chance is not
+    if best is not table:  # time both again, in case the first time was a matter of luck
         table_seconds, best_seconds = seconds(table), seconds(best)
         if not best_seconds < _WORTH * table_seconds:
             best, best_seconds = table, table_seconds

@@ -1,1 +1,1 @@
-"""Comparing devices and libraries: what is trained, and how it is measured."""
+"""Compare devices and libraries: what to train, and how to measure it."""

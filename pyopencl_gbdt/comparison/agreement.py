@@ -1,4 +1,4 @@
-"""Whether models are the same bytes: across devices, drivers and machines."""
+"""Tell whether models have the same bytes across devices, drivers and machines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 Json = dict[str, Any]
 State = Literal["same", "differ", "alone", "none"]
 
-#: What makes two shapes one.
+#: Shapes that agree in these keys are the same shape.
 _KEY = (
     "name", "n_rows", "n_features", "objective", "max_depth", "max_bin", "n_rounds", "n_models",
     "missing",
@@ -17,14 +17,14 @@ _KEY = (
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A result with what it belongs to."""
+    """A result, with its machine, device and data."""
 
     machine: int
-    """Its number in the document."""
+    """The machine's number in the document."""
     device: Json
     result: Json
     basis: tuple[str, ...]
-    """Library version and digest of the data: models are compared where both are equal."""
+    """Library version and digest of the data; models are compared only if both are equal."""
 
     @property
     def failed(self) -> bool:
@@ -37,19 +37,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Compared:
-    """A shape with its results on every device.
+    """A shape, with its results on every device.
 
     Attributes
     ----------
     shape : dict
     rows : list of Row
-        Of every machine and device where it was tried.
+        One for every machine and device that tried the shape.
     state : {"same", "differ", "alone", "none"}
-        ``alone``: one model, or none of the same data and library version to compare with.
+        ``alone``: no two models have the same data and library version.
     kinds : list of (str, str)
-        The different models, each as its two digests, in the order of the rows.
+        The distinct models, each as its two digests, in order of appearance.
     bases : list of tuple of str
-        Different library versions and data.
+        The distinct pairs of library version and data.
     """
 
     shape: Json
@@ -64,7 +64,7 @@ class Compared:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The result of the comparison as one sentence."""
         n = len(self.measured)
         failed = len(self.rows) - n
         text = {
@@ -81,7 +81,7 @@ class Compared:
 
 
 def compare(document: Json) -> list[Compared]:
-    """Return every shape of a document, in order of appearance, with its results."""
+    """Return every shape of a document with its results, in order of appearance."""
     shapes: dict[tuple[Any, ...], Json] = {}
     rows: dict[tuple[Any, ...], list[Row]] = {}
     for number, machine in enumerate(document["machines"]):
@@ -117,7 +117,7 @@ def _compared(shape: Json, rows: list[Row]) -> Compared:
 
 
 def overall(compared: list[Compared]) -> tuple[bool, str]:
-    """Return whether something was measured and no models differ, and a sentence that says it."""
+    """Return whether something was measured without differences, and a sentence for people."""
     differing = [one.shape["name"] for one in compared if one.state == "differ"]
     failed = sum(row.failed for one in compared for row in one.rows)
     measured = sum(len(one.measured) for one in compared)

@@ -1,4 +1,4 @@
-"""Trains a shape on a device, and says what it took and which bytes came out."""
+"""Train a shape on a device; measure time and memory, and digest the models."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ from pyopencl_gbdt.training.train import Model, train
 F32 = npt.NDArray[np.float32]
 Record = dict[str, Any]
 
-#: Rows that are predicted at most.
+#: Most rows to predict.
 MOST_PREDICTED = 1_000_000
-#: Of an error, which may hold a kernel's source.
+#: Limits of an error's text, which may contain a kernel's source.
 _PROBLEM_LINES, _PROBLEM_LETTERS = 4, 600
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit, or those of a shape with several labels together."""
+    """One fit; for a shape with several labels, all fits together."""
 
     setup_seconds: float
-    """From NumPy arrays to ready to boost."""
+    """From NumPy arrays until boosting can start."""
     round_seconds: float
-    """Seconds a round."""
+    """Seconds per round."""
     peak_bytes: int
-    """Most device memory in use at a time."""
+    """Peak device memory."""
     trees: list[list[Tree]]
-    """Of every model."""
+    """The trees of every model."""
 
 
 def copy_bandwidth(device_id: str) -> float:
-    """Return the bytes per second, read and written, that a large copy moves on a device."""
+    """Return the bytes per second, read plus written, of a large copy on a device."""
     return device_bandwidth(open_device(device_id))
 
 
 def parameters(shape: Shape, device_id: str) -> dict[str, Any]:
-    """Return what a shape is trained with."""
+    """Return the training parameters of a shape."""
     return {
         "objective": shape.objective,
         "max_depth": shape.max_depth,
@@ -71,7 +71,7 @@ def parameters(shape: Shape, device_id: str) -> dict[str, Any]:
 
 
 def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
-    """Fit with a clock beside set-up and rounds; the host waits for the device at both ends.
+    """Fit, and time set-up and rounds; the host waits for the device before and after each.
 
     Several labels share the quantised values.
     """
@@ -97,7 +97,7 @@ def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) 
         setup += ready - start
         start = time.perf_counter()
         rounds += start - ready
-        del boosting  # its memory, before the next one takes its own
+        del boosting  # frees its memory before the next one allocates
     return Fit(setup, rounds / (n_rounds * shape.n_models), device.peak_bytes, trees)
 
 
@@ -118,17 +118,17 @@ def measure(
     device_id : str
     shape : Shape
     values, labels : float32 arrays
-        As the shape makes them.
+        From ``Shape.make``.
     bandwidth : float
         Bytes per second of a copy on this device.
     repeats : int
     tell : callable
-        Receives what is under way, ``2 + repeats`` times.
+        Called with the current step, ``2 + repeats`` times.
 
     Returns
     -------
     dict
-        A result as in `schema.RESULT`. A device that fails gives its reason in ``problem``.
+        A result as in `schema.RESULT`. If the device fails, ``problem`` says why.
     """
     record: Record = {"device": device_id, "shape": shape.name, "problem": ""}
     try:
@@ -136,15 +136,15 @@ def measure(
         record.update(_measured(device_id, shape, values, labels, repeats, tell))
         seconds = floor_bytes(shape) / bandwidth
         record["share_of_copy"] = seconds / (record["round_ms"] / 1e3)
-    except Exception as error:  # whatever a driver throws, the other devices go on
+    except Exception as error:  # a driver may raise anything; other devices go on
         record["problem"] = describe(error)
-        clear_frames(error)  # they hold its arrays
+        clear_frames(error)  # the frames hold device arrays
     gc.collect()
     return record
 
 
 def describe(error: Exception) -> str:
-    """Return an error's first lines, after its type unless this library raised it on purpose."""
+    """Return an error's first lines, with its type unless it is an error of this library."""
     text, kind = str(error).strip(), type(error).__name__
     if not isinstance(error, GBDTError):
         text = f"{kind}: {text}" if text else kind
@@ -197,7 +197,7 @@ def _measured(
 
 
 def _models(device_id: str, shape: Shape, values: F32, labels: F32) -> list[Model]:
-    """Train by the public function, with a profile."""
+    """Train with the public function, profiled."""
     params = parameters(shape, device_id)
     data = Dataset(values, labels[:, 0])
     models = []
@@ -208,7 +208,7 @@ def _models(device_id: str, shape: Shape, values: F32, labels: F32) -> list[Mode
 
 
 def kernel_times(models: Sequence[Model]) -> list[Record]:
-    """Return every kernel's time a round over all models as in `schema.KERNEL`, longest first."""
+    """Return each kernel's time per round over all models, see `schema.KERNEL`, longest first."""
     seen: dict[str, list[KernelTime]] = {}
     rounds = 0
     for model in models:
@@ -236,7 +236,7 @@ def _sum(numbers: Sequence[float | None], divisor: int) -> float | None:
 
 
 def digest(*parts: Any) -> str:
-    """Return the SHA-256 of bytes or of C-ordered arrays, in hexadecimal digits."""
+    """Return the SHA-256 of bytes or C-ordered arrays, as hexadecimal digits."""
     sha = hashlib.sha256()
     for part in parts:
         sha.update(part)
@@ -244,7 +244,7 @@ def digest(*parts: Any) -> str:
 
 
 def same_trees(one: list[Tree], other: list[Tree]) -> bool:
-    """Tell whether two forests have the same bytes."""
+    """Tell whether two lists of trees have the same bytes."""
     return len(one) == len(other) and all(
         getattr(a, field.name).tobytes() == getattr(b, field.name).tobytes()
         for a, b in zip(one, other, strict=True)

@@ -1,4 +1,4 @@
-"""Several machines' comparisons in one document."""
+"""Join the comparisons of several machines in one document."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from pyopencl_gbdt.comparison.schema import FORMAT, FORMAT_VERSION, load
 
-#: What tells machines of one name apart, from an earlier merge.
+#: The number that an earlier merge appended to equal names of machines.
 _NUMBER = re.compile(r" #\d+$")
 
 
 def document(machines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return a document of machines, as `schema` describes it."""
+    """Return a document of machines, see `schema`."""
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "machines": list(machines)}
 
 
 def merge(paths: Sequence[str]) -> dict[str, Any]:
-    """Join files, which may themselves be joined ones, in their order.
+    """Join files of comparisons, possibly joined ones, in their order.
 
-    A run that stands in two of them is taken once; machines of one name are numbered.
+    A run that occurs in several files is kept once; machines with equal names are numbered.
 
     Raises
     ------

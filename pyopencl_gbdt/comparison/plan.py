@@ -1,4 +1,4 @@
-"""What a comparison will train, and what it will take: known before anything runs."""
+"""Choose what a comparison trains, and estimate its time and memory, before anything runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyopencl_gbdt.comparison.shapes import SHAPES, Shape
 from pyopencl_gbdt.device import DeviceInfo, devices, find
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 
-#: Trained if nothing is asked for; the rest varies one number and is for curves.
+#: Shapes trained by default; the other shapes vary one number, to plot curves.
 DEFAULT = (
     "higgs", "higgs-d8", "higgs-d12", "higgs-skewed", "bosch", "yahoo", "cifar", "small", "tiny",
 )  # fmt: skip
-#: What ``--quick`` trains: less than two minutes on two cores through two drivers, one cold.
+#: Shapes of ``--quick``: less than two minutes on two cores with two drivers, one of them cold.
 QUICK = (
     replace(SHAPES["small"], n_rounds=20),
     replace(SHAPES["higgs"], n_rows=200_000, n_rounds=10),
@@ -23,16 +23,16 @@ QUICK = (
     replace(SHAPES["bosch"], n_rows=10_000, n_rounds=3),
 )
 
-#: To estimate a run: what a round and set-up take as multiples of the bytes that they move at
-#: least (2 busy cores, PoCL: 10 to 30), and a launch; guesses, so that people know how to wait.
+#: For estimates of time: rounds and set-up take so many times the time of moving their least bytes
+#: (2 busy cores, PoCL: 10 to 30), plus a time per launch. Rough guesses, to announce the wait.
 _TIMES_FLOOR = 10.0
 _LAUNCH_SECONDS = 5e-5
 _LAUNCHES = 60
 _SETUP_PASSES = 150
 _START_SECONDS = 1.0
-#: Bytes of a bin's gradient and Hessian sums.
+#: Bytes per bin: sums of gradients and Hessians.
 _BIN_BYTES = 16
-#: Bytes of gradients and row ids that a round moves besides codes; see `floor_bytes`.
+#: Bytes per row that a round moves besides codes; see `floor_bytes`.
 _GRADIENT_BYTES, _QUANTA_BYTES, _ROW_ID_BYTES, _LEAF_BYTES = 16, 8, 4, 12
 
 
@@ -43,11 +43,11 @@ class Options:
     Attributes
     ----------
     repeats : int
-        Timed fits of every shape on every device, after one to warm up.
+        Timed fits of every shape on every device, after one fit to warm up.
     seed : int
-        Of the data.
+        Seed of the data.
     quick : bool
-        Whether the shapes are those of ``--quick``.
+        Whether to use the shapes of ``--quick``.
     """
 
     repeats: int = 3
@@ -56,12 +56,12 @@ class Options:
 
 
 def floor_bytes(shape: Shape) -> int:
-    """Return the least bytes that a round has to move between memory and device.
+    """Return the least bytes that a round must move between memory and device.
 
-    Gradients are read from margins and labels, and written; the root reads every code that is
-    there, a byte or two each, every later level half of them (the smaller siblings, at most);
-    every level reads each row's id and one code, and writes the id; leaves update the margins.
-    Histograms are left out: they may stay in the device's local memory.
+    Gradients are computed from margins and labels, and written. The root reads all codes, one
+    or two bytes each; every later level reads at most half of them (the smaller siblings). A level
+    reads each row's id and one code, and writes the id. Leaves update the margins. Histograms do
+    not count: they may stay in the device's local memory.
     """
     code_bytes = 1 if shape.max_bin <= 256 else 2
     codes = shape.n_features * (1 - shape.missing) * code_bytes
@@ -72,7 +72,7 @@ def floor_bytes(shape: Shape) -> int:
 
 
 def estimated_seconds(shape: Shape, bytes_per_second: float, repeats: int) -> float:
-    """Return roughly how long a shape takes on a device that copies so many bytes a second."""
+    """Estimate the seconds for a shape on a device that copies ``bytes_per_second``."""
     histograms = _BIN_BYTES * shape.n_features * shape.max_bin << shape.max_depth
     moved = floor_bytes(shape) + min(histograms, _BIN_BYTES * shape.max_bin * shape.n_rows)
     per_round = _LAUNCHES * _LAUNCH_SECONDS + _TIMES_FLOOR * moved / bytes_per_second
@@ -82,23 +82,23 @@ def estimated_seconds(shape: Shape, bytes_per_second: float, repeats: int) -> fl
 
 
 def task_name(shape: Shape, device_id: str) -> str:
-    """Return what training a shape on a device is called on the way."""
+    """Return the name of the task of training a shape on a device, for progress."""
     return f"{shape.name} on {device_id}"
 
 
 def choose_devices(text: str) -> list[DeviceInfo]:
-    """Return the devices of ``all`` or of device strings with commas between them.
+    """Return the devices for ``all`` or for comma-separated device ids.
 
-    A card's OpenCL and CUDA drivers are two devices. ``all`` leaves simulators out.
+    The OpenCL and the CUDA driver of a card are two devices. ``all`` skips simulators.
 
     Raises
     ------
     DeviceError
-        If nothing fits.
+        If no device fits.
     """
     if text.strip().lower() == "all":
         real = [i for i in devices() if i.usable and i.caps and not i.caps.is_simulator]
-        return real or [find("auto")]  # which says what was found and what to do
+        return real or [find("auto")]  # raises an error that says what was found and what to do
     chosen: dict[str, DeviceInfo] = {}
     for spec in text.split(","):
         if not spec.strip():
@@ -117,12 +117,12 @@ def choose_shapes(text: str | None, *, quick: bool, n_rounds: int | None = None)
     Parameters
     ----------
     text : str or None
-        Names or patterns such as ``rows-*`` with commas between them, or ``all``; None chooses
-        `DEFAULT`, or `QUICK`.
+        Comma-separated names or patterns such as ``rows-*``, or ``all``; None chooses
+        `DEFAULT` or `QUICK`.
     quick : bool
-        Take the sizes of `QUICK` and its shapes only.
+        Use only the shapes of `QUICK`, in their sizes.
     n_rounds : int or None
-        Instead of each shape's own.
+        Replaces the number of rounds of each shape.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Bars as SVG, drawn inline: no plotting library, and colours that follow the page."""
+"""Bar charts as inline SVG, without a plotting library; the page's style sets the colours."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Colours that the page's style sheet names ``c0`` to ``c7``; what comes later starts anew.
+#: The page's style sheet defines colours ``c0`` to ``c7``; further ones start again at ``c0``.
 N_COLOURS = 8
 _WIDTH, _ROW, _BAR, _BAR_Y = 340, 34, 9, 18
 _LABEL_Y = 13
-#: Letters over a bar, label and text together.
+#: Most characters above a bar, label and text together.
 _LETTERS = 50
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar and what stands over it.
+    """A bar and the text above it.
 
     Attributes
     ----------
     label, text : str
-        To its left and right.
+        Left-aligned and right-aligned text.
     parts : sequence of (float, int, str)
-        Length, number of the colour and tooltip of each part, from left to right.
+        Length, colour number and tooltip of each part, from left to right.
     """
 
     label: str
@@ -36,12 +36,12 @@ class Bar:
 
 
 def bars(title: str, rows: Sequence[Bar]) -> str:
-    """Return an SVG of horizontal bars over one scale, which begins at 0.
+    """Return an SVG of horizontal bars on a common scale that starts at 0.
 
     Parameters
     ----------
     title : str
-        Read aloud where the picture cannot be seen.
+        Read aloud by screen readers.
     rows : sequence of Bar
     """
     longest = max((row.length for row in rows), default=0.0) or 1.0

@@ -1,4 +1,4 @@
-"""A comparison as one HTML file that loads nothing else."""
+"""Format a comparison as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from pyopencl_gbdt.device.render import source_folder
 
 Json = dict[str, Any]
 _TEMPLATE = "comparison.html.mako"
-#: Kernels with a colour of their own; the others are taken together.
+#: Number of kernels with a separate colour; the others share one.
 _MOST_KERNELS = plot.N_COLOURS - 1
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a section plots.
+    """One quantity that the report plots.
 
     Attributes
     ----------
     title, note : str
     value : callable
-        A result's number, for the length of its bar.
+        Takes a result; returns the length of its bar.
     text : callable
-        The number for people.
+        Formats that number for people.
     """
 
     title: str
@@ -57,16 +57,16 @@ METRICS = (
 
 
 class View:
-    """What the template asks for.
+    """The data of the HTML template.
 
     Attributes
     ----------
     machines : list of dict
     shapes : list of Compared
     devices : list of (int, dict)
-        Every device with the number of its machine, in the order of their colours.
+        Every device with its machine's number, in order of colour.
     kernels : list of str
-        In the order of their colours.
+        In order of colour.
     """
 
     def __init__(self, document: Json) -> None:
@@ -84,21 +84,21 @@ class View:
         self.metrics, self.short, self.size = METRICS, short, size
 
     def label(self, machine: int, device: Json) -> str:
-        """Return a device's name in plots and tables; its beginning tells two drivers apart."""
+        """Return a device's name in plots and tables, with the id first, to tell drivers apart."""
         prefix = f"{machine + 1} · " if len(self.machines) > 1 else ""
         return f"{prefix}{device['device']} · {device['capabilities']['name']}"
 
     def colour(self, row: Row) -> int:
-        """Return the number of a row's colour."""
+        """Return the colour number of a result."""
         return self._colours[row.machine, row.device["device"]]
 
     def find(self, compared: Compared, machine: int, device: Json) -> Row | None:
-        """Return the row of a device, None where it was not tried."""
+        """Return the result on a device; None if the shape was not tried there."""
         found = (r for r in compared.rows if (r.machine, r.device) == (machine, device))
         return next(found, None)
 
     def chart(self, metric: Metric, compared: Compared) -> str:
-        """Return the bars of a shape."""
+        """Return the bar chart of a shape."""
         rows = []
         for row in compared.rows:
             label = self.label(row.machine, row.device)
@@ -111,7 +111,7 @@ class View:
         return plot.bars(f"{metric.title}, {compared.shape['name']}", rows)
 
     def _order_kernels(self) -> list[str]:
-        """Return the names of all kernels, those that take the largest shares of rounds first."""
+        """Return the names of all kernels, those with the largest shares of rounds first."""
         shares: dict[str, float] = {}
         for compared in self.shapes:
             for row in compared.measured:
@@ -123,12 +123,12 @@ class View:
 
     @property
     def legend(self) -> list[str]:
-        """What the colours of the stacked bars stand for."""
+        """The meaning of the colours of stacked bars."""
         more = len(self.kernels) > _MOST_KERNELS
         return self.kernels[:_MOST_KERNELS] + (["others"] if more else [])
 
     def kernel_chart(self, compared: Compared) -> str:
-        """Return a shape's bars, each as long as the others and cut by kernel."""
+        """Return a shape's stacked bars, all of equal length, divided by kernel."""
         colours = {name: i for i, name in enumerate(self.kernels[:_MOST_KERNELS])}
         rows = []
         for row in compared.measured:
@@ -145,7 +145,7 @@ class View:
         return plot.bars(f"Time of every kernel, {compared.shape['name']}", rows)
 
     def kernel_tables(self, compared: Compared) -> dict[Row, dict[str, Json]]:
-        """Return the kernels of every device that has a profile, by their names."""
+        """Return the kernels, by name, of every device that has a profile."""
         return {
             row: {kernel["kernel"]: kernel for kernel in row.result["kernels"]}
             for row in compared.measured
@@ -158,7 +158,7 @@ def _by(part: tuple[float, int, str]) -> tuple[int, str]:
 
 
 def html(document: Json) -> str:
-    """Return the report of a document that `schema.check` finds right."""
+    """Return the report of a document that `schema.check` accepts."""
     file = source_folder("templates") / _TEMPLATE
     template = Template(filename=str(file), default_filters=["h"], strict_undefined=True)
     return str(template.render(view=View(document)))

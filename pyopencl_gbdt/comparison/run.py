@@ -1,4 +1,4 @@
-"""A whole comparison on this machine: every shape on every device, one after the other."""
+"""Run a whole comparison on this machine: every shape on every device, one after another."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from pyopencl_gbdt.doctor.report import Scrubber, versions
 
 Json = dict[str, Any]
 F32 = npt.NDArray[np.float32]
-#: Told about what is under way: the task's name and its part.
+#: Called with the current task's name and its current step.
 Tell = Callable[[str, str], None]
 
-#: Values take main memory once as they are, and once more in a driver's hands.
+#: Values take main memory twice: as an array, and in a driver's copy.
 _COPIES = 2
 _SHAPE_FIELDS = (
     "name", "title", "n_rows", "n_features", "objective", "max_depth", "max_bin", "n_rounds",
@@ -36,10 +36,10 @@ _SHAPE_FIELDS = (
 
 
 def describe_machine(options: Options) -> Json:
-    """Return this machine as in `schema.MACHINE`, with nothing measured yet; it names nobody."""
+    """Describe this machine as in `schema.MACHINE`, without results or personal names."""
     here = Machine.here()
     model = re.search(r"^model name\s*:\s*(.+)$", here.text("/proc/cpuinfo"), re.MULTILINE)
-    mine = getattr(os, "sched_getaffinity", None)  # what this process may use
+    mine = getattr(os, "sched_getaffinity", None)  # the cores that this process may use
     machine: Json = Scrubber.here().clean(
         {
             "name": model.group(1) if model else platform.processor() or platform.machine(),
@@ -59,25 +59,25 @@ def describe_machine(options: Options) -> Json:
 
 
 def describe_device(info: DeviceInfo) -> Json:
-    """Return a device as in `schema.DEVICE`; measures a copy."""
+    """Describe a device as in `schema.DEVICE`; measures a copy."""
     assert info.caps is not None
     device: Json = {"device": info.device_id, "capabilities": asdict(info.caps), "problem": ""}
     device.update(notes=list(info.notes), copy_bytes_per_second=None)
     try:
         device["copy_bytes_per_second"] = copy_bandwidth(info.device_id)
-    except Exception as error:  # whatever a driver throws, the other devices go on
+    except Exception as error:  # a driver may raise anything; other devices go on
         device["problem"] = describe(error)
     cleaned: Json = Scrubber.here().clean(device)
     return cleaned
 
 
 def run(machine: Json, shapes: Sequence[Shape], tell: Tell) -> Iterator[bool]:
-    """Train every shape on every device, and add shapes and results to the machine.
+    """Train every shape on every device; add shapes and results to ``machine``.
 
     Yields
     ------
     bool
-        After each result: whether it is the last one of its shape.
+        After each result: whether it is the last result of its shape.
     """
     options, scrubber = machine["options"], Scrubber.here()
     devices = [device for device in machine["devices"] if not device["problem"]]
@@ -100,12 +100,12 @@ def run(machine: Json, shapes: Sequence[Shape], tell: Tell) -> Iterator[bool]:
             )
             machine["results"].append(scrubber.clean(result))
             yield device is devices[-1]
-        del data  # before the next shape's are made
+        del data  # frees memory before the next shape's data are made
     machine["finished"] = True
 
 
 def _prepare(shape: Shape, seed: int) -> tuple[Json, tuple[F32, F32] | None]:
-    """Return a shape as in `schema.SHAPE`, and its data if main memory holds them."""
+    """Describe a shape as in `schema.SHAPE`; make its data if main memory is large enough."""
     entry: Json = {name: getattr(shape, name) for name in _SHAPE_FIELDS}
     entry.update(floor_bytes=floor_bytes(shape), data_bytes=shape.expected_bytes())
     entry.update(data_digest=None, problem="")
@@ -126,6 +126,6 @@ def _prepare(shape: Shape, seed: int) -> tuple[Json, tuple[F32, F32] | None]:
 
 
 def _memory(machine: Machine, word: str) -> int | None:
-    """Return the bytes of a line of Linux's own account of its memory; None elsewhere."""
+    """Return the bytes in a line of Linux's memory information; None on other systems."""
     found = re.search(rf"^{word}:\s*(\d+) kB$", machine.text("/proc/meminfo"), re.MULTILINE)
     return int(found.group(1)) * 1024 if found else None

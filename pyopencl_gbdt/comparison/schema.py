@@ -1,10 +1,10 @@
-"""The JSON of a comparison: what it holds, and a check that names the place of what is wrong.
+"""The JSON of a comparison: its schema, and a check whose errors name the place.
 
 A file holds one machine or, after a merge, several::
 
     {"format": "pyopencl_gbdt comparison", "format_version": 1, "machines": [MACHINE, ...]}
 
-A later version may add keys; the format version rises when a key changes its meaning.
+Later versions may add keys; the format version is raised when a key changes its meaning.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ FORMAT = "pyopencl_gbdt comparison"
 FORMAT_VERSION = 1
 
 MOST = 10**18
-"""The largest number; sums and quotients of what is at most this stay numbers."""
+"""The largest allowed number; sums and quotients of such numbers stay finite."""
 
 LEAST = 1e-30
-"""The least number that is not 0, and the least that others are divided by."""
+"""The smallest allowed number besides 0, and the smallest divisor."""
 
 
 class _Divisor(float):
@@ -51,7 +51,7 @@ KERNEL = {
     "bytes": _MAYBE,  # a round, None where the kernel does not count them
     "share_of_copy": _MAYBE,
 }
-#: What a failed fit leaves out is absent or None.
+#: Keys of every result; those of a measurement are absent or None if a fit failed.
 RESULT = {"device": str, "shape": str, "problem": str}
 MEASURED = {
     "model_digest": str,  # SHA-256 of the models in XGBoost's JSON
@@ -91,7 +91,7 @@ def load(path: str) -> dict[str, Any]:
     Raises
     ------
     DataError
-        If the file is absent, no JSON, of another kind or version, or damaged; says where.
+        If the file is absent, not JSON, of another kind or version, or damaged; says where.
     """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -120,7 +120,7 @@ def load(path: str) -> dict[str, Any]:
 
 
 def check(document: dict[str, Any]) -> str:
-    """Return what is wrong with a document, and where; empty if it can be used."""
+    """Return what is wrong with a document, and where; empty if it is valid."""
     problem = _check(document.get("machines"), [MACHINE], "machines")
     if problem:
         return problem
@@ -175,7 +175,7 @@ def _check_plain(value: Any, expected: Any, place: str) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether a string can be written; JSON may hold half of a surrogate pair."""
+    """Tell whether a string can be encoded; JSON may contain half of a surrogate pair."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -1,15 +1,15 @@
 """Synthetic data of fixed shapes, for benches: seeded, learnable, the same bytes everywhere.
 
-Values come from the integers of a seeded generator, labels from +, - and * in float32 and from
-comparisons, so every machine makes the same rows, and models of two machines can be compared byte
-by byte. A score of some of the columns (products of two, a curved border, straight lines, with
-weights that fall off) and noise make the labels; no model of few trees learns all of it.
+Values come from the integers of a seeded generator. Labels come from +, - and * in float32 and from
+comparisons. So every machine makes the same rows, and models can be compared byte by byte across
+machines. Labels are a score of some columns (products of two, a curved border, straight lines, with
+decreasing weights) plus noise; no model of a few trees learns all of it.
 
     values   (seed, stream, block) -> uniform in [0, 1), then skewed, blanked out, ... by the recipe
     labels   score(values) + noise of the same block
 
-Rows are made in blocks with a seed each: fewer rows are a prefix of more rows, and the blocks are
-filled by several threads.
+Rows are made in blocks, each with a seed: fewer rows are a prefix of more rows, and several threads
+fill the blocks.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ import numpy.typing as npt
 F32 = npt.NDArray[np.float32]
 Recipe = Literal["plain", "skewed", "stations", "grades", "images"]
 
-#: Values of a block of rows: small enough for a processor's cache.
+#: Values per block: small enough for a processor's cache.
 _BLOCK_VALUES = 1 << 19
-#: Columns that are measured at one station, hence present or missing together.
+#: Columns measured at the same station, and so present or missing together.
 _STATION = 22
-#: Rows that take the same way through the stations, one after the other.
+#: Consecutive rows that take the same route through the stations.
 _LOT = 100
-#: Ways through the stations.
+#: Number of routes through the stations.
 _ROUTES = 25
-#: Cells of a picture of 32 x 32 pixels in three colours: 8 x 8 of 4 x 4 pixels.
+#: Cells of a picture of 32 x 32 pixels in three colours: 8 x 8 cells of 4 x 4 pixels.
 _CELLS = 8 * 8 * 3
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is trained: the data's shape and the parameters that matter for speed.
+    """What to train: the shape of the data and the parameters that affect speed.
 
     Attributes
     ----------
     name, title : str
-        As given to ``--shapes``; one line for people.
+        Name for ``--shapes``, and one line for people.
     n_rows, n_features : int
     objective : str
         XGBoost's name.
     max_depth, max_bin : int
     n_rounds : int
-        Rounds after which the quality is taken.
+        Rounds after which quality is measured.
     n_models : int
-        Models trained one after the other, each on a label of its own.
+        Models trained one after another, each on a different label.
     missing : float
         Share of missing values.
     recipe : str
-        How the values are made; see `make`.
+        How to make the values; see `make`.
     """
 
     name: str
@@ -83,17 +83,17 @@ class Shape:
         Parameters
         ----------
         seed : int
-            Not negative. Another seed gives other rows under the same law.
+            Not negative. Another seed gives other rows of the same distribution.
         n_rows : int or None
-            Rows to make; None is the shape's own number.
+            Number of rows; None is the shape's.
         held_out : bool, default False
-            Take rows from a stream of their own, for measuring quality.
+            Make rows from a separate random stream, for measuring quality.
 
         Returns
         -------
         values : float32 array, shape (n_rows, n_features), C order
-            NaN is missing.
-        labels : float32 array, shape (n_rows,), or (n_rows, n_models) for more models than one
+            NaN means missing.
+        labels : float32 array, shape (n_rows,), or (n_rows, n_models) if n_models > 1
         """
         rows = self.n_rows if n_rows is None else n_rows
         values = np.empty((rows, self.n_features), np.float32)
@@ -106,17 +106,17 @@ class Shape:
             self._fill(key, values[mine], labels[mine])
 
         with ThreadPoolExecutor() as pool:
-            list(pool.map(fill, range(-(-rows // block))))  # the list raises what a block raised
+            list(pool.map(fill, range(-(-rows // block))))  # list() raises threads' errors
         return values, labels if self.n_models > 1 else labels[:, 0]
 
     def _fill(self, key: list[int], values: F32, labels: F32) -> None:
-        """Fill a block; values, noise and routes have generators of their own."""
+        """Fill a block; values, noise and routes have separate generators."""
         rng, noise_rng, route_rng = (np.random.default_rng([*key, part]) for part in range(3))
         rng.random(out=values, dtype=np.float32)
         if self.recipe == "images":
             _paint(route_rng, noise_rng, values, labels)
             return
-        if self.recipe == "skewed":  # nine of ten rows of every other column are 0
+        if self.recipe == "skewed":  # in every other column, nine of ten rows are 0
             odd = values[:, 1::2]
             odd[...] = np.maximum(odd - np.float32(0.9), np.float32(0)) * np.float32(10)
         if self.recipe == "stations":
@@ -124,7 +124,7 @@ class Shape:
         noise = noise_rng.random((len(values), 4), dtype=np.float32)
         score = _score(values, self._informative())
         score += (noise[:, 0] + noise[:, 1]) + (noise[:, 2] + noise[:, 3]) - np.float32(2)
-        if self.recipe == "grades":  # 0 to 4, as relevance is judged
+        if self.recipe == "grades":  # 0 to 4, like judged relevance
             labels[:, 0] = np.clip(np.floor(score + np.float32(2.5)), 0, 4)
         elif self.objective == "binary:logistic":
             labels[:, 0] = score > 0
@@ -132,22 +132,22 @@ class Shape:
             labels[:, 0] = score
 
     def _informative(self) -> npt.NDArray[np.intp]:
-        """Return the columns that the label depends on, in fours; the rest is noise."""
-        if self.recipe == "stations":  # four of every station
+        """Return the columns that the label depends on, in groups of four."""
+        if self.recipe == "stations":  # four columns of every station
             return np.arange(self.n_features).reshape(-1, _STATION)[:, :4].ravel()
         n_informative = 4 * min(max(self.n_features // 5, 1), 24)
         return np.linspace(0, self.n_features - 1, n_informative).astype(np.intp)
 
 
 def _score(values: F32, columns: npt.NDArray[np.intp]) -> F32:
-    """Return the sum over fours (a, b, c, d) of columns: ``2ab + a/2``, and 1/2 if c > d^2 - 1/3.
+    """Sum over groups (a, b, c, d) of columns: ``2ab + a/2``, and 1/2 if c > d^2 - 1/3.
 
-    Centred at 0 for uniform values; a four that is missing adds nothing.
+    The sum is centred at 0 for uniform values; groups with missing values add nothing.
     """
     score = np.zeros(len(values), np.float32)
     half, third = np.float32(0.5), np.float32(1 / 3)
     for first in range(0, len(columns), 4):
-        # one contiguous row per column: strided ones are read once only
+        # transposed into contiguous rows, since reading strided columns repeatedly is slow
         a, b, c, d = np.float32(2) * values[:, columns[first : first + 4]].T - np.float32(1)
         term = np.float32(2) * a * b + half * a + np.where(c > d * d - third, half, -half)
         weight = np.float32(1 / (1 + 3 * first / len(columns)))
@@ -156,10 +156,10 @@ def _score(values: F32, columns: npt.NDArray[np.intp]) -> F32:
 
 
 def _leave_out(rng: np.random.Generator, values: F32, missing: float) -> None:
-    """Blank out the stations that a lot of rows does not pass.
+    """Set the stations that a lot of rows does not pass to NaN.
 
-    The routes are the same for every block and seed; the share of stations over all of them is
-    ``1 - missing``, to the nearest one.
+    The routes are the same for every block and seed. They pass a share of all stations of
+    ``1 - missing``, rounded to whole stations.
     """
     n_stations = values.shape[1] // _STATION
     visits = round((1 - missing) * n_stations * _ROUTES)
@@ -178,7 +178,7 @@ def _leave_out(rng: np.random.Generator, values: F32, missing: float) -> None:
 def _paint(
     cell_rng: np.random.Generator, noise_rng: np.random.Generator, values: F32, labels: F32
 ) -> None:
-    """Make pictures of 32 x 32 x 3 pixels, 0 to 255: coarse cells with grain; one class each."""
+    """Make pictures of 32 x 32 x 3 pixels, 0 to 255: coarse cells with grain, a class each."""
     n, n_classes = labels.shape
     cells = cell_rng.random((n, 8, 8, 3), dtype=np.float32)
     grain = values.reshape(n, 8, 4, 8, 4, 3)
@@ -222,7 +222,7 @@ def _all_shapes() -> list[Shape]:
     return shapes
 
 
-#: Every shape by its name.
+#: All shapes by name.
 SHAPES: dict[str, Shape] = {shape.name: shape for shape in _all_shapes()}
 
 __all__ = ["SHAPES", "Shape"]

@@ -1,4 +1,4 @@
-"""From the user's data to float32 arrays, NaN for missing; nothing here knows a device."""
+"""Convert users' data to float32 arrays, NaN for missing values; no device code here."""
 
 from __future__ import annotations
 

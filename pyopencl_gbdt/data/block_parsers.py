@@ -1,8 +1,8 @@
-"""Fast parsers of delimited text, a block of lines at a time: pyarrow's, pandas', NumPy's.
+"""Fast parsers of delimited text, one block of lines at a time: pyarrow, pandas and NumPy.
 
-Each returns the float32 table that the careful parser makes of the same lines, or None where it
-refuses them or cannot be relied on. All round a decimal correctly to float64, and that to float32.
-pyarrow and pandas are used where they are installed, and imported at the first block.
+Each parser returns the same float32 table as the careful parser. It returns None if it cannot
+read the lines, or if its result cannot be trusted. All of them round a decimal number correctly
+to float64, then to float32. pyarrow and pandas are optional, and imported at the first block.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ Table = NDArray[np.float32]
 Parser = Callable[[Data, "str | None", int], "Table | None"]
 
 MOST_COLUMNS = 10_000
-"""Wider tables go to NumPy: the others keep some kilobytes for every column."""
+"""Wider tables are parsed by NumPy, since pyarrow and pandas need some kilobytes per column."""
 
 MOST_QUOTED = 1000
-"""Characters of a quoted field; longer ones are no numbers, most likely."""
+"""Longest quoted field in characters; a longer one is most likely not a number."""
 
-#: What numbers and missing values are made of. "t" for "true" and "(" for "nan(1)" stay outside.
+#: Characters of numbers and missing values. "t" of "true" and "(" of "nan(1)" are left out.
 _ALPHABET = b"0123456789+-.eENAna? \n"
 
 _MINUS_ZERO = re.compile(rb"-0+(?![0-9.eE])")
-"""An integer that loses its sign."""
+"""An integer -0, which loses its sign in some parsers."""
 
 _NANS = [a + b + c for a in "nN" for b in "aA" for c in "nN"]
 
 
 @cache
 def _module(name: str) -> Any | None:
-    """Import an optional module; None where it is absent or broken."""
+    """Import an optional module; return None if it is absent or broken."""
     try:
         return importlib.import_module(name)
-    except Exception:  # whatever a half-installed package raises
+    except Exception:  # a half-installed package may raise anything
         return None
 
 
@@ -95,11 +95,11 @@ def parse_with_pandas(block: Data, delimiter: str | None, n_columns: int) -> Tab
         )
     except (ValueError, TypeError, OverflowError, KeyError):
         return None
-    # A short line is filled up with NaN: the delimiters tell. A long one is an error.
+    # pandas fills short lines up with NaN, so count delimiters. Long lines raise an error.
     n_delimiters = block.count(delimiter.encode())
     if frame.shape[1] != n_columns or n_delimiters != len(frame) * (n_columns - 1):
         return None
-    kinds = {dtype.kind for dtype in frame.dtypes}  # told to read floats, it takes twice as long
+    kinds = {dtype.kind for dtype in frame.dtypes}  # asking for float dtypes takes twice as long
     if not kinds <= {"i", "u", "f"} or (kinds != {"f"} and _MINUS_ZERO.search(block)):
         return None
     with np.errstate(over="ignore", under="ignore"):
@@ -107,14 +107,14 @@ def parse_with_pandas(block: Data, delimiter: str | None, n_columns: int) -> Tab
 
 
 def _exact(pandas: Any) -> dict[str, str]:
-    """Return the options that make pandas round correctly; from 3.1 on it always does."""
+    """Return the options that make pandas round correctly; pandas 3.1 and later always do."""
     version = re.match(r"(\d+)\.(\d+)", pandas.__version__)
     new = version is not None and (int(version[1]), int(version[2])) >= (3, 1)
     return {} if new else {"float_precision": "round_trip"}
 
 
 def parse_with_numpy(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
-    """Parse with `numpy.loadtxt`: as it is or, if that fails, with NaN for what is missing."""
+    """Parse with `numpy.loadtxt`; if that fails, write NaN for missing values and parse again."""
     if b'"' in block:
         return None
     text = block.decode("utf-8")
@@ -136,13 +136,13 @@ PARSERS: dict[str, Parser] = {
     "pandas": parse_with_pandas,
     "numpy": parse_with_numpy,
 }
-"""In the order they are tried."""
+"""The parsers in the order they are tried."""
 
 
 def _is_simple(block: Data, delimiter: str | None, n_columns: int) -> bool:
-    """Tell whether lines are such as every parser understands alike.
+    """Tell whether all parsers would read these lines in the same way.
 
-    In tables of one column they do not agree on blank lines; elsewhere on what is no number.
+    The parsers disagree on blank lines in tables of one column, and on text that is not a number.
     """
     if delimiter is None or not 2 <= n_columns <= MOST_COLUMNS:
         return False
@@ -153,7 +153,7 @@ def _is_simple(block: Data, delimiter: str | None, n_columns: int) -> bool:
 
 
 def _quotes_are_simple(block: Data, delimiter: str) -> bool:
-    """Tell whether every quote stands at a field's start or end, and none is within one."""
+    """Tell whether every quote is at the start or end of a field, with none inside a field."""
     letters = np.frombuffer(block, np.uint8)
     quotes = np.flatnonzero(letters == ord('"'))
     if len(quotes) % 2:
@@ -174,9 +174,9 @@ def _ends_fields(letters: NDArray[np.uint8], delimiter: str) -> bool:
 
 @cache
 def _missing_fields(delimiter: str | None) -> re.Pattern[str]:
-    """Return the pattern of a missing value that NumPy does not know.
+    """Return the pattern of the missing values that NumPy does not know.
 
-    A run of spaces is looked at once, from its start: what follows it is no space.
+    The pattern scans each run of spaces once, from its start: no space may follow it.
     """
     if delimiter is None:
         return re.compile(r"(?<!\S)(?:NA|\?)(?!\S)")

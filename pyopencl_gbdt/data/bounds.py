@@ -1,4 +1,4 @@
-"""Bounds of times of which not all is known."""
+"""Checks of label bounds, for times that are only partly known (censored)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_bounds(lower: Any, upper: Any, n_rows: int) -> tuple[F32 | None, F32 |
     Parameters
     ----------
     lower, upper : None, or (n_rows,) or (n_rows, 1) array-like
-        Both or none. ``0 <= lower <= upper`` and ``0 < upper``; the upper one may be infinite.
+        Give both or neither. ``0 <= lower <= upper`` and ``0 < upper``; upper may be infinite.
     n_rows : int
         The number of rows of the matrix.
 
@@ -32,15 +32,15 @@ def check_bounds(lower: Any, upper: Any, n_rows: int) -> tuple[F32 | None, F32 |
     Raises
     ------
     DataError
-        The shape, the length, the dtype or a value cannot be used; says the row.
+        A shape, length, dtype or value cannot be used; the message names the row.
     """
     if lower is None and upper is None:
         return None, None
     if lower is None or upper is None:
         there, missing = (UPPER, LOWER) if lower is None else (LOWER, UPPER)
         raise DataError(
-            f"{there} without {missing}: expected both; give a lower bound of 0 or an upper one of "
-            "infinity where there is none"
+            f"{there} without {missing}: expected both; if one is unknown, give 0 as lower bound "
+            "or infinity as upper bound"
         )
     low = check_vector(lower, n_rows, LOWER)
     high = check_vector(upper, n_rows, UPPER, infinity=True)

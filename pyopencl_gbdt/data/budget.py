@@ -1,4 +1,4 @@
-"""How many bytes of main memory a file may take, checked before they are taken."""
+"""The main memory that reading a file may take, checked before the memory is allocated."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ BASE = 32 << 20
 PER_BYTE = 32
 """A file of n bytes may take BASE + PER_BYTE * n bytes, unless ``max_bytes`` says otherwise.
 
-With what parsers need for a block of text besides, it stays below 64 MB plus 40 times the file.
+Together with the temporary memory of a parser, that is below 64 MB plus 40 times the file.
 """
 
 UNQUESTIONED = 1 << 20
-"""Bytes that are taken without asking the system how many it has."""
+"""Up to so many bytes are allowed without asking the system for its free memory."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The bytes that may be taken for a file.
+    """The limit on the main memory that reading one file may take.
 
     Attributes
     ----------
     path : str or path-like
     size : int
-        Bytes of the file as it lies on disk, compressed if it is.
+        Size of the file on disk; of a compressed file, the compressed size.
     max_bytes : int or None
-        The user's own limit; replaces the others.
+        The user's limit; it replaces the default ones.
     """
 
     path: str | PathLike[str]
@@ -43,16 +43,16 @@ class Budget:
     max_bytes: int | None = None
 
     def check(self, n_bytes: int, what: str, move: str = "") -> None:
-        """Raise `DataError` if so many bytes are too many.
+        """Raise `DataError` if ``n_bytes`` exceeds the limit.
 
         Parameters
         ----------
         n_bytes : int
-            All that is in use at a time, the file's own bytes included.
+            Memory in use at the same time, the file's bytes included.
         what : str
-            What takes them, for the message: a subject and a verb, such as ``it unpacks to``.
+            What needs the memory, as subject and verb for the message, such as ``it unpacks to``.
         move : str
-            What to do about it, besides a larger ``max_bytes``.
+            A remedy for the message, besides a larger ``max_bytes``.
         """
         if n_bytes <= self._justified:
             if self.max_bytes is not None or n_bytes <= UNQUESTIONED:
@@ -69,14 +69,14 @@ class Budget:
         raise DataError(
             f"{self.path}, {readable(self.size)}: {what} {readable(n_bytes)}: expected at most "
             f"{readable(most)}, {why}; {move + ', or ' if move else ''}pass max_bytes={n_bytes} "
-            f"(--max-bytes) or more if that is right and the memory is there"
+            f"(--max-bytes) or more if that is right and there is memory"
         )
 
     @property
     def _justified(self) -> int:
         if self.max_bytes is None:
             return BASE + PER_BYTE * self.size
-        return min(self.max_bytes, sys.maxsize)  # no array is larger
+        return min(self.max_bytes, sys.maxsize)  # no array can be larger
 
     @cached_property
     def _there(self) -> int | None:
@@ -84,7 +84,7 @@ class Budget:
 
 
 def check_max_bytes(max_bytes: Any) -> int | None:
-    """Return the user's limit as an integer; raise `DataError` if it is none."""
+    """Return the user's limit as an integer; raise `DataError` if it is not one."""
     if max_bytes is None:
         return None
     try:
@@ -100,7 +100,7 @@ def check_max_bytes(max_bytes: Any) -> int | None:
 
 
 def readable(n_bytes: int) -> str:
-    """Return bytes as people read them, in powers of 1000."""
+    """Format a number of bytes for people, in powers of 1000."""
     for unit, power in (("GB", 9), ("MB", 6), ("kB", 3)):
         if n_bytes >= 10**power:
             return f"{n_bytes // 10 ** (power - 2) / 100:.4g} {unit}"
@@ -108,14 +108,14 @@ def readable(n_bytes: int) -> str:
 
 
 def available_memory(root: str | PathLike[str] = "/") -> int | None:
-    """Return the bytes of main memory that this process can still get; None where nobody tells.
+    """Return the bytes of main memory that this process can still get; None if unknown.
 
-    Linux's own account, the limits of control groups (containers) and that of the process.
+    The smallest of Linux's free memory, the limits of control groups (containers) and ulimit.
 
     Parameters
     ----------
     root : str or path-like
-        Where the system's files are found, for tests.
+        Root folder of the system files; tests pass another one.
     """
     folder = Path(root)
     found = [_free_memory(folder), _free_address_space(folder), *_control_groups(folder)]
@@ -130,14 +130,14 @@ def _free_memory(root: Path) -> int | None:
 
 
 def _free_address_space(root: Path) -> int | None:
-    """Return what is left below the process's own limit (``ulimit -v``)."""
+    """Return what is left of the process's address space limit (``ulimit -v``)."""
     limit = re.search(r"^Max address space +(\d+)", _text(root / "proc/self/limits"), re.M)
     used = _kilobytes(_text(root / "proc/self/status"), "VmSize")
     return None if limit is None or used is None else int(limit[1]) - used
 
 
 def _control_groups(root: Path) -> list[int]:
-    """Return what is left in this process's control group, and in each that holds it."""
+    """Return the memory left in this process's control group and in each of its parents."""
     found = []
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, name = [*line.split(":", 2), "", ""][:3]

@@ -1,6 +1,7 @@
-"""The careful parser: defines what a delimited table means, and names the place of what is wrong.
+"""The careful parser: it defines what delimited text means, and names the place of an error.
 
-It takes some 100 ns a field. Faster readers have to give the same bits, or leave it to this one.
+It takes about 100 ns a field. A faster parser must return the same bits, or leave the text to
+this one.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
 FLOAT32_LIMIT = 2.0**128 - 2.0**103
-"""The least number that float32 rounds to infinity."""
+"""The smallest number that float32 rounds to infinity."""
 
 _CHUNK = 1 << 16  # numbers kept as Python objects at a time
 
 
 class OpenQuoteError(DataError):
-    """The lines end within a quoted field."""
+    """The text ends inside a quoted field."""
 
 
 def parse_carefully(
     layout: Layout, start: int | None = None, end: int | None = None
 ) -> NDArray[np.float32]:
-    """Parse field by field; raise `DataError` at the first that is wrong.
+    """Parse field by field; raise `DataError` at the first invalid field.
 
     Parameters
     ----------
     layout : Layout
     start, end : int or None
-        Positions in its data between which the lines lie; None: all rows.
+        Positions in ``layout.data`` of the first and the last line; None: all rows.
 
     Returns
     -------
@@ -61,13 +62,13 @@ def parse_carefully(
 
 
 def narrow(wide: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Round to float32, without a warning for what becomes subnormal or 0."""
+    """Round to float32, without warnings for underflow."""
     with np.errstate(under="ignore"):
         return wide.astype(np.float32)
 
 
 def _number(field: str, layout: Layout, line: int, column: int) -> float:
-    """Convert one field, or raise with its place."""
+    """Convert one field, or raise an error that names its place."""
     text = field.strip()
     is_label = column == layout.label
     value = math.nan
@@ -92,7 +93,7 @@ def _number(field: str, layout: Layout, line: int, column: int) -> float:
 
 
 def _rows(layout: Layout, start: int, end: int | None) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number from 1, fields) of every row that is not blank."""
+    """Yield (line number from 1, fields) of every row, without blank lines."""
     line = layout.first_line + layout.data.count(b"\n", layout.start, start) - 1
     lines = lines_of(layout.data, start, end)
     for text in lines:
@@ -107,8 +108,8 @@ def _rows(layout: Layout, start: int, end: int | None) -> Iterator[tuple[int, li
 
 
 def _quoted(layout: Layout, text: str, lines: Iterator[str], line: int) -> tuple[list[str], int]:
-    """Split a line with quotes; return its fields, and how many more lines they take."""
-    # A line's end within quotes is a part of the field, as csv needs to be told.
+    """Split a line that has quotes; return its fields and the number of further lines it takes."""
+    # A quoted field may hold a line end, so the lines passed to csv keep theirs.
     several = (one + "\n" for one in chain([text], lines))
     assert layout.delimiter is not None
     reader = csv.reader(several, delimiter=layout.delimiter, skipinitialspace=True, strict=True)

@@ -1,7 +1,7 @@
-"""Checks of a feature matrix: whatever the user has -> float32 in C order, NaN for missing.
+"""Checks of a feature matrix: users' input -> float32 in C order, NaN for missing values.
 
 `check_target`, `check_binary_labels` and `check_weight` live in `pyopencl_gbdt.data.targets`,
-`encode_labels` in `pyopencl_gbdt.data.classes`; all can be had from here too.
+`encode_labels` in `pyopencl_gbdt.data.classes`; this module exports them too.
 """
 
 from __future__ import annotations
@@ -59,28 +59,28 @@ def check_matrix(
     X : (n_rows, n_features) array-like or DataFrame
         NumPy array of bool, integers or floats in any byte and memory order, masked array, nested
         lists, array of Python numbers, pandas DataFrame (nullable dtypes too), polars or Arrow
-        table, or an array of a library that speaks DLPack, copied if a device holds it. NaN, None,
-        nulls, pd.NA and masked elements are missing values.
+        table, or an array of a library that supports DLPack, copied if it is on a device. NaN,
+        None, nulls, pd.NA and masked elements are missing values.
     name : str
-        What messages call it.
+        The name of X in error messages.
     n_features : int or None
-        The number of columns it has to have.
+        The required number of columns; None accepts any.
     allow_missing : bool
-        Missing values are allowed.
+        Whether missing values are allowed.
     missing : float or None
-        A number that means "missing" beside these.
+        A number that also means "missing".
 
     Returns
     -------
     matrix : (n_rows, n_features) float32 array, C order
-        `X` itself where it is that already: do not write into it. NaN is missing.
+        `X` itself if it already has this form: do not write into it. NaN means missing.
     feature_names : list of str, or None
-        The columns of a table, unless they are a DataFrame's numbers 0, 1, 2, ...
+        The column names of a table; None if they are a DataFrame's numbers 0, 1, 2, ...
 
     Raises
     ------
     DataError
-        The shape, a dtype or a value cannot be used; the message says which, and where.
+        The shape, a dtype or a value cannot be used; the message names the value and its place.
     """
     absent = check_missing(missing)
     if is_frame(X):
@@ -101,14 +101,14 @@ def check_matrix(
 
 
 def column_names(X: Any, name: str = "X") -> list[str] | None:
-    """Return the column names of a table, as `check_matrix` does, without looking at its rows."""
+    """Return the column names of a table as `check_matrix` does, without reading its rows."""
     if is_frame(X):
         return frame_names(X, Source(name))
     return table_names(X) if is_table(X) else None
 
 
 def column_labels(X: Any) -> list[Any] | None:
-    """Return the labels of a table's columns as they are; None for an array."""
+    """Return the labels of a table's columns unchanged; None for an array."""
     if is_frame(X):
         return list(X.columns)
     return table_names(X) if is_table(X) else None
@@ -127,7 +127,7 @@ def has_text_names(X: Any) -> bool:
 
 
 def check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> None:
-    """Demand two dimensions, none of them empty, and the right number of columns."""
+    """Require two dimensions, neither of size 0, and the right number of columns."""
     if len(shape) == 1:
         raise DataError(
             f"{name} has shape {shape}: expected rows and features. Reshape your data: "
@@ -154,7 +154,7 @@ def check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> No
 def _frame_to_float32(
     frame: Any, source: Source, allow_missing: bool, missing: float
 ) -> NDArray[np.float32]:
-    """Convert a DataFrame: at once where all columns share a NumPy dtype, else one by one."""
+    """Convert a DataFrame: at once if its columns share a NumPy dtype, else column by column."""
     dtypes = list(frame.dtypes)
     first = dtypes[0]
     if isinstance(first, np.dtype) and first.kind in NUMERIC_KINDS and len(set(dtypes)) == 1:
@@ -173,7 +173,7 @@ def _frame_to_float32(
 def _table_to_float32(
     table: Table, source: Source, allow_missing: bool, missing: float
 ) -> NDArray[np.float32]:
-    """Convert a table, some rows at a time, so that they stay in the cache."""
+    """Convert a table, a block of rows at a time, so that each block fits into the cache."""
     columns = [
         column_to_numeric(column.reshape(-1, 1), source, number)
         for number, column in enumerate(table.columns)

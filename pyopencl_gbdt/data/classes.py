@@ -1,4 +1,4 @@
-"""Class labels of any kind, and their numbers."""
+"""Class labels of any type, and their codes 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source, plural, show
 
 N_SHOWN = 5
-"""Classes listed in a message."""
+"""How many classes an error message lists."""
 
 
 def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
@@ -23,19 +23,19 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
     Parameters
     ----------
     y : (n_rows,) or (n_rows, 1) array-like, Series or one-column DataFrame
-        Distinct labels: strings, bools, numbers; more than two numbers are whole.
+        Distinct labels: strings, bools or numbers. More than two numeric labels must be integers.
 
     Returns
     -------
     classes : (n_classes,) array
         The labels, sorted, in their own dtype.
     codes : (n_rows,) float32 array
-        The place of every label in ``classes``.
+        The index of every label in ``classes``.
 
     Raises
     ------
     DataError
-        There is no label, one is missing or infinite, or numbers are no classes.
+        There are no labels, a label is missing or infinite, or numbers are not class labels.
     """
     classes, codes = _distinct(y, "y")
     fractions = classes.dtype.kind == "f" and bool((classes != np.rint(classes)).any())
@@ -50,12 +50,12 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
 
 
 def encode_known_labels(y: Any, classes: NDArray[Any], name: str) -> NDArray[np.float32]:
-    """Return the places in ``classes``, as from ``encode_labels``, of the labels of other rows.
+    """Return the codes of other rows' labels, by the ``classes`` of ``encode_labels``.
 
     Raises
     ------
     DataError
-        A label is missing, infinite, or none of the classes.
+        A label is missing, infinite, or not in ``classes``.
     """
     labels, codes = _distinct(y, name)
     place_of = {label: place for place, label in enumerate(classes.tolist())}
@@ -70,7 +70,7 @@ def encode_known_labels(y: Any, classes: NDArray[Any], name: str) -> NDArray[np.
 
 
 def _distinct(y: Any, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the labels that occur, sorted, and the place of every row's among them."""
+    """Return the sorted distinct labels, and every row's index into them."""
     labels = _labels(y, name)
     missing = _absent(labels)
     if missing.any():
@@ -96,7 +96,7 @@ def _some(classes: NDArray[Any]) -> str:
 
 
 def _labels(y: Any, name: str) -> NDArray[Any]:
-    """Return labels as a one-dimensional array; objects that are all bools or numbers as such."""
+    """Return labels as a one-dimensional array; all-bool or all-number objects become numeric."""
     column = column_of(y, Source(name, is_vector=True))
     if isinstance(column, np.ma.MaskedArray):
         column = fill_masked(column, object)
@@ -111,7 +111,7 @@ def _labels(y: Any, name: str) -> NDArray[Any]:
 
 
 def _absent(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark what is no label: None, NaN, NaT, pd.NA and infinity."""
+    """Return a mask of missing labels: None, NaN, NaT, pd.NA and infinity."""
     kind = labels.dtype.kind
     if kind == "f":
         return np.asarray(~np.isfinite(labels))

@@ -1,7 +1,7 @@
-"""What users hand in (lists, arrays, masked arrays, DataFrames) -> NumPy arrays of numbers.
+"""Convert users' containers (lists, arrays, masked arrays, DataFrames) to NumPy arrays of numbers.
 
-pandas and scipy.sparse are looked up among the modules already loaded and never imported here: an
-object of theirs cannot exist before its module does.
+pandas and scipy.sparse are looked up in ``sys.modules`` and never imported here: an object of
+theirs exists only if its module is loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyopencl_gbdt.messages import Source, show
 
 NUMERIC_KINDS = "biuf"
 CHUNK = 1 << 20
-"""Elements looked at in one go: temporaries stay at a few megabytes whatever the input's size."""
+"""Elements checked at a time: temporaries take a few megabytes, however large the input is."""
 
 _ENCODE = "encode it as numbers (codes or one-hot columns)"
 
@@ -45,20 +45,20 @@ def is_series(values: object) -> bool:
 
 
 def missing_types() -> tuple[type, ...]:
-    """Return the types whose every instance means "missing": None's, and pandas' NA and NaT."""
+    """Return the types whose instances all mean "missing": those of None, pandas' NA and NaT."""
     pandas = sys.modules.get("pandas")
     return (type(None), *((type(pandas.NA), type(pandas.NaT)) if pandas is not None else ()))
 
 
 def as_array(values: Any, source: Source) -> NDArray[Any]:
-    """Turn an array-like into an array of any dtype, without a copy where that is possible.
+    """Turn an array-like into an array of any dtype, without a copy where possible.
 
-    Lists that hold a string become object arrays, so that the other elements keep their types.
+    Lists that contain a string become object arrays, so that the other elements keep their types.
 
     Raises
     ------
     DataError
-        The input is sparse, or no array can be made of it.
+        The input is sparse, or it cannot be converted to an array.
     """
     if _is_instance(values, "scipy.sparse", "spmatrix") or _is_instance(
         values, "scipy.sparse", "sparray"
@@ -94,7 +94,7 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
     ----------
     array : (n_rows, n_columns) array of any dtype
     source : Source
-        For the message.
+        Describes the input in error messages.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
 
 
 def fill_masked(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Copy a masked array to `dtype` (float or object), with NaN or None where it is masked."""
+    """Copy a masked array to `dtype` (float or object), with NaN or None for masked elements."""
     plain = np.array(np.ma.getdata(array), dtype=dtype)
     plain[np.ma.getmaskarray(array)] = None if plain.dtype.kind == "O" else np.nan
     return plain
@@ -129,15 +129,15 @@ def fill_masked(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
 def objects_to_float64(
     array: NDArray[Any], source: Source, first_column: int = 0
 ) -> NDArray[np.float64]:
-    """Convert Python objects: numbers, and None, NaN or NA for missing.
+    """Convert Python objects: numbers; and None, NaN or NA as missing values.
 
     Parameters
     ----------
     array : (n_rows, n_columns) object array
     source : Source
-        For the message.
+        Describes the input in error messages.
     first_column : int
-        Number of the user's column that ``array[:, 0]`` is.
+        The number of ``array[:, 0]`` among the user's columns.
 
     Returns
     -------
@@ -169,10 +169,10 @@ def objects_to_float64(
 
 
 def frame_names(frame: Any, source: Source) -> list[str] | None:
-    """Return a DataFrame's column labels as strings; None where they say nothing.
+    """Return a DataFrame's column labels as strings; None if they are not names.
 
-    That is where they are numbered 0, 1, 2, ..., or where none is a string and two are the same.
-    Labels of several levels are joined by spaces, as by XGBoost.
+    They are not names if they are the numbers 0, 1, 2, ..., or if none is a string and two are
+    equal. Labels of several levels are joined by spaces, as in XGBoost.
     """
     labels = list(frame.columns)
     names = [" ".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in labels]
@@ -235,7 +235,7 @@ _NUMBERS: tuple[type, ...] = (numbers.Real, Decimal, np.bool_)
 
 
 def _is_instance(values: object, module: str, name: str) -> bool:
-    """Check against a class of a module that may not be loaded."""
+    """Check whether `values` is an instance of a class whose module may not be loaded."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(values, kind)
 
@@ -266,7 +266,7 @@ def _not_a_number(value: object, source: Source, row: int, column: int) -> DataE
 
 
 def _ragged(values: object) -> str | None:
-    """Say which row of a nested list has another length than the first, if one has."""
+    """Return a description of the first row whose length differs from row 0; None if none does."""
     if not isinstance(values, Sequence) or not values:
         return None
     lengths = [
@@ -275,7 +275,7 @@ def _ragged(values: object) -> str | None:
     ]
     for row, length in enumerate(lengths):
         if length != lengths[0]:
-            found = "is no sequence" if length is None else f"has {length} values"
-            first = "is none" if lengths[0] is None else f"has {lengths[0]}"
+            found = "is not a sequence" if length is None else f"has {length} values"
+            first = "is not one" if lengths[0] is None else f"has {lengths[0]}"
             return f"row {row} {found}, row 0 {first}"
     return None

@@ -1,4 +1,4 @@
-"""What to know of a delimited table before its numbers are read: delimiter, header, label."""
+"""Find out the layout of delimited text: delimiter, header, columns of label and queries."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
 MISSING = frozenset({"", "NA", "?"})
-"""Fields that mean "missing", beside NaN in any case."""
+"""Fields that mean "missing", besides NaN in any case."""
 
 DELIMITERS = (";", "\t", ",")
-"""In the order they are tried: a semicolon leaves the comma to names and decimals."""
+"""In the order they are tried: where semicolons separate, commas may be in names or numbers."""
 
 N_SNIFFED = 20
-"""Lines looked at to find the delimiter."""
+"""Lines examined to find the delimiter."""
 
 _START = re.compile(rb"[ \n]*")
-_N_FIRST = 64  # fields looked at before a line of names is split whole
+_N_FIRST = 64  # fields examined before a header line is split as a whole
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is known of a table before its numbers are read.
+    """The layout of delimited text, known before its numbers are parsed.
 
-    ``data[start:]`` holds the rows and starts with line number ``first_line``; ``delimiter`` None
-    is any run of spaces; ``label`` is the label's column and ``qid`` that of the queries, None
-    without one.
+    ``data[start:]`` holds the rows and starts with line number ``first_line``. ``delimiter`` None
+    means any run of spaces. ``label`` is the label's column and ``qid`` the column of query ids;
+    each is None if there is no such column.
     """
 
     path: str | PathLike[str]
@@ -57,7 +57,7 @@ def find_layout(
     header: bool | str,
     qid_column: int | str | None = None,
 ) -> Layout:
-    """Find delimiter, header and label, and where the numbers start."""
+    """Find delimiter, header and label column, and where the numbers start."""
     blank = _START.match(data)
     start = data.rfind(b"\n", 0, blank.end() if blank else 0) + 1
     first_line = data.count(b"\n", 0, start) + 1
@@ -76,7 +76,7 @@ def find_layout(
         if count > 1:
             raise DataError(
                 f"{path}, line {first_line - 1}: {count} columns are named {show(name)}: expected "
-                f"distinct names; rename them, or pass header=False if this is no header"
+                f"distinct names; rename them, or pass header=False if this is not a header"
             )
     label = _column_index("label_column", label_column, names, n_columns, path)
     qid = _column_index("qid_column", qid_column, names, n_columns, path)
@@ -93,7 +93,7 @@ def find_layout(
 
 
 def _sniff_delimiter(lines: Sequence[str]) -> str | None:
-    """Choose the delimiter that splits all lines alike; None is any run of spaces."""
+    """Choose the delimiter that splits all lines into equally many fields; None: runs of spaces."""
     lines = [line for line in lines if line.strip(" ")]
     for delimiter in (*DELIMITERS, None):
         try:
@@ -102,7 +102,7 @@ def _sniff_delimiter(lines: Sequence[str]) -> str | None:
             continue
         if len(widths) == 1 and widths != {1}:
             return delimiter
-    # Ragged, or one column: the delimiter seen most, so that the error speaks of fields.
+    # Ragged lines, or one column: take the most frequent one, so that errors can count fields.
     most = max(DELIMITERS[::-1], key=lambda d: sum(line.count(d) for line in lines))
     if any(most in line for line in lines):
         return most
@@ -110,21 +110,21 @@ def _sniff_delimiter(lines: Sequence[str]) -> str | None:
 
 
 def split(line: str, delimiter: str | None) -> list[str]:
-    """Return the fields of a line, white space around some of them left."""
+    """Return the fields of a line; some keep the white space around them."""
     if delimiter is None or '"' not in line:  # csv refuses fields of more than 131072 characters
         return line.split(delimiter)
     return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True), [""])
 
 
 def count_fields(line: str, delimiter: str | None) -> int:
-    """Return how many fields a line has."""
+    """Return the number of fields of a line."""
     if delimiter is None or '"' in line:
         return len(split(line, delimiter))
     return line.count(delimiter) + 1
 
 
 def _is_header(line: str, delimiter: str | None) -> bool:
-    """Tell names from numbers: no field is a number, and one at least is text."""
+    """Tell whether a line is a header: no field is a number and at least one is text."""
     if '"' not in line:
         first = line.split(delimiter, _N_FIRST)[:_N_FIRST]
         if any(_kind(field.strip()) == "number" for field in first):
@@ -153,7 +153,7 @@ def _column_index(
     n_columns: int,
     path: str | PathLike[str],
 ) -> int | None:
-    """Return a column that was given by number or name, from 0, or None."""
+    """Return the index, from 0, of a column given by number or name; None if none was given."""
     if given is None:
         return None
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Any input to a checked, quantised matrix on a device."""
+"""`Dataset`: users' rows, labels and weights, checked and ready to be quantised."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyopencl_gbdt.data.features import Values, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import check_feature_names, shortened
 from pyopencl_gbdt.data.narrow import check_missing
-from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights
+from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights, check_rows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
@@ -22,7 +22,7 @@ from pyopencl_gbdt.errors import DataError
 F32 = npt.NDArray[np.float32]
 
 
-#: Rows of a data set: kernels keep one bit of 32 for the side that a row goes to.
+#: Most rows of a data set: kernels use one of 32 bits for the side a row goes to.
 MOST_ROWS = 2**31 - 1
 
 
@@ -32,49 +32,49 @@ class Dataset:
     Parameters
     ----------
     X : (n_rows, n_features) array-like or DataFrame
-        Numbers; NaN, None, nulls and ``pandas.NA`` are missing values. Compared in float32. A
-        pandas DataFrame, a polars or Arrow table, or an array of NumPy, CuPy, PyOpenCL or any
-        library that speaks DLPack; `docs/data.md` says which are read where they lie.
+        Numbers, which are compared in float32; NaN, None, nulls and ``pandas.NA`` are missing
+        values. A pandas DataFrame, a polars or Arrow table, or an array of NumPy, CuPy, PyOpenCL
+        or any library that supports DLPack; `docs/data.md` says which are read without a copy.
     label : (n_rows,) array-like, (n_rows, n_targets), or None
         Finite numbers; 0 and 1 for ``binary:logistic``, 0 .. num_class - 1 for ``multi:softprob``.
-        Rows to predict need none.
+        Rows to predict need no label.
     weight : (n_rows,) array-like or None
-        Weights >= 0, not all 0. A row of weight k trains as the row repeated k times. With queries
-        one a query, as in XGBoost; one a row will do where a query's rows have the same.
+        Weights >= 0, not all 0. A row of weight k counts as k equal rows. For ranking, give one
+        weight a query, as in XGBoost, or one a row that is the same in all rows of a query.
     feature_names : sequence of str or int, or None
-        Distinct names of the columns, for whole numbers their digits; a table brings its own.
-        Prediction refuses rows whose columns are named otherwise.
+        Distinct column names; integers become their digits. None takes the names of a table.
+        Prediction refuses rows whose columns have other names.
     base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
-        Where the margin of each row starts, instead of ``base_score``: another model's margins,
-        say. ``predict`` has to be given those of its rows.
+        The margin that each row starts from instead of ``base_score``, such as another model's
+        margins. ``predict`` must then be given the base margins of its rows.
     feature_weights : (n_features,) array-like or None
-        How probable it is that ``colsample_bytree``, ``bylevel`` or ``bynode`` draws each column,
-        beside others; above 0.
+        Sampling weight of each column for ``colsample_bytree``, ``colsample_bylevel`` and
+        ``colsample_bynode``; above 0.
     qid : (n_rows,) array-like of integers, or None
-        The query of each row, for ranking; must not descend.
+        The query of each row, for ranking, in ascending order.
     group : (n_groups,) array-like of integers, or None
-        The same as the sizes of the queries.
+        Number of rows of each query, instead of ``qid``.
     label_lower_bound, label_upper_bound : (n_rows,) array-like or None
-        What is known of each label, for ``survival:aft``: ``0 <= lower <= upper``, an upper bound
-        of infinity where it is censored. The label itself is the lower bound if it is left out.
+        What is known of each label, for ``survival:aft``: ``0 <= lower <= upper``. The upper
+        bound of a censored row is infinity. Without ``label``, the lower bound is the label.
     missing : float or None
-        A number that means "missing" in X beside NaN, as 0 or -999; X stays as it is.
+        A number in X that means "missing", besides NaN, such as 0 or -999; X is not changed.
 
     Attributes
     ----------
     values : float32 array, shape (n_rows, n_features), C order
-        Asked for where X lies on a device, it is copied from there.
+        The values on the host; reading this copies them from the device if X lies there.
     label : float32 array, shape (n_rows,) or (n_rows, n_targets)
-        Asked for where there are no labels, it raises ``DataError``.
+        Reading this raises ``DataError`` if there are no labels.
     feature_names : list of str or None
-        Can be set.
+        Column names; can be assigned.
     weight : float32 array, shape (n_rows,), or None
     base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None
     group_offsets : int64 array, shape (n_groups + 1,), or None
-        Query q has the rows from ``group_offsets[q]`` up to ``group_offsets[q + 1]``.
+        Query q has the rows ``group_offsets[q]`` to ``group_offsets[q + 1] - 1``.
     label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None
     kept : (key, value) or None
-        What a fit made of the data and a later one may use again: the codes on a device.
+        What a fit computed from the data and a later fit can reuse: the codes on a device.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Dataset:
 
     @property
     def features(self) -> Values:
-        """The values, where they lie."""
+        """The values, on the host or on a device."""
         return self._features
 
     @property
@@ -130,11 +130,11 @@ class Dataset:
         return self._values
 
     def lies_on(self, device: Device) -> bool:
-        """Tell whether the values were handed in on this device."""
+        """Tell whether X was given as an array on this device."""
         return isinstance(self.features_for(device), DeviceArray)
 
     def features_for(self, device: Device) -> F32 | DeviceArray:
-        """Return the values on a device if they lie there, else those of the host."""
+        """Return the values on the device if they lie there, else the values on the host."""
         there = self._features.on(device) if isinstance(self._features, DeviceMatrix) else None
         return self.values if there is None else there
 
@@ -149,7 +149,7 @@ class Dataset:
 
     @property
     def has_label(self) -> bool:
-        """Whether there are labels, or bounds in their place."""
+        """Whether there are labels, or label bounds."""
         return self._label is not None
 
     @property
@@ -170,16 +170,16 @@ class Dataset:
         return int(self._features.shape[0])
 
     def num_row(self) -> int:
-        """Return the number of rows, by the name that it has in XGBoost's ``DMatrix``."""
+        """Return the number of rows; the name is that of XGBoost's ``DMatrix``."""
         return self.n_rows
 
     def num_col(self) -> int:
-        """Return the number of features, by the name that it has in XGBoost's ``DMatrix``."""
+        """Return the number of features; the name is that of XGBoost's ``DMatrix``."""
         return self.n_features
 
     @property
     def n_targets(self) -> int:
-        """Labels of a row."""
+        """Number of labels per row."""
         return 1 if self.label.ndim == 1 else int(self.label.shape[1])
 
     def targets(self) -> list[F32]:
@@ -192,47 +192,50 @@ class Dataset:
 
     @property
     def bounds(self) -> tuple[F32, F32]:
-        """Lower and upper bound of each label; the label itself where none were given."""
+        """Lower and upper bound of each label; without bounds, both are the label itself."""
         lower, upper = self.label_lower_bound, self.label_upper_bound
         return (self.label, self.label) if lower is None or upper is None else (lower, upper)
 
     def get_label(self) -> F32:
-        """Return the labels, as XGBoost's ``DMatrix`` does; no element where there are none."""
+        """Return the labels, or an empty array if there are none, as XGBoost's ``DMatrix`` does."""
         return np.zeros(0, np.float32) if self._label is None else self._label
 
     def get_weight(self) -> F32:
-        """Return the weights; no element where there are none, as XGBoost's ``DMatrix`` does."""
+        """Return the weights, an empty array if there are none, as XGBoost's ``DMatrix`` does."""
         return np.zeros(0, np.float32) if self.weight is None else self.weight
 
     def slice(self, rows: npt.ArrayLike) -> Dataset:
-        """Return some of the rows, with what belongs to them.
+        """Return a data set of some of the rows, with their labels, weights and so on.
 
         Parameters
         ----------
         rows : array-like of int
-            Numbers of the rows, in the order of the result. Rows of one query have to be side by
-            side; they are a query of the result, also if they are not all of its rows.
+            Row numbers, in the order of the result. Rows of a query must be adjacent; they form a
+            query of the result, even if some of its rows are left out.
 
         Raises
         ------
         DataError
-            If rows of another query lie between two of a query.
+            If rows of another query lie between two rows of a query, or ``rows`` are no numbers of
+            rows.
         """
-        rows = np.asarray(rows, np.int64)
+        chosen = check_rows(rows, self.n_rows)
         lower, upper = self.label_lower_bound, self.label_upper_bound
         own = (self._label, self.weight, self.base_margin, lower, upper)
-        label, weight, base_margin, *bounds = (None if part is None else part[rows] for part in own)
+        label, weight, base_margin, *bounds = (
+            None if part is None else part[chosen] for part in own
+        )
         offsets, group = self.group_offsets, None
         if offsets is not None:
-            group = np.diff(slice_offsets(offsets, rows % self.n_rows))
+            group = np.diff(slice_offsets(offsets, chosen % self.n_rows))
         return Dataset(
-            self.values[rows], label, weight, self.feature_names, base_margin,
+            self.values[chosen], label, weight, self.feature_names, base_margin,
             self.feature_weights, group=group, label_lower_bound=bounds[0],
             label_upper_bound=bounds[1],
         )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
-        """Return a digest of each part, by its name: equal data have equal ones."""
+        """Return a digest of each part, by the part's name; equal data have equal digests."""
         parts = {
             "values": self.values,
             "label": self._label,
@@ -252,11 +255,11 @@ class Dataset:
         }
 
     def forget(self) -> None:
-        """Let go of the codes on a device; they are made anew when they are asked for."""
+        """Free the codes on a device; the next fit computes them again."""
         self.kept = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave device memory behind."""
+        """Return the state to pickle, without device memory."""
         return {
             **self.__dict__,
             "kept": None,

@@ -1,7 +1,7 @@
-"""CSV, TSV, semicolons or spaces: text -> float32, by the fastest parser that is there.
+"""Parse CSV, TSV, semicolons or spaces to float32, with the fastest parser that is installed.
 
-The careful parser defines what a table means and names the place of whatever is wrong. Lines that
-no fast one takes, or that give a result that cannot stand, go to it, a block at a time.
+The careful parser defines what a table means and names the place of an error. It also parses each
+block of lines that no fast parser accepts, or whose fast result is not valid.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from pyopencl_gbdt.errors import DataError
 Table = NDArray[np.float32]
 
 FAST_FROM = 1 << 20
-"""Bytes of text from which a parser is worth the import of its package."""
+"""From this size of the text, in bytes, importing a fast parser's package pays off."""
 
 SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 18, 1 << 25
-"""Bytes of text given to a parser at once, which needs some 50 bytes for each besides."""
+"""Bytes of text per call of a parser; the call needs about 50 times as much memory."""
+
+NAME_BYTES = 150
+"""What a column's name takes, kept twice for a while."""
 
 MOST_QID = 2**24 - 1
-"""Integers up to this are told apart in float32."""
+"""Largest query id: float32 represents all integers up to it exactly."""
 
 
 def parse_delimited(
@@ -47,15 +50,15 @@ def parse_delimited(
     data : bytes or bytearray
         The file's text in UTF-8, line ends ``\n``.
     path : str or path-like
-        For messages.
+        The file's name, for error messages.
     label_column : int, str or None
-        The label's column by number (from 0, or from the end if negative) or name.
+        The label's column: its number (from 0; negative counts from the end) or name.
     header : bool or "auto"
         Whether the first line holds names.
     qid_column : int, str or None
-        The column of the queries, in the same way.
+        The column of query ids, given like ``label_column``.
     budget : Budget or None
-        What the file may take; None: there is no limit.
+        The memory limit of the file; None: no limit.
 
     Returns
     -------
@@ -68,8 +71,8 @@ def parse_delimited(
     Raises
     ------
     DataError
-        Ragged rows, a field that is no number, a label that is missing, a query that is no integer,
-        or a table that is too large.
+        Ragged rows, a field that is not a number, a missing label, a query id that is not an
+        integer, or a table that is too large.
     """
     layout = find_layout(data, path, label_column, header, qid_column)
     if budget is not None:
@@ -84,27 +87,30 @@ def parse_delimited(
 
 
 def _check_size(layout: Layout, budget: Budget) -> None:
-    """Refuse a table that takes more than its file warrants, as only a compressed one can."""
+    """Refuse a table too large for its file's size, which only a compressed file can have."""
     data = layout.data
     if len(data) <= budget.size and budget.max_bytes is None:
         return
     one = (layout.delimiter or " ").encode()
     n_fields = data.count(one) + data.count(b"\n") + 1
-    budget.check(len(data) + 4 * n_fields, "its text and table take about", "unpack it with gunzip")
+    n_bytes = len(data) + 4 * n_fields
+    if layout.names is not None:
+        n_bytes += NAME_BYTES * layout.n_columns
+    budget.check(n_bytes, "its text and table take about", "unpack it with gunzip")
 
 
 def parse_blocks(
     layout: Layout, block_size: int, parsers: Sequence[Parser] | None = None
 ) -> list[Table]:
-    """Parse all rows, each block by the first parser that takes it, else by the careful one.
+    """Parse all rows; each block with the first parser that accepts it, else with the careful one.
 
     Parameters
     ----------
     layout : Layout
     block_size : int
-        Bytes of a block, which ends with a line.
+        Bytes of a block; each block is extended to the end of a line.
     parsers : sequence of callable, or None
-        Those to try; None: NumPy's for short texts, else all.
+        The parsers to try; None: NumPy's for short texts, else all.
     """
     if parsers is None:
         short = len(layout.data) - layout.start < FAST_FROM
@@ -115,7 +121,7 @@ def parse_blocks(
         if table is None:
             try:
                 table = parse_carefully(layout, start, end)
-            except OpenQuoteError:  # the block may end within a quoted field
+            except OpenQuoteError:  # the block may end inside a quoted field
                 tables.append(parse_carefully(layout, start))
                 return tables
         tables.append(table)
@@ -135,7 +141,7 @@ def _parse_fast(layout: Layout, start: int, end: int, parsers: Sequence[Parser])
 
 
 def _blocks(layout: Layout, block_size: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of blocks of whole lines that are not all blank."""
+    """Yield start and end of blocks of whole lines; skip blocks of blank lines."""
     data, start = layout.data, layout.start
     blank = b" \n\x0b\x0c" if layout.delimiter == "\t" else None
     while start < len(data):
@@ -147,7 +153,7 @@ def _blocks(layout: Layout, block_size: int) -> Iterator[tuple[int, int]]:
 
 
 def _separate(tables: list[Table], layout: Layout) -> tuple[Table, Table | None, Table | None]:
-    """Return features, label and query ids of a list of tables, which is empty afterwards."""
+    """Return features, labels and query ids of the tables; empty the list to free memory."""
     n_rows = sum(map(len, tables))
     if n_rows == 0:
         raise DataError(f"{layout.path}: a header but no rows; expected at least one")
@@ -174,7 +180,7 @@ def _separate(tables: list[Table], layout: Layout) -> tuple[Table, Table | None,
 
 
 def _runs(columns: Sequence[int]) -> list[tuple[int, slice]]:
-    """Return the runs of successive columns, each with its place among all: ``(place, slice)``."""
+    """Return the runs of adjacent columns as ``(place of the run's first column, slice)``."""
     runs: list[tuple[int, slice]] = []
     for place, column in enumerate(columns):
         if runs and runs[-1][1].stop == column:

@@ -1,4 +1,4 @@
-"""Whatever a user has -> a checked float32 matrix, where it lies if that is on a device."""
+"""Convert users' input to a checked float32 matrix; a matrix on a device stays there."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Values = F32 | DeviceMatrix
 def check_features(
     X: Any, *, name: str = "X", n_features: int | None = None, missing: float | None = None
 ) -> tuple[Values, list[str] | None]:
-    """Check a feature matrix; one on a device stays there where kernels can read it.
+    """Check a feature matrix; one on a device stays there if kernels can read it.
 
     Parameters
     ----------
-    X : (n_rows, n_features) array-like, DataFrame, or what this function returned
+    X : (n_rows, n_features) array-like, DataFrame, or a result of this function
     name : str
-        What messages call it.
+        The name of X in error messages.
     n_features : int or None
-        The number of columns it has to have.
+        The required number of columns; None accepts any.
     missing : float or None
-        A number that means "missing" beside NaN and None.
+        A number that means "missing", besides NaN and None.
 
     Returns
     -------
     values : float32 array, shape (n_rows, n_features), C order, or DeviceMatrix
     feature_names : list of str, or None
-        The columns of a table.
+        The column names of a table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A path -> bytes of text: gzip, encoding, line ends, and errors that name the place."""
+"""Read a file as bytes of text: gzip, encoding, line ends; errors name the place."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
 PIECE = 1 << 20
-"""Bytes that are unpacked, or read from a pipe, at a time."""
+"""Bytes unpacked, or read from a pipe, at a time."""
 
 
 def read_bytes(
     path: str | PathLike[str], max_bytes: int | None = None
 ) -> tuple[bytes | bytearray, Budget]:
-    """Read a file whole; unpack it if it starts as gzip does.
+    """Read a whole file; unpack it if its first bytes are those of gzip.
 
     Returns
     -------
     data : bytes or bytearray
     budget : Budget
-        What the file may take, `data` included.
+        The memory limit of the file; `data` counts towards it.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def read_bytes(
         data = _unpack(data, budget)
     elif file.suffix == ".gz" and data:
         raise DataError(
-            f"{path}: the name ends in .gz, yet the file starts with {bytes(data[:2])!r}: expected "
+            f"{path}: the name ends in .gz, but the file starts with {bytes(data[:2])!r}: expected "
             f"gzip ({GZIP_MAGIC!r}); rename it if it is not compressed"
         )
     if is_blank(data):
@@ -67,7 +67,7 @@ def _read(stream: BinaryIO, path: str | PathLike[str], max_bytes: int | None) ->
     if stat.S_ISREG(about.st_mode):
         Budget(path, about.st_size, max_bytes).check(about.st_size, "reading it takes")
         return stream.read()
-    data = bytearray()  # a pipe tells no size
+    data = bytearray()  # the size of a pipe is unknown
     while piece := stream.read(PIECE):
         data += piece
         Budget(path, len(data), max_bytes).check(len(data), "reading it takes")
@@ -75,7 +75,7 @@ def _read(stream: BinaryIO, path: str | PathLike[str], max_bytes: int | None) ->
 
 
 def _unpack(data: Data, budget: Budget) -> bytearray:
-    """Unpack gzip piece by piece, as far as the budget goes."""
+    """Unpack gzip piece by piece, up to the memory limit."""
     out = bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
@@ -95,7 +95,7 @@ def _unpack(data: Data, budget: Budget) -> bytearray:
 def is_blank(
     data: Data, start: int = 0, end: int | None = None, blank: bytes | None = None
 ) -> bool:
-    """Tell whether there is white space only (or `blank` bytes), without a copy of all."""
+    """Tell whether the bytes are only white space (or `blank` bytes), without copying them all."""
     end = len(data) if end is None else end
     while start < end:
         step = min(end, start + 256)
@@ -106,7 +106,7 @@ def is_blank(
 
 
 def lines_of(data: Data, start: int = 0, end: int | None = None) -> Iterator[str]:
-    """Yield the lines from position `start` on, one at a time and without their ends."""
+    """Yield the lines from position `start` on, one at a time, without line ends."""
     end = len(data) if end is None else end
     while start <= end:
         stop = data.find(b"\n", start, end)
@@ -116,12 +116,12 @@ def lines_of(data: Data, start: int = 0, end: int | None = None) -> Iterator[str
 
 
 def to_text(data: Data, path: str | PathLike[str]) -> Data:
-    r"""Check that bytes are UTF-8, drop a byte order mark and make every line end in ``\n``.
+    r"""Check that bytes are UTF-8, remove a byte order mark and end every line with ``\n``.
 
     Raises
     ------
     DataError
-        There is a NUL byte or something that is not UTF-8; the message names the line.
+        There is a NUL byte or invalid UTF-8; the message names the line.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]

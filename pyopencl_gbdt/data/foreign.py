@@ -1,4 +1,4 @@
-"""Arrays of other libraries, on a device or not -> NumPy arrays; no such library is imported."""
+"""Convert arrays of other libraries, also on devices, to NumPy; imports none of the libraries."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 
 
 def to_host(values: Any) -> Any:
-    """Copy what a device holds to a NumPy array; what NumPy reads by itself is returned as it is.
+    """Copy a device's array to a NumPy array; return what NumPy can read itself unchanged.
 
     Parameters
     ----------
     values : object
-        CuPy's and PyOpenCL's arrays and ``DeviceArray`` are asked by their method ``get``. Others
-        that speak DLPack are asked for memory of the host, torch's and JAX's for example; what
-        lies there already is not copied.
+        CuPy's and PyOpenCL's arrays and ``DeviceArray`` are copied by their method ``get``. Other
+        arrays that support DLPack, such as torch's and JAX's, are asked for host memory; an array
+        that is there already is not copied.
 
     Raises
     ------
     TypeError, BufferError, RuntimeError
-        As the library or NumPy does.
+        Whatever the library or NumPy raises.
     """
     kind = type(values)
     if isinstance(values, (np.ndarray, np.generic, list, tuple)):
@@ -44,21 +44,21 @@ def _from_device(values: Any) -> Any:
 
 
 def is_on_device(values: Any) -> bool:
-    """Tell whether a device's own memory holds an array: CuPy's, PyOpenCL's, or DLPack's."""
+    """Tell whether an array lies in a device's memory: CuPy's, PyOpenCL's, or any with DLPack."""
     if isinstance(values, (np.ndarray, np.generic, list, tuple)):
         return False
     kind = type(values)
     if hasattr(kind, "__dlpack_device__"):
         try:
             return int(values.__dlpack_device__()[0]) not in _HOST
-        except BufferError:  # the OpenCL arrays of this library speak no DLPack
+        except BufferError:  # this library's OpenCL arrays do not support DLPack
             return True
-        except Exception:  # an Arrow array whose type DLPack lacks, say
+        except Exception:  # an Arrow array of a type that DLPack lacks, for example
             return False
     if hasattr(kind, "__cuda_array_interface__"):
         return True
     return kind.__module__ == "pyopencl.array" and hasattr(kind, "get")
 
 
-#: DLPack's kinds of memory that the host reads: its own, and page-locked for CUDA and ROCm.
+#: DLPack's memory types that the host can read: its own, and pinned for CUDA and ROCm.
 _HOST = (1, 3, 11)

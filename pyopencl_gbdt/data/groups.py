@@ -1,4 +1,4 @@
-"""Queries of a ranking task: rows that lie together, as offsets."""
+"""Queries of a ranking task, as offsets into the rows; a query's rows are adjacent."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ F32 = NDArray[np.float32]
 
 
 def group_offsets(qid: Any, group: Any, n_rows: int) -> I64 | None:
-    """Return where each query begins, from either of XGBoost's two ways to say so.
+    """Return the first row of each query, from query ids or from group sizes, as in XGBoost.
 
     Parameters
     ----------
     qid : (n_rows,) array-like of integers, or None
-        The query of every row; must not descend.
+        The query of every row, in ascending order.
     group : (n_groups,) array-like of integers, or None
-        Rows of every query, in their order.
+        The number of rows of each query, in order.
     n_rows : int
 
     Returns
     -------
     offsets : (n_groups + 1,) int64 array, or None
-        Query q has the rows ``offsets[q] .. offsets[q + 1] - 1``, one at least.
+        Query q has the rows ``offsets[q] .. offsets[q + 1] - 1``, at least one.
 
     Raises
     ------
     DataError
-        Both are given; numbers are no integers; ``qid`` descends; sizes do not add up to n_rows.
+        Both are given, a value is not an integer, ``qid`` descends, or sizes do not sum to n_rows.
     """
     if qid is not None and group is not None:
         raise DataError("qid and group say the same in two ways; give one of them")
@@ -54,25 +54,25 @@ def check_ids(qid: Any, n_rows: int) -> I64 | None:
 
 
 def whole_offsets(offsets: I64 | None, n_rows: int) -> I64:
-    """Return the offsets, or those of one query that has all rows."""
+    """Return the offsets; None becomes the offsets of one query with all rows."""
     return np.array([0, n_rows], np.int64) if offsets is None else offsets
 
 
 def expand_weight(weight: Any, offsets: I64 | None, n_rows: int) -> F32 | None:
-    """Check weights; return one a row.
+    """Check weights; return one weight per row.
 
     Parameters
     ----------
     weight : array-like or None
-        One a row; with queries one a query, as in XGBoost, or one a row that is the same in all
-        rows of a query.
+        One per row. With queries: one per query, as in XGBoost, or one per row that is the same
+        in all rows of a query.
     offsets : (n_groups + 1,) int64 array, or None
     n_rows : int
 
     Raises
     ------
     DataError
-        As ``check_weight``, or the rows of a query have different weights.
+        As in ``check_weight``, or rows of one query have different weights.
     """
     if weight is None or offsets is None:
         return check_weight(weight, n_rows)
@@ -101,12 +101,12 @@ def expand_weight(weight: Any, offsets: I64 | None, n_rows: int) -> F32 | None:
 
 
 def slice_offsets(offsets: I64, rows: I64) -> I64:
-    """Return the offsets of some rows; those of one query have to lie together.
+    """Return the query offsets of a selection of rows; rows of one query must be adjacent.
 
     Raises
     ------
     DataError
-        If rows of another query lie between two of a query.
+        If rows of another query lie between two rows of a query.
     """
     query = np.searchsorted(offsets, rows, side="right") - 1
     starts = np.flatnonzero(np.r_[True, np.diff(query) != 0])
@@ -114,14 +114,14 @@ def slice_offsets(offsets: I64, rows: I64) -> I64:
     if found.size != starts.size:
         again = int(np.setdiff1d(np.arange(starts.size), first)[0])
         raise DataError(
-            f"slice: query {query[starts[again]]} comes again at place {starts[again]}: expected "
+            f"slice: query {query[starts[again]]} occurs again at place {starts[again]}: expected "
             "the rows of a query side by side; sort the row numbers"
         )
     return np.append(starts, rows.size).astype(np.int64)
 
 
 def rows_of_groups(offsets: I64, groups: I64) -> I64:
-    """Return the rows of some queries, one query after the other."""
+    """Return the rows of the given queries, query after query."""
     parts = [np.arange(offsets[g], offsets[g + 1], dtype=np.int64) for g in groups]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 

@@ -1,4 +1,4 @@
-"""The small real data set that ships with the package; see README.md beside it for its licence."""
+"""The small real data set that comes with the package; README.md beside it has its licence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FloatArray = NDArray[np.float32]
 
 
 def load_higgs7k() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Load 7500 rows of HIGGS: a signal process against background, nearly balanced.
+    """Load 7500 rows of HIGGS: two classes, signal and background, of nearly equal size.
 
     Returns
     -------
@@ -27,5 +27,5 @@ def load_higgs7k() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
 def _load(name: str) -> tuple[FloatArray, FloatArray]:
     with as_file(files("pyopencl_gbdt.data").joinpath(name)) as path:
         table = read_table(path, header=False)
-    assert table.y is not None  # label_column is 0
+    assert table.y is not None  # label_column is 0, so there is a label
     return table.X, table.y

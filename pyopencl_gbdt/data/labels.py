@@ -1,4 +1,4 @@
-"""What labels each objective takes."""
+"""Which labels each objective accepts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pyopencl_gbdt.messages import Source, show
 
 @dataclass(frozen=True)
 class LabelRule:
-    """What labels an objective takes.
+    """Which labels an objective accepts.
 
     Attributes
     ----------
     wrong : callable
-        (n_rows,) float32 array to a mask of labels that are refused.
+        Maps labels, float32 (n_rows,), to a mask of those that are refused.
     expected, move : str
-        What is allowed, and what to do, in the words of an error message.
+        What is allowed, and the next step, as worded in the error message.
     """
 
     wrong: Callable[[NDArray[np.float32]], NDArray[np.bool_]]
@@ -30,7 +30,7 @@ class LabelRule:
 
 
 _CLASSES = LabelRule(
-    lambda y: (y != 0) & (y != 1), "0 or 1", "encode the labels so, or use GBDTClassifier"
+    lambda y: (y != 0) & (y != 1), "0 or 1", "encode the labels as 0 and 1, or use GBDTClassifier"
 )
 _SHARES = LabelRule(
     lambda y: (y < 0) | (y > 1), "0 <= label <= 1", "give probabilities, or use reg:squarederror"
@@ -40,7 +40,7 @@ _COUNTS = LabelRule(
     lambda y: y < 0, "label >= 0", "give counts or amounts, or use reg:squarederror"
 )
 
-#: By objective; any finite label will do for the others.
+#: Rules by objective; other objectives accept any finite label.
 LABELS: dict[str, LabelRule] = {
     "binary:logistic": _CLASSES,
     "binary:logitraw": _CLASSES,
@@ -65,12 +65,12 @@ LABELS: dict[str, LabelRule] = {
 
 
 def check_labels(y: NDArray[np.float32], objective: str) -> NDArray[np.float32]:
-    """Return `y`, a (n_rows,) float32 array, if the objective takes every label.
+    """Return `y`, float32 (n_rows,), unchanged if the objective accepts every label.
 
     Raises
     ------
     DataError
-        Names the first label that it does not take, its row, and what is allowed.
+        Names the first refused label, its row, and what is allowed.
     """
     rule = LABELS.get(objective)
     wrong = np.zeros(0, np.bool_) if rule is None else rule.wrong(y)

@@ -1,4 +1,4 @@
-"""libsvm text: ``label index:value index:value ... # comment``, what is absent is missing."""
+"""libsvm text: ``label index:value index:value ... # comment``; absent indices are missing."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
 CHUNK = 1 << 17
-"""Pairs and lines that are kept as Python's strings at a time, of some 150 bytes each."""
+"""Pairs and lines kept as Python strings at a time; each takes about 150 bytes."""
 
-PAIR_BYTES, ROW_BYTES = 48, 48
-"""What a pair and a row take besides the matrix, until they stand in it."""
+PAIR_BYTES, ROW_BYTES = 28, 24
+"""Memory per pair and per row while parsing, besides the matrix."""
 
-_TOKEN = "[!-9;-^`-~]+"  # printable ASCII, no colon; no underscore, as float("1_0") is 10
+_TOKEN = "[!-9;-^`-~]+"  # printable ASCII without colon; without underscore: float("1_0") is 10
 _PAIR = f"[0-9]+:{_TOKEN}"
 _PAIRS = f"(?:[ \t]+{_PAIR})*"
 _LINE = {
     True: re.compile(f"{_TOKEN}{_PAIRS}"),
     False: re.compile(f"(?:{_TOKEN}|{_PAIR}){_PAIRS}"),
 }
-"""A line that may be split at spaces and colons, by `with_label`."""
+"""Pattern of a line that is safe to split at spaces and colons, by `with_label`."""
 
 _MORE = re.compile(f"[ \t]+{_PAIR}{_PAIRS}")
 _GAP = re.compile("(?<=[^ \t])[ \t]")
-_PART = 1 << 16  # characters: of each pair, the pattern of a line keeps some 200 bytes
+_PART = 1 << 16  # characters matched at a time: the match keeps about 200 bytes a pair
 
 _QUERY = re.compile(r"(?<![^ \t])qid:([0-9]{1,18})(?=[ \t]|$)")
 
 
 @dataclass
 class _Lines:
-    """Some lines, split at spaces and colons but not converted yet; ``counts`` are pairs a line."""
+    """Some lines, split at spaces and colons but not yet converted; ``counts``: pairs per line."""
 
     numbers: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
@@ -50,7 +50,7 @@ class _Lines:
 
 
 class _Where:
-    """The line number of every token of a list, for messages."""
+    """The line number of each token in a list, for error messages."""
 
     def __init__(self, path: str | PathLike[str], numbers: Any, counts: Any = 1) -> None:
         self.path = path
@@ -80,26 +80,26 @@ def parse_libsvm(
     data : bytes or bytearray
         The file's text in UTF-8, line ends ``\n``.
     path : str or path-like
-        For messages.
+        The file's name, for error messages.
     n_features : int or None
         Width of the matrix; None is the largest index plus one.
     with_label : bool
-        Every line starts with a label; False: it may, and the label is dropped.
+        True: every line starts with a label. False: a line may; its label is ignored.
     one_based : bool
         Index 1 is column 0.
     budget : Budget or None
-        What the file may take; None: there is no limit.
+        The memory limit of the file; None: no limit.
 
     Returns
     -------
     X : (n_rows, n_features) float32 array, C order
-        NaN where a line has no such index.
+        NaN for indices that a line does not list.
     y : (n_rows,) float32 array, or None without labels
 
     Raises
     ------
     DataError
-        A line is not of that form, a number cannot be used, or the matrix is too large.
+        A line has another form, a number is invalid, or the matrix is too large.
     """
     in_use = len(data) + PAIR_BYTES * data.count(b":") + ROW_BYTES * (data.count(b"\n") + 1)
     if budget is not None and len(data) > budget.size:
@@ -131,12 +131,12 @@ def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None
     Raises
     ------
     DataError
-        Some rows have one and others have none.
+        Some rows have a query id and others have none.
     """
     if b"qid:" not in data:
         return None
     found: list[int] = []
-    without = 0  # the first line of a row that has none
+    without = 0  # number of the first line without a query id
     for number, whole in enumerate(lines_of(data), 1):
         line = whole.partition("#")[0].strip(" \t")
         match = _QUERY.search(line)
@@ -146,14 +146,14 @@ def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None
             without = without or number
     if found and without:
         raise DataError(
-            f"{path}, line {without}: no query id, which other lines have: expected qid: in every "
+            f"{path}, line {without}: no query id, but others have one: expected qid: in every "
             "line or in none; correct the file"
         )
     return np.array(found, np.int64) if found else None
 
 
 def _split(data: Data, path: str | PathLike[str], with_label: bool) -> Iterator[_Lines]:
-    """Split the lines into tokens, ``CHUNK`` pairs and lines or one line at a time."""
+    """Split the lines into tokens: ``CHUNK`` pairs and lines at a time, or one long line."""
     block = _Lines()
     for number, line in _lines(data):
         if not _is_line(line, with_label):
@@ -175,8 +175,10 @@ def _split(data: Data, path: str | PathLike[str], with_label: bool) -> Iterator[
 
 
 def _is_line(line: str, with_label: bool) -> bool:
-    """Match a line with its pattern, a long one part by part."""
+    """Match a line with its pattern; a long line is matched part by part."""
     pattern, start = _LINE[with_label], 0
+    if len(line) <= _PART:
+        return pattern.fullmatch(line) is not None
     while gap := _GAP.search(line, start + _PART):
         if not pattern.fullmatch(line, start, gap.start()):
             return False
@@ -200,7 +202,7 @@ def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ..
 
 
 def _lines(data: Data) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line) without comments, query ids and blank lines."""
+    """Yield (line number from 1, line) without comments and query ids; skip blank lines."""
     for number, whole in enumerate(lines_of(data), 1):
         line = whole.partition("#")[0].strip(" \t")
         if "qid:" in line:
@@ -210,7 +212,7 @@ def _lines(data: Data) -> Iterator[tuple[int, str]]:
 
 
 def _wrong_line(line: str, path: str | PathLike[str], number: int, with_label: bool) -> DataError:
-    """Name the first token of a line that has not the form expected of it."""
+    """Return an error that names the first token of a line that has the wrong form."""
     expected = "'index:value' with a whole index from 0"
     for position, token in enumerate(line.split()):
         if position == 0 and ":" not in token:
@@ -234,7 +236,7 @@ def _wrong_line(line: str, path: str | PathLike[str], number: int, with_label: b
 def _check_range(
     columns: NDArray[np.int64], where: _Where, n_features: int | None, one_based: bool
 ) -> None:
-    """Refuse columns outside the matrix."""
+    """Raise an error for a column outside the matrix."""
     first = int(one_based)
     wrong = columns < 0
     if n_features is not None:
@@ -252,7 +254,7 @@ def _check_range(
 def _check_size(
     columns: NDArray[np.int64], where: _Where, n_bytes: int, shape: str, budget: Budget
 ) -> None:
-    """Refuse a dense matrix that takes more than the file warrants, and name its widest line."""
+    """Refuse a dense matrix too large for the file's size; the error names the widest line."""
     move = ""
     if columns.size:
         widest = int(np.argmax(columns))
@@ -261,8 +263,8 @@ def _check_size(
 
 
 def _check_distinct(flat: NDArray[np.int64], columns: NDArray[np.int64], where: _Where) -> None:
-    """Refuse an index that a line has twice."""
-    if np.all(np.diff(flat) > 0):  # sorted lines, the usual case
+    """Raise an error for an index that a line has twice."""
+    if np.all(np.diff(flat) > 0):  # indices ascend in each line: the usual case
         return
     order = np.argsort(flat, kind="stable")
     twice = order[1:][np.diff(flat[order]) == 0]
@@ -276,7 +278,7 @@ def _check_distinct(flat: NDArray[np.int64], columns: NDArray[np.int64], where: 
 def _float32(
     tokens: list[str], where: _Where, what: str, *, allow_missing: bool
 ) -> NDArray[np.float32]:
-    """Convert tokens; name the first that is no number or does not fit."""
+    """Convert tokens; the error names the first that is not a number or does not fit float32."""
     try:
         wide = np.fromiter(map(float, tokens), np.float64, len(tokens))
     except ValueError:

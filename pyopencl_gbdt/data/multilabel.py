@@ -1,4 +1,4 @@
-"""Targets of several labels that a row may have at once."""
+"""Multilabel targets: each row has any number of labels."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pyopencl_gbdt.messages import show
 
 
 def is_multilabel(y: Any) -> bool:
-    """Tell whether a classifier's target has two columns or more."""
+    """Tell whether a classifier's target has at least two columns."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if isinstance(y, (list, tuple)) and len(y) > 0 and not isinstance(y[0], str):
-        shape = (len(y), *np.shape(y[0]))  # the first row tells
+        shape = (len(y), *np.shape(y[0]))  # a nested list: the width of its first row
     return len(shape) == 2 and shape[1] > 1
 
 
 def check_indicators(y: Any, n_rows: int, name: str = "y") -> NDArray[np.float32]:
-    """Return whether each row has each label.
+    """Return 1 where a row has a label, else 0.
 
     Parameters
     ----------
     y : (n_rows, n_labels) array-like or DataFrame
-        1 or True where the row has the label, otherwise 0 or False.
+        1 or True where the row has the label, else 0 or False.
     n_rows : int
         The number of rows of the matrix.
     name : str
-        What an error calls the target.
+        The name of the target in error messages.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def check_indicators(y: Any, n_rows: int, name: str = "y") -> NDArray[np.float32
     Raises
     ------
     DataError
-        The shape is another, or a value is neither 0 nor 1.
+        The shape is wrong, or a value is neither 0 nor 1.
     """
     if not is_multilabel(y):
         raise DataError(

@@ -1,4 +1,4 @@
-"""Names of columns: which are taken, and whether rows have the columns of training."""
+"""Column names: which are allowed, and whether new rows have the columns of training."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import numpy as np
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
-#: What XGBoost's own JSON reader changes or refuses, and what UTF-8 cannot hold.
+#: Characters that XGBoost's JSON reader changes or refuses, or that UTF-8 cannot represent.
 UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
-#: Names that scikit-learn lists in a message.
+#: How many names scikit-learn lists in a message.
 _LISTED = 5
-#: Names that a ``repr`` shows.
+#: How many names a ``repr`` shows.
 _SHOWN = 3
 
 
 def check_feature_names(names: Any, n_features: int, name: str = "feature_names") -> list[str]:
-    """Return names of columns as a list of str.
+    """Return column names as a list of str.
 
     Parameters
     ----------
     names : sequence of str or int
-        A list, tuple, array, Index or Series; whole numbers become their digits.
+        A list, tuple, array, Index or Series; integers become their digits.
     n_features : int
-        Columns that there are.
+        The number of columns.
     name : str
-        What messages call it.
+        The name of the argument in error messages.
 
     Raises
     ------
     DataError
-        There are too few or too many names, two are the same, or one is no name that a model file
-        can hold. XGBoost reads files with ``[``, ``]`` and ``<`` in names, so they are allowed,
-        although its ``DMatrix`` refuses them.
+        There are too few or too many names, two are equal, or a model file cannot hold one. Names
+        with ``[``, ``]`` or ``<`` are allowed: XGBoost reads such files, although its ``DMatrix``
+        refuses such names.
     """
     if isinstance(names, (str, bytes, Mapping, Set)):
         listed = None
@@ -85,14 +85,14 @@ def check_columns(
     what: str = "X",
     like: str = "training",
 ) -> None:
-    """Refuse columns that are not those of training; rows or a model without names fit any.
+    """Refuse columns that differ from those of training; without names on one side, any fit.
 
     Parameters
     ----------
     names, expected : sequence of str, or None
-        The columns of `what`, and those it has to have.
+        The columns of `what`, and the columns required.
     what, like : str
-        For the message: whose columns these are, and where the expected ones come from.
+        For the message: whose columns `names` are, and where `expected` comes from.
 
     Raises
     ------
@@ -127,13 +127,13 @@ def check_columns(
 
 
 def _is_reordered(names: Sequence[str]) -> bool:
-    """Tell whether columns have the numbers 0, 1, 2, ... but in another order."""
+    """Tell whether the names are the numbers 0, 1, 2, ... in another order."""
     numbers = [str(number) for number in range(len(names))]
     return list(names) != numbers and sorted(names) == sorted(numbers)
 
 
 def scikit_learn_words(names: Sequence[str], expected: Sequence[str] | None) -> str:
-    """Return the lines that scikit-learn's checks look for where columns differ."""
+    """Return the lines that scikit-learn's estimator checks expect in an error about columns."""
     if expected is None:
         expected = names
     unseen, gone = sorted({*names} - {*expected}), sorted({*expected} - {*names})
@@ -151,6 +151,6 @@ def scikit_learn_words(names: Sequence[str], expected: Sequence[str] | None) -> 
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Write names for a ``repr``: the first ones, and dots for the others."""
+    """Format names for a ``repr``: the first few, then dots."""
     few = ", ".join(map(repr, names[:_SHOWN]))
     return few + (", ..." if len(names) > _SHOWN else "")

@@ -1,7 +1,8 @@
-"""Numbers of any dtype -> finite float32, with the place of the first that does not fit."""
+"""Convert numbers of any dtype to finite float32; errors name the first invalid value."""
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 from typing import Any
 
@@ -20,14 +21,14 @@ _TROUBLES = {
 
 
 class Scan:
-    """Looks for what float32 data may not hold, block by block, and remembers the first places.
+    """Search blocks for values that float32 data may not hold; remember the first of each kind.
 
     Parameters
     ----------
     source : Source
-        For the message.
+        Describes the input in error messages.
     allow_missing : bool
-        NaN is allowed.
+        Whether NaN is allowed.
     """
 
     def __init__(self, source: Source, *, allow_missing: bool) -> None:
@@ -39,11 +40,11 @@ class Scan:
     def add(
         self, given: NDArray[Any], narrow: NDArray[np.float32], row: int = 0, column: int = 0
     ) -> None:
-        """Look at one block: ``given[0, 0]`` stands at (row, column), `narrow` is its float32."""
+        """Search one block: ``given[0, 0]`` is at (row, column), `narrow` is `given` in float32."""
         suspect = np.isinf(narrow) if self.allow_missing else ~np.isfinite(narrow)
         if not suspect.any():
             return
-        infinite = np.isinf(given) & suspect  # what counts as missing is none
+        infinite = np.isinf(given) & suspect  # an infinity that means "missing" is not an error
         masks = {
             "infinite": infinite,
             "too large": np.isinf(narrow) & ~infinite,
@@ -58,7 +59,7 @@ class Scan:
             self.first[trouble] = min(self.first.get(trouble, place), place, key=lambda p: p[:2])
 
     def finish(self) -> None:
-        """Raise `DataError` if anything was found: how many, which is first, what to do."""
+        """Raise `DataError` if anything was found: how many values, the first, and what to do."""
         for trouble, (expected, move) in _TROUBLES.items():
             if self.count[trouble]:
                 row, column, value = self.first[trouble]
@@ -85,16 +86,16 @@ def to_float32(
     ----------
     numeric : (n_rows, n_columns) array of kind bool, int, uint or float
     source : Source
-        For the message.
+        Describes the input in error messages.
     allow_missing : bool
-        NaN is allowed.
+        Whether NaN is allowed.
     missing : float
-        A number that means "missing" beside NaN, and becomes NaN.
+        A number that also means "missing"; it becomes NaN.
 
     Returns
     -------
     narrow : (n_rows, n_columns) float32 array, C order
-        `numeric` itself where it is that already. Integers above 2**24 are rounded.
+        `numeric` itself if it already has this form. Integers above 2**24 are rounded.
 
     Raises
     ------
@@ -124,7 +125,7 @@ def to_float32(
 def fill(narrow: NDArray[np.float32], given: NDArray[Any], missing: float = float("nan")) -> None:
     """Write `given` into a float32 array; what is too large becomes infinite, without a warning.
 
-    What equals `missing`, as it was given or in float32, becomes NaN.
+    Values equal to `missing`, as given or in float32, become NaN.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         narrow[...] = given
@@ -137,17 +138,18 @@ def fill(narrow: NDArray[np.float32], given: NDArray[Any], missing: float = floa
 
 
 def check_missing(missing: Any) -> float:
-    """Return the number that means "missing" beside NaN; None is NaN.
+    """Return the number that means "missing", besides NaN; None becomes NaN.
 
     Raises
     ------
     ParameterError
-        It is no number.
+        It is not a number.
     """
     if missing is None:
         return float("nan")
     if isinstance(missing, numbers.Real) and not isinstance(missing, bool):
-        return float(missing)
+        with contextlib.suppress(OverflowError):
+            return float(missing)
     raise ParameterError(
         f"missing={show(missing)}: expected a number, NaN or None; replace other marks in the data"
     )

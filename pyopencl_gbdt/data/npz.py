@@ -1,4 +1,4 @@
-"""Arrays of an npz archive; what their headers claim is checked before memory is taken for it."""
+"""Read arrays of an npz archive; sizes in its headers are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from pyopencl_gbdt.messages import plural, show
 NAMES = ("X", "y", "weight", "qid", "feature_names")
 
 MOST_HEADER = 10_000
-"""Bytes of an array's header; NumPy refuses longer ones too."""
+"""Most bytes of an array's header; NumPy's limit."""
 
 _ERRORS = (
     *(ValueError, TypeError, AttributeError, LookupError, OSError, EOFError, ArithmeticError),
     *(SyntaxError, tokenize.TokenError, RuntimeError, MemoryError),  # of the header, a Python dict
     *(zipfile.BadZipFile, zlib.error),
 )
-"""What zipfile and NumPy's parser of headers raise for a damaged or encrypted archive."""
+"""What zipfile and NumPy's header parser raise for a damaged or encrypted archive."""
 
 _HEADERS = {(1, 0): (2, npy.read_array_header_1_0), (2, 0): (4, npy.read_array_header_2_0)}
-"""By version: bytes that hold the header's length, and what reads both."""
+"""By format version: bytes of the header's length field, and the function that reads a header."""
 
 Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
 
@@ -49,12 +49,12 @@ def read_npz(
     list[str] | None,
     NDArray[np.int64] | None,
 ]:  # fmt: skip
-    """Read arrays X, y, weight, feature_names and qid; nothing is unpickled.
+    """Read arrays X, y, weight, feature_names and qid; pickled objects are never loaded.
 
     Raises
     ------
     DataError
-        The archive is damaged, lacks an array, or holds more than the budget allows.
+        The archive is damaged, lacks an array, or holds more than the memory limit allows.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -103,16 +103,16 @@ def _feature_names(
         )
     try:
         return [str(name) for name in names]
-    except (ValueError, SystemError) as error:  # numbers that are no characters
+    except (ValueError, SystemError) as error:  # code points that are not characters
         raise DataError(
-            f"{path}: feature_names holds no text ({error}); write the file again"
+            f"{path}: feature_names is not text ({error}); write the file again"
         ) from error
 
 
 def _check_sizes(
     archive: zipfile.ZipFile, wanted: dict[str, str], n_bytes: int, budget: Budget
 ) -> None:
-    """Refuse arrays that are larger than their members say, or than the budget."""
+    """Refuse arrays larger than their archive members, or larger than the memory limit."""
     for name, member in wanted.items():
         info = archive.getinfo(member)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -147,7 +147,7 @@ def _read(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
 
 
 def _read_header(stream: IO[bytes]) -> tuple[Header, int]:
-    """Return shape, order and dtype of an array, and the bytes before its data."""
+    """Return shape, memory order and dtype of an array, and the number of bytes before its data."""
     version = npy.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError(f"version {version} of the array format")
@@ -160,7 +160,7 @@ def _read_header(stream: IO[bytes]) -> tuple[Header, int]:
     if dtype.hasobject:
         raise ValueError("Python objects, which need allow_pickle=True, are never read")
     if dtype.names is not None or dtype.subdtype is not None:
-        raise ValueError(f"dtype {dtype}, which is no plain number")
+        raise ValueError(f"dtype {dtype}, which is not a plain number type")
     if any(isinstance(n, bool) or n < 0 for n in shape):
         raise ValueError(f"shape {show(shape)}")
     return (shape, fortran_order, dtype), npy.MAGIC_LEN + n_length + n_header

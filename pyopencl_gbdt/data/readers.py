@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV and their kin, libsvm, npz; each plain or gzipped."""
+"""Read tables from files: CSV, TSV and similar, libsvm, npz; plain or gzipped."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from pyopencl_gbdt.errors import DataError
 FORMATS = ("auto", "delimited", "libsvm", "npz")
 LIBSVM_SUFFIXES = (".libsvm", ".svm", ".svmlight")
 N_SNIFFED = 20
-"""Lines looked at to tell libsvm from delimited text."""
+"""How many lines are examined to tell libsvm from delimited text."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableData:
-    """What a file held.
+    """The content of a table file.
 
     Attributes
     ----------
     X : (n_rows, n_features) float32 array, C order
-        NaN is missing.
+        NaN means missing.
     y : (n_rows,) float32 array, or None
-        The label, where one was asked for.
+        The labels, if they were asked for.
     weight : (n_rows,) float32 array, or None
-        Row weights; only npz files have them.
+        Row weights; only npz files can have them.
     feature_names : list of str, or None
-        The header without the label's name, where there is one.
+        The header's names without the label's, if the file has a header.
     qid : (n_rows,) int64 array, or None
-        Query of each row, of libsvm's ``qid:``, a column of delimited text or an array of npz.
+        The query of each row: ``qid:`` in libsvm, a column of delimited text, or an npz array.
     """
 
     X: NDArray[np.float32]
@@ -66,29 +66,29 @@ def read_table(
     Parameters
     ----------
     path : str or path-like
-        The file. gzip is recognised by its first bytes.
+        The file. gzip is recognised by the first bytes.
     label_column : int, str or None
-        Delimited text: number (from 0; -1 is the last) or name of the label's column; None if there
-        is none. libsvm has the label first, npz under the name ``y``.
+        Delimited text: number (from 0; -1 is the last) or name of the label's column; None if
+        there is none. In libsvm the label comes first; in npz it is the array ``y``.
     qid_column : int, str or None
-        Delimited text: the column of the queries, for ranking. npz has them as ``qid``.
+        Delimited text: the column of query ids, for ranking. In npz it is the array ``qid``.
     header : bool or "auto"
-        Delimited text: the first line holds names. "auto": it does if none of its fields is a
-        number and one at least is text.
+        Delimited text: whether the first line holds names. "auto": it does if at least one of its
+        fields is text and none is a number.
     n_features : int or None
-        The number of features there have to be. For libsvm, where a file may end early, the width
+        The required number of features. For libsvm, whose lines list only some indices, the width
         of `X`; None takes it from the largest index.
     with_label : bool
-        False: delimited text has features only, and the labels of libsvm and npz may be absent and
+        False: all columns of delimited text are features; libsvm and npz may have labels, which
         are not returned.
     one_based : bool
-        libsvm: indices start at 1, so that index 1 is column 0. As in XGBoost they start at 0
-        otherwise.
+        libsvm: indices start at 1, so that index 1 is column 0. By default they start at 0, as in
+        XGBoost.
     file_format : {"auto", "delimited", "libsvm", "npz"}
-        "auto" looks at the content, and at the name's end for libsvm.
+        "auto" decides by the content, and by the file's ending for libsvm.
     max_bytes : int or None
-        Main memory that the table, and what it is made of, may take. None: 32 MiB and 32 times the
-        file's bytes, and no more than the machine has left.
+        Main memory that reading may take, the table included. None: 32 MiB plus 32 times the
+        file's bytes, and no more than is free.
 
     Returns
     -------
@@ -97,16 +97,17 @@ def read_table(
     Raises
     ------
     DataError
-        The file cannot be read, does not hold what is expected, or takes more memory than it may;
-        the message names file, line, column and what was found.
+        The file cannot be read, has unexpected content, or needs too much memory; the message
+        names file, line, column and what was found.
 
     Notes
     -----
-    Missing values: in delimited text an empty field, NA, NaN (any case) or ``?``; in libsvm what is
-    absent. In npz: arrays ``X``, ``y``, and ``weight``, ``qid`` and ``feature_names`` if present.
+    Missing values are: in delimited text an empty field, NA, NaN (any case) or ``?``; in libsvm an
+    absent index. npz archives hold arrays ``X``, ``y``, and optionally ``weight``, ``qid`` and
+    ``feature_names``.
 
-    A number is rounded to float64, and that to float32, whichever parser reads the text: pyarrow's
-    or pandas' where they are installed, else NumPy's.
+    Numbers are rounded to float64, then to float32, whichever parser reads the text: pyarrow or
+    pandas if installed, else NumPy.
     """
     if file_format not in FORMATS:
         raise DataError(f"file_format={file_format!r}: expected one of {', '.join(FORMATS)}")
@@ -142,7 +143,7 @@ def read_table(
 
 
 def _looks_like_libsvm(path: str | PathLike[str], data: Data) -> bool:
-    """Decide by the name's end, else by the first lines: a token ``index:value`` and no comma."""
+    """Decide by the file's ending, else by the first lines: ``index:value`` and no comma."""
     suffixes = [suffix.lower() for suffix in Path(fspath(path)).suffixes]
     if any(suffix in LIBSVM_SUFFIXES for suffix in suffixes):
         return True

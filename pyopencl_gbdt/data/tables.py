@@ -1,7 +1,7 @@
-"""Tables of other libraries than pandas: polars, Arrow and what narwhals knows.
+"""Tables of libraries other than pandas: polars, Arrow and whatever narwhals supports.
 
-Their columns are read through narwhals where it is installed, else through Arrow's interface by
-pyarrow, else as the one array that the table itself makes.
+Columns are read through narwhals if it is installed, else by pyarrow through the Arrow interface,
+else from the array that the table converts itself to.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pyopencl_gbdt.messages import Source
 
 @dataclass(frozen=True)
 class Table:
-    """A table's columns.
+    """The columns of a table.
 
     Attributes
     ----------
     names : list of str
     columns : list of (n_rows,) array
-        Of any dtype; nulls are NaN, or None in columns of objects.
+        Of any dtype; nulls are NaN, or None in object columns.
     """
 
     names: list[str]
@@ -36,14 +36,14 @@ class Table:
 
 
 def is_table(values: object) -> bool:
-    """Tell whether this is a table of a library other than pandas, which is checked first."""
+    """Tell whether this is a table, but not of pandas, which callers test for first."""
     if isinstance(values, (np.ndarray, list, tuple)):
         return False
     return isinstance(values, Table) or is_lazy(values) or _has_columns(values)
 
 
 def is_lazy(values: object) -> bool:
-    """Tell whether this is a table that has to be computed first, as polars' LazyFrame."""
+    """Tell whether this is a lazy table that must be computed first, such as polars' LazyFrame."""
     return hasattr(values, "collect") and hasattr(values, "collect_schema")
 
 
@@ -53,7 +53,7 @@ def _has_columns(values: object) -> bool:
 
 
 def table_names(values: Any) -> list[str]:
-    """Return a table's column names, which computes and copies nothing."""
+    """Return a table's column names, without computing or copying its rows."""
     if isinstance(values, Table):
         return values.names
     if is_lazy(values):
@@ -66,7 +66,7 @@ def table_names(values: Any) -> list[str]:
 
 
 def collected(values: Any) -> Any:
-    """Return a lazy table's rows; anything else as it is."""
+    """Compute a lazy table; return anything else unchanged."""
     return values.collect() if is_lazy(values) else values
 
 
@@ -76,7 +76,7 @@ def open_table(values: Any, source: Source) -> Table:
     Raises
     ------
     DataError
-        If the library that the table belongs to cannot hand them out.
+        If the table's library cannot return the columns.
     """
     if isinstance(values, Table):
         return values
@@ -85,7 +85,7 @@ def open_table(values: Any, source: Source) -> Table:
         columns = _columns(collected(values))
     except MemoryError:
         raise
-    except Exception as error:  # whatever a foreign library raises
+    except Exception as error:  # a foreign library may raise anything
         raise DataError(
             f"{source.name} is a {type(values).__name__} whose columns cannot be read: {error}; "
             f"convert it to a NumPy array or a pandas DataFrame"
@@ -100,15 +100,15 @@ def _columns(values: Any) -> list[NDArray[Any]]:
         return _arrow_columns(values)
     try:
         frame = narwhals.from_native(values)
-    except TypeError:  # it does not know, for example, Arrow's record batches
+    except TypeError:  # narwhals does not support it; Arrow's record batches, for example
         return _arrow_columns(values)
-    if isinstance(frame, narwhals.LazyFrame):  # of a data base, say
+    if isinstance(frame, narwhals.LazyFrame):  # of a database, for example
         frame = frame.collect()
     schema = frame.schema
     columns = []
     for name in frame.columns:
         column = frame.get_column(name)
-        if schema[name] == narwhals.Boolean:  # else those with nulls are Python objects
+        if schema[name] == narwhals.Boolean:  # else booleans with nulls become Python objects
             column = column.cast(narwhals.Int8)
         columns.append(np.asarray(column.to_numpy()))
     return columns
@@ -124,7 +124,7 @@ def _arrow_columns(values: Any) -> list[NDArray[Any]]:
 
 
 def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
-    """Return a table without one of its columns, and that column."""
+    """Return a table without one column, and that column."""
     table = open_table(values, Source("X"))
     place = table.names.index(name)
     names, columns = list(table.names), list(table.columns)

@@ -1,4 +1,4 @@
-"""Checks of what stands beside the matrix: targets, weights, starting margins."""
+"""Checks of what comes with the matrix: targets, weights, base margins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_target(
     Parameters
     ----------
     y : (n_rows,) or (n_rows, n_targets) array-like, Series or DataFrame
-        Finite numbers, of which the objective may take some alone, see ``labels.LABELS``.
+        Finite numbers; an objective may restrict them, see ``labels.LABELS``.
     n_rows : int
         The number of rows of the matrix.
     objective : str
@@ -36,8 +36,8 @@ def check_target(
 
     Returns
     -------
-    target : (n_rows,) float32 array, or (n_rows, n_targets) where there are several targets
-        `y` itself where it is that already.
+    target : (n_rows,) float32 array, or (n_rows, n_targets) if there are several targets
+        `y` itself if it already has this form.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def check_target(
 
 
 def check_binary_labels(y: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return `y`, a (n_rows,) float32 array, if it holds only 0 and 1; one class alone may do."""
+    """Return `y`, float32 (n_rows,), if it holds only 0 and 1; all labels may be of one class."""
     return check_labels(y, "binary:logistic")
 
 
@@ -68,7 +68,7 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
     Returns
     -------
     weight : (n_rows,) float32 array, contiguous, or None
-        `w` itself where it is that already.
+        `w` itself if it already has this form.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
 
 
 def check_feature_weights(weights: Any, n_features: int) -> NDArray[np.float32] | None:
-    """Check the weights of columns: None, or a finite number above 0 for each."""
+    """Check the sampling weights of columns: None, or a finite number above 0 for each column."""
     if weights is None:
         return None
     source = Source("feature_weights", is_vector=True)
@@ -117,9 +117,9 @@ def check_feature_weights(weights: Any, n_features: int) -> NDArray[np.float32] 
 def check_base_margin(
     margin: Any, n_rows: int, n_outputs: int | None = None
 ) -> NDArray[np.float32] | None:
-    """Check the margins that rows start from: None, or a finite number a row and output.
+    """Check base margins: None, or a finite number for every row and output.
 
-    Of shape (n_rows,), or (n_rows, n_outputs) where there are several outputs.
+    The shape is (n_rows,), or (n_rows, n_outputs) for several outputs.
     """
     if margin is None:
         return None
@@ -135,7 +135,7 @@ def check_base_margin(
 
 
 def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
-    """Convert to float32 without NaN or infinity: (n_rows,), or (n_rows, n) of several columns."""
+    """Convert to finite float32: (n_rows,) from one column, (n_rows, n) from several."""
     if is_series(values):
         return check_vector(values, n_rows, name)
     is_table = is_frame(values)
@@ -157,7 +157,7 @@ def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
 def check_vector(
     values: Any, n_rows: int, name: str, *, infinity: bool = False
 ) -> NDArray[np.float32]:
-    """Convert to (n_rows,) float32 without NaN, and without infinities unless +inf may be."""
+    """Convert to (n_rows,) float32 without NaN; infinities only if `infinity`, and only +inf."""
     source = Source(name, is_vector=True)
     column = column_of(values, source)
     _check_length(len(column), n_rows, name)
@@ -181,7 +181,7 @@ def _check_length(length: int, n_rows: int, name: str) -> None:
 
 
 def column_of(values: Any, source: Source) -> Any:
-    """Return a Series as it is and anything else as a one-dimensional array of any dtype."""
+    """Return a Series unchanged, anything else as a one-dimensional array of any dtype."""
     if is_frame(values) and values.shape[1] == 1:
         return values.iloc[:, 0]
     if is_series(values):
@@ -195,3 +195,23 @@ def column_of(values: Any, source: Source) -> Any:
             f"give one column"
         )
     return array
+
+
+def check_rows(rows: Any, n_rows: int) -> NDArray[np.int64]:
+    """Return numbers of rows, int64; those below 0 count from the end.
+
+    Raises
+    ------
+    DataError
+    """
+    try:
+        found = np.asarray(rows)
+    except (TypeError, ValueError):
+        found = np.array(None)
+    whole = found.dtype.kind in "iu" or found.size == 0
+    if not whole or found.ndim != 1 or (found < -n_rows).any() or (found >= n_rows).any():
+        raise DataError(
+            f"rows={show(rows)}: expected a list of whole numbers, {-n_rows}..{n_rows - 1}; give "
+            "numbers of rows"
+        )
+    return found.astype(np.int64)

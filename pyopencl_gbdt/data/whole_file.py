@@ -1,11 +1,11 @@
-"""Files that appear whole or not at all.
+"""Write files atomically: a reader sees the whole new file or the old one.
 
-A file is written under a random name beside its place, and renamed when it is on the disk::
+Data are written to a file of a random name in the same folder, which is renamed when complete::
 
     .pyopencl_gbdt-0123456789abcdef.partial    ->    model.json
 
-A process that is killed leaves the partial file. The next write into that folder removes it: while
-a process writes, it holds a lock on its file, which the system releases when the process ends.
+A killed process leaves its partial file behind; the next write into that folder removes it. A
+writing process holds a lock on its partial file, which the system releases when the process ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyopencl_gbdt.errors import FileWriteError, MissingFolderError, ParameterEr
 
 try:
     import fcntl
-except ImportError:  # Windows, which refuses to remove a file that is open
+except ImportError:  # Windows; it refuses to remove an open file, so no lock is needed
     fcntl = None  # type: ignore[assignment]
 
 _PARTIAL = re.compile(r"\.pyopencl_gbdt-[0-9a-f]{16}\.partial")
@@ -30,7 +30,7 @@ _FLAGS = (
     getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     | getattr(os, "O_NONBLOCK", 0)
 )  # fmt: skip
-#: Another process may take our file for a dead process's in the instant before it is locked.
+#: Tries, since another process may remove our file in the instant before we lock it.
 _ATTEMPTS = 5
 
 _MOVES = {
@@ -44,24 +44,24 @@ _MOVES = {
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool = True) -> None:
-    """Write a file; a reader, a crash or a full disk sees the old file or the new one.
+    """Write a file atomically: after a crash or a full disk there is the old file or the new one.
 
     Parameters
     ----------
     path : path-like
-        What was there is replaced, unless it is no regular file.
+        A regular file of this name is replaced.
     data : bytes
     follow_link : bool, default True
-        Whether of a symbolic link the target is replaced, rather than the link.
+        If ``path`` is a symbolic link, replace the link's target rather than the link.
 
     Raises
     ------
     FileWriteError
-        If it cannot be written: names ``path`` and what to do. Nothing stays behind.
+        If the file cannot be written: names ``path`` and what to do. No partial file remains.
     MissingFolderError
-        If the folder is absent.
+        If the folder does not exist.
     ParameterError
-        If ``path`` is no path.
+        If ``path`` is not a path.
     """
     try:
         name = os.fsdecode(path)
@@ -85,7 +85,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool 
 
 
 def _refuse(name: str, target: Path) -> None:
-    """Raise if the folder is not there, or something that cannot be replaced by a file."""
+    """Raise if the folder does not exist, or if ``target`` is a folder or a device."""
     folder = target.parent
     if not folder.exists():
         raise MissingFolderError(
@@ -94,7 +94,7 @@ def _refuse(name: str, target: Path) -> None:
         )
     if not folder.is_dir():
         raise FileWriteError(
-            f"{name}: {folder} is no folder: expected one; choose another place for the file"
+            f"{name}: {folder} is not a folder: expected one; choose another place for the file"
         )
     try:
         kind = target.lstat().st_mode
@@ -112,7 +112,7 @@ def _refuse(name: str, target: Path) -> None:
 def _problem(name: str, error: OSError) -> FileWriteError:
     move = _MOVES.get(error.errno or 0, "look at the folder, or choose another")
     problem = FileWriteError(
-        f"{name}: cannot be written ({error.strerror or error}): what was there is as it was; "
+        f"{name}: cannot be written ({error.strerror or error}): an existing file is unchanged; "
         f"{move}"
     )
     problem.errno = error.errno
@@ -125,12 +125,12 @@ def _write(target: Path, data: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             if fcntl is not None:
-                with contextlib.suppress(OSError):  # a file system without locks
+                with contextlib.suppress(OSError):  # some file systems have no locks
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            if fcntl is not None:  # as long as it is locked
+            if fcntl is not None:  # rename while the lock is held
                 partial.replace(target)
         if fcntl is None:
             partial.replace(target)
@@ -139,7 +139,7 @@ def _write(target: Path, data: bytes) -> None:
             partial.unlink()
         raise
     if fcntl is not None:
-        with contextlib.suppress(OSError):  # the new name reaches the disk too
+        with contextlib.suppress(OSError):  # write the folder to disk too, for the new name
             folder = os.open(target.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -148,7 +148,7 @@ def _write(target: Path, data: bytes) -> None:
 
 
 def remove_partial_files(folder: str | os.PathLike[str]) -> None:
-    """Remove what killed processes of this user left behind in a folder; never raises."""
+    """Remove partial files of killed processes of this user from a folder; never raises."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _PARTIAL.fullmatch(entry.name):
@@ -166,7 +166,7 @@ def _remove_unless_locked(path: Path) -> None:
         return
     descriptor = os.open(path, os.O_RDWR | _FLAGS)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if a process writes it
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while a process writes it
         path.unlink()
     finally:
         os.close(descriptor)

@@ -1,9 +1,12 @@
-"""The one room that knows devices."""
+"""Devices: find and open them, allocate memory, build kernels, launch them.
+
+Only this room knows OpenCL and CUDA. The other rooms use ``Device``, ``Program`` and ``Launch``.
+"""
 
 from pyopencl_gbdt.device.base import Device, DeviceArray, Launch, Program
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.discovery import DeviceInfo, devices, find, open_device
-from pyopencl_gbdt.device.fallback import build_row, build_variant
+from pyopencl_gbdt.device.fallback import build_variant, build_variant_program
 from pyopencl_gbdt.device.render import render
 from pyopencl_gbdt.device.variants import TABLE, Variant, choose, runnable
 
@@ -16,8 +19,8 @@ __all__ = [
     "Launch",
     "Program",
     "Variant",
-    "build_row",
     "build_variant",
+    "build_variant_program",
     "choose",
     "devices",
     "find",

@@ -1,4 +1,4 @@
-"""How fast a device copies memory: the yardstick beside which kernels are put."""
+"""Measure how fast a device copies memory; kernels' bandwidths are compared with this number."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pyopencl_gbdt.device.base import Device, Launch
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 
 MIB = 1024 * 1024
-#: Bytes that the yardstick reads and writes: several times what the caches of a device hold.
+#: Bytes that the copy reads and writes: several times the size of a device's caches.
 _MOST_BYTES = {"cpu": 128 * MIB, "gpu": 1024 * MIB, "accelerator": 1024 * MIB}
-#: A simulator copies megabytes in seconds, and nobody asks how fast it is.
+#: Bytes for a simulator, which takes seconds for a megabyte.
 _SIMULATED_BYTES = 64 * 1024
-#: Copies between two waits: the way to the device and back would count otherwise.
+#: Copies between two waits; with one copy, the time of the launch and the wait would count too.
 _COPIES = 4
 _known: dict[tuple[int, str, str], float] = {}
 
@@ -27,7 +27,7 @@ def median_seconds(
     repeats: int,
     prepare: Callable[[], None] = lambda: None,
 ) -> float:
-    """Return the median time of ``repeats`` runs after one to warm up.
+    """Return the median time of ``repeats`` runs; one more run goes first, to warm up.
 
     Parameters
     ----------
@@ -57,9 +57,10 @@ def device_seconds(
     repeats: int,
     prepare: Callable[[], None] = lambda: None,
 ) -> list[float]:
-    """Return the device's own time of ``repeats`` runs, each from its first launch to its last.
+    """Return the time of each of ``repeats`` runs by the device's own clock.
 
-    Parameters are those of ``median_seconds``; the device was opened with ``profile=True``.
+    A time is from the start of the run's first launch to the end of its last one. Parameters are
+    those of ``median_seconds``. The device must have been opened with ``profile=True``.
     """
     assert device.profiler is not None
     seconds = []
@@ -83,14 +84,14 @@ def copy_bandwidth(
     ----------
     device : Device
     n_bytes : int
-        Half of them are read, half are written; both arrays are allocated here.
+        Half of them are read, half are written. The function allocates both arrays.
     repeats : int
-        Runs, of which the median counts.
+        Number of runs; the result uses their median.
     copies : int, default 1
-        Copies in a run, one after the other. With 1 the launch and the wait count too, as they do
-        for a kernel that is timed alone.
+        Copies in a run, one after the other. With 1, the time includes the launch and the wait, as
+        it does for a kernel that is timed alone.
     own_clock : bool, default False
-        Whether times are the device's own, as for ``device_seconds``.
+        Whether to take times by the device's clock, as ``device_seconds`` does.
     """
     n = max(1, n_bytes // 2 // BLOCK_BYTES)
     cpu = device.caps.kind == "cpu"
@@ -109,10 +110,10 @@ def copy_bandwidth(
 
 
 def device_bandwidth(device: Device) -> float:
-    """Return the bytes per second, read and written, of a large copy; measured once per process.
+    """Return the bytes per second, read and written, of a large copy.
 
-    Allocates up to 1 GiB on a GPU, 128 MiB on a CPU, never more than an eighth of the memory that
-    is free, and frees it again.
+    The copy runs once per process and device. It allocates up to 1 GiB on a GPU and up to 128 MiB
+    on a CPU, never more than an eighth of the free memory, and frees it again.
     """
     caps = device.caps
     key = (os.getpid(), caps.device_id, caps.driver)

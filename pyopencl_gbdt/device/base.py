@@ -1,4 +1,4 @@
-"""The small interface that both roads to a device share: allocate, copy, build, launch, time."""
+"""The interface that OpenCL and CUDA devices share: allocate, copy, build, launch, time."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import forked
 from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.signature import arrange
@@ -24,13 +25,13 @@ from pyopencl_gbdt.errors import DeviceError, KernelLaunchError, MemoryPlanError
 Array = npt.NDArray[Any]
 #: Work-groups in x, or in x and y.
 Groups = int | tuple[int, int]
-#: Work-groups in y that one launch uses at most; CUDA allows 65535.
+#: Most work-groups in y of one launch; CUDA allows 65535.
 MOST_Y = 4096
 Wait = Callable[[], None]
 
 
 def _nothing() -> None:
-    """Wait for something that is over."""
+    """Wait for nothing: the work is finished already."""
 
 
 class DeviceArray:
@@ -42,7 +43,7 @@ class DeviceArray:
     shape : tuple of int
     dtype : numpy.dtype
     handle : object
-        ``pyopencl.Buffer`` or ``cupy.ndarray``; only ``device`` touches it.
+        ``pyopencl.Buffer`` or ``cupy.ndarray``; only ``device`` uses it.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class DeviceArray:
         return self.device.read(self)
 
     def set(self, values: npt.ArrayLike, start: int = 0) -> None:
-        """Copy host values over the flat elements from ``start`` on; waits for the device."""
+        """Copy host values to the flat elements from ``start`` on; waits for the device."""
         host = np.ascontiguousarray(values, dtype=self.dtype)
         if start < 0 or start + host.size > self.size:
             raise DeviceError(
@@ -79,16 +80,16 @@ class DeviceArray:
             self.device.write(self, host, start * self.dtype.itemsize)
 
     def words(self) -> DeviceArray:
-        """Return the same memory as uint32, for kernels that copy records."""
+        """Return the same memory as an array of uint32, for kernels that copy records."""
         array = DeviceArray(self.device, (self.nbytes // 4,), np.uint32, self.handle)
-        array._whole = self  # it counts as allocated as long as this lives
+        array._whole = self  # keeps the memory counted as allocated
         return array
 
     def __repr__(self) -> str:
         return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, {self.device.caps.device_id})"
 
     def __dlpack__(self, **options: Any) -> Any:
-        """Hand the memory to another library without a copy (CUDA only)."""
+        """Share the memory with another library without a copy (CUDA only)."""
         if self.device.caps.api != "cuda":
             raise BufferError("DLPack has no OpenCL buffers that peers accept; use .get()")
         self.device.finish()
@@ -102,7 +103,7 @@ class DeviceArray:
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel with its arguments and sizes set, ready to be enqueued again and again."""
+    """A kernel with its arguments and sizes set. Calling it enqueues the kernel."""
 
     name: str
     enqueue: Callable[[], None]
@@ -118,19 +119,19 @@ class Program(ABC):
     """Work-items per work-group that the kernels were built for."""
     source: str
     kernel: str = ""
-    """Kernel of the variant table; the template of one that is not in it."""
+    """The kernel's name in the variant table; the template's name if it is not in the table."""
     refuse: Callable[[], tuple[str, str, str]] | None = None
-    """Takes the variant out of use, see ``fallback.build_variant``."""
+    """Function that takes the variant out of use; ``fallback.build_variant`` sets it."""
 
     def launch_error(self, text: str) -> KernelLaunchError:
-        """Return what to raise where a device has not the resources to launch a kernel."""
+        """Return the error to raise when a device lacks the resources to launch a kernel."""
         kernel, refused, instead = self.refuse() if self.refuse else ("", "", "")
         if not instead:
             text += "; try a smaller work_group_size=, or another one of `pyopencl-gbdt devices`"
         return KernelLaunchError(text, kernel, refused, instead)
 
     def label(self, name: str) -> str:
-        """Return how a kernel is called where those of other programs are listed too."""
+        """Return a kernel's name for lists that contain kernels of several programs."""
         return name if name == self.kernel else f"{self.kernel}.{name}"
 
     def bind(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
@@ -140,20 +141,20 @@ class Program(ABC):
         ----------
         kernel_name : str
         groups : int or (int, int)
-            Work-groups to launch, in x or in x and y; nothing runs if one of them is 0.
+            Work-groups to launch, in x or in x and y. If one of them is 0, nothing runs.
         *args, **named
-            ``DeviceArray`` or numbers, by the names that the kernel has for them; the first few
-            may be given in order. Arrays have the kernel's dtypes; numbers are converted.
+            ``DeviceArray`` or numbers, by the kernel's parameter names. The first few may be given
+            by position. Arrays must have the kernel's dtypes; numbers are converted.
 
         Raises
         ------
         TypeError
-            If a name, a dtype or a number does not go with the kernel's signature.
+            If a name, a dtype or a number does not fit the kernel's signature.
         """
         return self._bind(kernel_name, groups, arrange(self.source, kernel_name, args, named))
 
     def prepare(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
-        """Return a launch like that of ``bind``, at less cost if it runs once."""
+        """Return the same launch as ``bind``; this costs less if the launch runs only once."""
         return self._prepare(kernel_name, groups, arrange(self.source, kernel_name, args, named))
 
     def launch(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> None:
@@ -162,7 +163,7 @@ class Program(ABC):
 
     @abstractmethod
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
-        """Set arguments that are in order and of the kernel's types."""
+        """Set arguments that are already in order and of the kernel's types."""
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         return self._bind(name, groups, args)
@@ -178,15 +179,14 @@ class Device(ABC):
         self.peak_bytes = 0
         """Largest ``allocated_bytes`` so far."""
         self.borrows = False
-        """Whether ``borrow`` takes no memory of its own."""
+        """Whether ``borrow`` shares the host's memory instead of copying it."""
         self.n_waits = 0
-        """How often the host waited until the device had nothing left to do (reads, writes,
-        finish)."""
+        """How often the host waited until the device was idle (reads, writes, finish)."""
         self.n_pauses = 0
-        """How often the host waited for a mark, behind which the device had more to do."""
+        """How often the host waited for a mark while more work was enqueued behind it."""
         self.n_launches = 0
         self.profiler: Profiler | None = None
-        """Takes the time of every launch, where the device was opened with ``profile=True``."""
+        """Times every launch; None unless the device was opened with ``profile=True``."""
         self.builds: BuildNotice | None = None
         """Is told how long every build took."""
         self.build_share = 1.0
@@ -194,7 +194,10 @@ class Device(ABC):
 
     @property
     def process_key(self) -> str:
-        """Equal for devices that can use each other's arrays: same device, same process."""
+        """A key that is equal for devices that can use each other's arrays.
+
+        These are devices with the same identifier, opened by the same process.
+        """
         return f"{self.caps.device_id} in {os.getpid()}"
 
     # -- memory ----------------------------------------------------------------------------
@@ -205,10 +208,11 @@ class Device(ABC):
         ------
         MemoryPlanError
             If it exceeds the device's largest allocation or its memory.
+        ParameterError
+            If ``shape`` or ``dtype`` is none.
         """
         forked.check_device()
-        full = (shape,) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
-        array = DeviceArray(self, full, dtype, None)
+        array = DeviceArray(self, as_shape(shape), as_dtype(dtype), None)
         if array.nbytes > self.caps.max_alloc_bytes:
             raise MemoryPlanError(
                 f"an array of {array.nbytes} bytes exceeds the largest allocation of "
@@ -225,24 +229,28 @@ class Device(ABC):
 
     def upload(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray:
         """Copy host values to a new array."""
-        host = np.ascontiguousarray(values, dtype=dtype)
+        host = as_host_array(values, dtype)
         array = self.empty(host.shape, host.dtype)
         array.set(host)
         return array
 
     def borrow(self, host: Array) -> DeviceArray:
-        """Return C-ordered host values for kernels to read; a copy unless memory is shared.
+        """Return an array from which kernels read C-ordered host values.
 
-        They must stay as they are, and alive, until whatever reads them has run.
+        It is a copy unless device and host share memory. The caller must keep the values alive and
+        unchanged until all kernels that read them have run.
         """
         return self.upload(host)
 
     def pinned(self, nbytes: int) -> Array:
-        """Return host memory, uint8, that a device copies fastest from; undefined contents."""
+        """Return uint8 host memory from which the device copies fastest; contents are undefined."""
         return np.empty(nbytes, np.uint8)
 
     def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
-        """Enqueue a copy from ``pinned`` memory; return what waits until it is free again."""
+        """Enqueue a copy from ``pinned`` memory to an array.
+
+        Returns a function that waits until the pinned memory may be written again.
+        """
         self.write(array, host, start_bytes)
         return _nothing
 
@@ -261,12 +269,13 @@ class Device(ABC):
 
     @abstractmethod
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
-        """Enqueue a copy of all of ``source`` over ``target``'s flat elements from ``start`` on."""
+        """Enqueue a copy of all of ``source`` to ``target``'s flat elements from ``start`` on."""
 
     def rows(self, array: DeviceArray, first: int, last: int) -> DeviceArray:
-        """Return rows ``first`` up to ``last`` of an array, without a copy.
+        """Return rows ``first`` to ``last - 1`` of an array, without a copy.
 
-        OpenCL demands that they start at a multiple of some power of two bytes, 4096 at most.
+        OpenCL requires that their address is a multiple of the device's alignment, at most 4096
+        bytes.
         """
         shape = (last - first, *array.shape[1:])
         row_bytes = array.nbytes // array.shape[0]
@@ -287,18 +296,18 @@ class Device(ABC):
     # -- kernels ---------------------------------------------------------------------------
     @abstractmethod
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
-        """Render and build; the program's ``wg_size`` is what its kernels can really run at."""
+        """Render and build; ``wg_size`` of the result is the size that its kernels can run with."""
 
     def build(self, template: str, *, wg_size: int, **params: Param) -> Program:
         """Build a template for work-groups of at most ``wg_size``.
 
-        The size is halved until the device, and the built kernels (asked, not assumed), allow it:
-        read ``Program.wg_size`` afterwards.
+        The size is halved until the device and the built kernels allow it; the driver is asked for
+        the kernels' limit. ``Program.wg_size`` has the result.
 
         Raises
         ------
         KernelBuildError
-            With device, parameters, numbered source and the compiler's log.
+            With the device, the parameters, the numbered source and the compiler's log.
         """
         forked.check_device()
         size = _power_of_two(min(wg_size, self.caps.max_work_group))
@@ -315,17 +324,17 @@ class Device(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Wait until everything enqueued has run."""
+        """Wait until all enqueued work has run."""
 
     def mark(self) -> Callable[[], None]:
-        """Return what waits until all that was enqueued before has run.
+        """Return a function that waits until all work enqueued so far has run.
 
-        More can be enqueued in the meantime: the device goes on with it while the host wakes up.
+        More work can be enqueued in the meantime; the device goes on with it while the host waits.
         """
         return self.finish
 
     def elapsed(self, work: Callable[[], object]) -> float:
-        """Return the seconds from an idle device, through ``work``, to an idle device."""
+        """Return the seconds that ``work`` takes, from an idle device to an idle device."""
         self.finish()
         start = time.perf_counter()
         work()
@@ -339,10 +348,10 @@ def array_bytes(args: Sequence[Any]) -> int:
 
 
 def _power_of_two(limit: int) -> int:
-    """Return the largest power of two that a limit allows: kernels halve their groups."""
+    """Return the largest power of two up to a limit; kernels need it to halve their groups."""
     return 1 << (max(1, limit).bit_length() - 1)
 
 
 def numbered(source: str) -> str:
-    """Return source with line numbers, for a build error."""
+    """Return the source with line numbers, for a build error."""
     return "\n".join(f"{i:4d} {line}" for i, line in enumerate(source.splitlines(), 1))

@@ -1,8 +1,8 @@
-"""Built programs, and what was tuned, on disk, shared by one user's processes.
+"""A cache on disk for built programs and tuning results, shared by one user's processes.
 
-A program's file holds a digest and a payload. Files are written beside their place and moved there
-in one step, so a reader sees a whole file or none; a damaged one is ignored and replaced. What
-another user could have written is ignored, too: ``private`` says how.
+A program's file holds a digest and a payload. A file is written under another name and then renamed
+in one step, so a reader sees a whole file or none. A damaged file is ignored and replaced. So is a
+file that another user could have written; ``private`` checks that.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pyopencl_gbdt.device import private, private_paths
 _DIGEST_BYTES = 32
 #: Environment variables that move the cache folder while a program runs.
 PLACES = ("PYOPENCL_GBDT_CACHE", "XDG_CACHE_HOME")
-#: Space that the usual folder has to have; a first fit stores about a megabyte.
+#: Free space that the default folder must have; a first fit stores about a megabyte.
 _ENOUGH_BYTES = 4 << 20
-#: Why nothing can be stored in a folder, found out once a process.
+#: By folder: why nothing can be stored there. Each process checks a folder once.
 _unusable: dict[Path, str] = {}
 
 
 def usual_folder() -> Path | None:
-    """Return where the cache lies unless that cannot be written; None for a user without a home."""
+    """Return the default cache folder, writable or not; None for a user without a home folder."""
     explicit = os.environ.get("PYOPENCL_GBDT_CACHE")
     if explicit:
         return Path(explicit)
@@ -35,12 +35,14 @@ def usual_folder() -> Path | None:
 
 
 def why_unusable(folder: Path, *, follow: bool = True) -> str:
-    """Return why nothing can be stored in a cache folder, as this process first found it.
+    """Return why nothing can be stored in a cache folder; empty if it can be used.
+
+    Each process checks a folder once.
 
     Parameters
     ----------
     folder : Path
-        It is made if it is absent.
+        Created if it is absent.
     follow : bool, default True
         Whether it may be a symbolic link.
     """
@@ -55,12 +57,12 @@ def why_unusable(folder: Path, *, follow: bool = True) -> str:
 
 
 def _places() -> list[tuple[Path, bool]]:
-    """Return the folders to read, the last of which is written; and whether links are followed."""
+    """Return the folders to read from, each with whether it may be a link; the last is written."""
     usual = usual_folder()
     if usual is not None and (not _is_default() or not why_unusable(usual)):
         return [(usual, True)]
     user = getattr(os, "geteuid", lambda: "user")()
-    places = [] if usual is None else [(usual, True)]  # what was stored earlier may be readable
+    places = [] if usual is None else [(usual, True)]  # files stored earlier may be readable
     bases = private_paths.temporary_bases()
     for base in bases:
         place = base / f"pyopencl_gbdt-{user}"
@@ -72,8 +74,8 @@ def _places() -> list[tuple[Path, bool]]:
 def cache_folder() -> Path:
     """Return the user's cache folder for this library.
 
-    ``PYOPENCL_GBDT_CACHE`` names it. Otherwise it is the usual one, or, where that cannot be
-    written, one of the user's own below the temporary folder.
+    ``PYOPENCL_GBDT_CACHE`` names it. Otherwise it is the default folder, or, where that cannot be
+    written, a folder of this user's below the temporary folder.
     """
     return _places()[-1][0]
 
@@ -84,13 +86,13 @@ def cache_key(*facts: str) -> str:
 
 
 def compiler_settings() -> list[str]:
-    """Return the environment's settings of the drivers' compilers, which change what they build."""
+    """Return the environment variables that change what the drivers' compilers build."""
     names = ("CL_CONFIG_", "IGC_", "AMD_OCL_", "GPU_", "HSA_", "RADV_", "RUSTICL_", "POCL_")
     return sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(names))
 
 
 def _digest(key: str, payload: bytes) -> bytes:
-    """Return what a program's file begins with; a file of another name does not fit."""
+    """Return the digest at the start of a program's file; it depends on the file's name too."""
     return hashlib.sha256(key.encode() + b"\0" + payload).digest()
 
 
@@ -104,7 +106,7 @@ def load(key: str) -> bytes | None:
 
 
 def store_log(key: str, text: str) -> Path | None:
-    """Keep a compiler's log for a report; return where, or None if it cannot be written."""
+    """Keep a compiler's log for a bug report; return its path, or None if it cannot be written."""
     try:
         return write(f"{key[:16]}.log", text.encode())
     except OSError:
@@ -112,7 +114,7 @@ def store_log(key: str, text: str) -> Path | None:
 
 
 def store(key: str, payload: bytes) -> bool:
-    """Store a payload; return whether it worked. A folder that cannot be written is no error."""
+    """Store a payload; return whether it was written. An unwritable folder is not an error."""
     try:
         write(f"{key}.bin", _digest(key, payload) + payload)
     except OSError:
@@ -121,7 +123,7 @@ def store(key: str, payload: bytes) -> bool:
 
 
 def read(name: str) -> bytes | None:
-    """Return a file of the folder, or None if it is absent, unreadable or not ours."""
+    """Return a cached file's bytes, or None if it is absent, unreadable or not ours."""
     for place, follow in _places():
         try:
             with private.opened(place, tighten=_is_default(), follow=follow) as folder:
@@ -132,12 +134,12 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, data: bytes) -> Path:
-    """Write a file of the folder in one step; return where it lies.
+    """Write a file to the cache folder in one step; return its path.
 
     Raises
     ------
     OSError
-        With the file's name, if it cannot be written, or others can write to the folder.
+        With the file's name, if it cannot be written or other users can write to the folder.
     """
     place, follow = _places()[-1]
     with private.opened(place, make=True, tighten=_is_default(), follow=follow) as folder:
@@ -146,5 +148,5 @@ def write(name: str, data: bytes) -> Path:
 
 
 def _is_default() -> bool:
-    """Tell whether the folder is this library's alone: one that the user named stays as it is."""
+    """Tell whether the library chose the folder; only then may it change the folder's mode."""
     return not os.environ.get("PYOPENCL_GBDT_CACHE")

@@ -1,4 +1,4 @@
-"""What a device can do: each fact once, with its unit and both vendors' words."""
+"""What a device can do: each fact with its unit and its names in OpenCL and CUDA."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Kind = Literal["gpu", "cpu", "accelerator"]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Facts about one device as its driver states them."""
+    """Facts about one device, as its driver states them."""
 
     api: Api
-    """Which road leads to the device."""
+    """Which interface opens the device."""
     device_id: str
-    """The string that selects exactly this device, such as ``opencl:0:1`` or ``cuda:0``."""
+    """The string that selects this device and no other, such as ``opencl:0:1`` or ``cuda:0``."""
     name: str
     """The device's name."""
     platform: str
@@ -26,11 +26,11 @@ class Capabilities:
     """Driver version string."""
     kind: Kind
     is_simulator: bool
-    """True for Oclgrind, which calls itself CPU, GPU and accelerator at once."""
+    """True for Oclgrind, which reports itself as CPU, GPU and accelerator at once."""
     compute_units: int
     """Compute units (OpenCL) / multiprocessors (CUDA) / hardware threads (CPU)."""
     max_work_group: int
-    """Work-items in a work-group (OpenCL) / threads in a block (CUDA) that the device allows."""
+    """Most work-items in a work-group (OpenCL) / threads in a block (CUDA)."""
     local_bytes: int
     """Local (OpenCL) / shared (CUDA) memory per work-group, in bytes."""
     global_bytes: int
@@ -42,23 +42,24 @@ class Capabilities:
     int64_atomics: bool
     """64-bit integer atomics on global memory."""
     lookback: bool
-    """Work-groups see each other's volatile writes while they run: decoupled look-back was run with
-    this driver."""
+    """Work-groups see each other's volatile writes while they run. Set only for drivers with which
+    the tests of decoupled look-back were run."""
     warp_words: bool
-    """NVIDIA's votes and matches of 32 work-items: inline PTX (OpenCL) / built in (CUDA)."""
+    """NVIDIA's votes and matches of 32 work-items: inline PTX (OpenCL) / built-in functions
+    (CUDA)."""
     fp64: bool
     """Double precision; no kernel needs it."""
     unified_memory: bool
-    """Device and host share memory (CPUs, integrated GPUs)."""
+    """Whether device and host share memory (CPUs, integrated GPUs)."""
 
     @property
     def side_by_side(self) -> bool:
-        """Whether the work-items of a group run side by side (GPUs), not one after the other."""
+        """Whether the work-items of a group run at the same time (GPUs), not in turn (CPUs)."""
         return self.kind != "cpu"
 
     @property
     def prefetches(self) -> bool:
-        """Whether a hint that an address will be read soon is worth its instruction."""
+        """Whether prefetch instructions make kernels faster."""
         return self.kind == "cpu" and not self.is_simulator
 
     @property
@@ -67,7 +68,7 @@ class Capabilities:
         return f"{self.name} ({self.platform}, {self.device_id})"
 
     def describe(self) -> list[str]:
-        """Return the capabilities in plain words, one line each."""
+        """Return the capabilities as lines of text for people."""
         mib = 1024 * 1024
 
         def yes(flag: bool) -> str:

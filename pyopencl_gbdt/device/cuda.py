@@ -1,4 +1,4 @@
-"""CUDA through CuPy: for NVIDIA cards without an OpenCL driver, or when asked for."""
+"""CUDA devices through CuPy: for NVIDIA cards without an OpenCL driver, or on request."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
-#: No contraction: a fused multiply-add rounds once where every other device rounds twice. No
-#: flushing of subnormals either, which cupy.RawModule would add; hence NVRTC is called directly.
+#: No contraction: a fused multiply-add rounds once, where every other device rounds twice. No
+#: flushing of subnormals either. cupy.RawModule would turn it on, so NVRTC is called directly.
 _OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
-#: What the driver says of a kernel that needs more registers or shared memory than there are.
+#: The driver's errors for a kernel that needs more registers or shared memory than there are.
 _TOO_MUCH = ("LAUNCH_OUT_OF_RESOURCES", "cudaErrorLaunchOutOfResources")
 _lock = threading.RLock()
-#: Machine code per source and device, so that a process reads or builds it once.
+#: Machine code by source and device; a process reads or builds each once.
 _binaries: dict[str, bytes] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
 
 
 def list_capabilities() -> list[Capabilities]:
-    """Return every CUDA device; raises what CuPy raises where there is no driver."""
+    """Return every CUDA device; raises CuPy's error if there is no driver."""
     runtime = cupy.cuda.runtime
     driver = f"CUDA driver {runtime.driverGetVersion()}, CuPy {cupy.__version__}"
     found = []
     for index in range(runtime.getDeviceCount()):
         facts = runtime.getDeviceProperties(index)
-        volta = facts.get("major", 0) >= 7  # since then work-items make progress one by one
+        volta = facts.get("major", 0) >= 7  # from Volta on, work-items progress independently
         found.append(
             Capabilities(
                 api="cuda",
@@ -73,7 +73,7 @@ def list_capabilities() -> list[Capabilities]:
 
 
 class CudaProgram(Program):
-    """A loaded module."""
+    """A loaded CUDA module."""
 
     def __init__(self, device: CudaDevice, module: Any, source: str, wg_size: int) -> None:
         self.device = device
@@ -86,7 +86,10 @@ class CudaProgram(Program):
 
 
 class _Enqueue:
-    """A kernel with its arguments set. No closure: a traceback would keep what it refers to."""
+    """A kernel with its arguments set.
+
+    This is a class because a traceback would keep a closure's variables, and their memory, alive.
+    """
 
     def __init__(self, program: CudaProgram, name: str, groups: Groups, args: Any) -> None:
         self.program, self.name, self.device = program, name, program.device
@@ -95,7 +98,7 @@ class _Enqueue:
         self.grid = groups if isinstance(groups, tuple) else (groups, 1)
         self.block = (program.wg_size, 1, 1)
         self.handles = tuple(a.handle if isinstance(a, DeviceArray) else a for a in args)
-        self.args = args  # they count as allocated as long as the launch lives
+        self.args = args  # keeps the arrays alive as long as the launch
 
     def __call__(self) -> None:
         device = self.device
@@ -111,7 +114,7 @@ class _Enqueue:
 
 
 class CudaDevice(Device):
-    """A stream of its own on a card."""
+    """An NVIDIA card with a stream of its own."""
 
     def __init__(self, caps: Capabilities, *, profile: bool = False) -> None:
         super().__init__(caps)
@@ -123,7 +126,7 @@ class CudaDevice(Device):
 
     @contextlib.contextmanager
     def guarded(self, doing: str, program: Program | None = None) -> Iterator[None]:
-        """Say which device failed, at what, where the driver gives up."""
+        """Turn the driver's errors into ones that name the device and what failed."""
         forked.check_device()
         try:
             yield
@@ -142,7 +145,7 @@ class CudaDevice(Device):
 
     @contextlib.contextmanager
     def timed(self, kernel: str, n_bytes: int = 0) -> Iterator[None]:
-        """Put an event before and one behind what is enqueued, if it is to be profiled."""
+        """Record an event before and after the enqueued work, if the device is profiled."""
         if self.profiler is None:
             yield
             return
@@ -251,13 +254,16 @@ class CudaDevice(Device):
 
 
 def _seconds(first: Any, last: Any) -> float | None:
-    """Return the time from one pair of events to the end of another, None while it goes on."""
+    """Return the seconds from the start of one pair of events to the end of another.
+
+    Returns None while the work is still running.
+    """
     start, end = first[0], last[1]
     return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 if end.done else None
 
 
 def _loads(module: Any, binary: bytes) -> bool:
-    """Load machine code from the cache; tell whether the driver took it."""
+    """Load machine code from the cache; tell whether the driver accepted it."""
     try:
         module.load(binary)
     except cupy.cuda.driver.CUDADriverError:
@@ -266,7 +272,7 @@ def _loads(module: Any, binary: bytes) -> bool:
 
 
 def compile_source(source: str, options: tuple[str, ...]) -> bytes:
-    """Return the machine code that NVRTC makes of CUDA C; needs no device.
+    """Compile CUDA C to machine code with NVRTC; needs no device.
 
     Raises
     ------

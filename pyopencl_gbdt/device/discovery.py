@@ -1,4 +1,4 @@
-"""What is here, what can be used and why not; device strings."""
+"""List the machine's devices, say why some cannot be used, and open the one a string selects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pyopencl_gbdt.errors import DeviceError
 
 ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
 
-#: CPU runtimes by preference: a launch and wait takes Intel's 5-7 us, PoCL 35-50 us (2 cores).
+#: CPU runtimes, best first. A launch with a wait takes 5-7 us on Intel's, 35-50 us on PoCL (2
+#: cores).
 _CPU_ORDER = ("intel", "portable computing language")
 _ALLOWED = (
     "'auto', 'gpu', 'cpu', 'opencl', 'opencl:<platform>:<device>', 'cuda', 'cuda:<n>' "
@@ -30,15 +31,15 @@ class DeviceInfo:
     Attributes
     ----------
     device_id : str
-        String that selects it.
+        The string that selects it.
     caps : Capabilities or None
-        None where the driver could not be asked.
+        None if the driver did not answer.
     problem : str
-        Why it cannot be used; empty where it can.
+        Why it cannot be used; empty if it can.
     handle : object
-        What opens it; not for users.
+        The driver's object that opens it; internal.
     notes : tuple of str
-        Known faults of its driver, see ``device/faults.py``.
+        Known faults of its driver, from ``device/faults.py``.
     """
 
     device_id: str
@@ -52,18 +53,18 @@ class DeviceInfo:
         return self.caps is not None and not self.problem
 
     def variants(self) -> dict[str, str]:
-        """Return the variant of every kernel that the device would get."""
+        """Return, for every kernel, the variant that the device would use."""
         if self.caps is None:
             return {}
         return {kernel: choose(kernel, self.caps).name for kernel in kernels()}
 
     def tuned(self) -> dict[str, tuning.Choice]:
-        """Return the kernels for which ``pyopencl-gbdt tune`` stored a choice, with the choice."""
+        """Return what ``pyopencl-gbdt tune`` stored for the device, by kernel."""
         stored = None if self.caps is None else tuning.load(self.caps)
         return {} if stored is None else dict(stored.choices)
 
     def describe(self) -> str:
-        """Return what ``pyopencl-gbdt devices`` prints."""
+        """Return the text that ``pyopencl-gbdt devices`` prints for the device."""
         if self.caps is None:
             return f"{self.device_id}  not usable: {self.problem}"
         state = "usable" if self.usable else f"not usable: {self.problem}"
@@ -96,18 +97,18 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
         import pyopencl as cl
 
         from pyopencl_gbdt.device import opencl_facts
-    except ImportError as error:  # a pyopencl built without a bundled loader, and none here
+    except ImportError as error:  # a pyopencl without a bundled loader, and no loader installed
         return [], [f"OpenCL: pyopencl does not load: {error} (install ocl-icd-libopencl1)"]
     found: list[DeviceInfo] = []
     notes: list[str] = []
     try:
         platforms = cl.get_platforms()
-    except Exception as error:  # a loader without a platform raises, and so may a broken one
+    except Exception as error:  # a loader without platforms raises, and so may a broken platform
         return [], [f"OpenCL: {opencl_facts.message(error)}"]
     for p, platform in enumerate(platforms):
         try:
             devices = platform.get_devices()
-        except Exception as error:  # one driver that throws must not hide the others
+        except Exception as error:  # one failing driver must not hide the others
             notes.append(f"OpenCL platform {p}: {opencl_facts.message(error)}")
             continue
         for d, device in enumerate(devices):
@@ -131,13 +132,13 @@ def _cuda() -> tuple[list[DeviceInfo], list[str]]:
         from pyopencl_gbdt.device import cuda
 
         listed = cuda.list_capabilities()
-    except Exception as error:  # CuPy imports without a driver and raises when asked
+    except Exception as error:  # CuPy can be imported without a driver and raises here
         return [], [f"CUDA: {str(error).strip() or type(error).__name__}"]
     return [DeviceInfo(caps.device_id, pretend.applied(caps), "") for caps in listed], []
 
 
 def survey() -> tuple[list[DeviceInfo], list[str]]:
-    """List every device, and say which interfaces and platforms could not be listed, and why."""
+    """Return every device, and notes on interfaces and platforms that could not be listed."""
     forked.check()
     forked.remember()
     opencl_devices, opencl_notes = _opencl()
@@ -151,7 +152,7 @@ def devices() -> list[DeviceInfo]:
     Returns
     -------
     list of DeviceInfo
-        Usable ones and others; ``problem`` says why not.
+        Usable and unusable ones; ``problem`` says why one is unusable.
     """
     return survey()[0]
 
@@ -196,14 +197,15 @@ def find(spec: str = "auto") -> DeviceInfo:
     Parameters
     ----------
     spec : str, default "auto"
-        ``"auto"`` (best GPU, else CPU; never a simulator; ``PYOPENCL_GBDT_DEVICE`` replaces it),
-        ``"gpu"``, ``"cpu"``, ``"opencl"``, ``"opencl:<platform>:<device>"``, ``"cuda"``,
-        ``"cuda:<n>"`` or a part of a platform's or device's name.
+        ``"auto"`` (the best GPU, else a CPU, never a simulator; the environment variable
+        ``PYOPENCL_GBDT_DEVICE`` replaces it), ``"gpu"``, ``"cpu"``, ``"opencl"``,
+        ``"opencl:<platform>:<device>"``, ``"cuda"``, ``"cuda:<n>"`` or a part of a platform's or
+        device's name.
 
     Raises
     ------
     DeviceError
-        If nothing fits: what was looked for, what was found, what repairs it.
+        If no usable device matches. The message lists the devices found and says what to do.
     """
     if not isinstance(spec, str):
         raise DeviceError(f"device={spec!r}: expected a string, {_ALLOWED}")
@@ -248,14 +250,15 @@ def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device
     Parameters
     ----------
     spec : str or Device
-        As in ``find``; an opened device is returned as it is.
+        As for ``find``. An opened device is returned unchanged.
     profile : bool, default False
-        Take the time of every kernel and copy, see ``Device.profiler``.
+        Whether to time every kernel and copy; see ``Device.profiler``.
 
     Raises
     ------
     DeviceError
-        If nothing fits or the driver refuses, or an opened device cannot be profiled any more.
+        If no device matches, the driver fails to open it, or ``profile`` is set for a device that
+        was opened without it.
     """
     if isinstance(spec, Device):
         if profile and spec.profiler is None:

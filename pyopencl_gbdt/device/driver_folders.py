@@ -1,11 +1,12 @@
-"""Where drivers, and pyopencl, keep what they build.
+"""Choose the folders in which PoCL and pyopencl keep what they build.
 
-PoCL has no device where its folder cannot be written, and pyopencl raises in the middle of a fit.
-Containers have no home folder, or one on a read-only file system; disks are full. Each part gets a
-folder that this user alone can write, or none. What the user set is left alone.
+If its folder cannot be written, PoCL offers no device, and pyopencl raises in the middle of a fit.
+This happens in containers without a writable home folder, and on full disks. So PoCL is given a
+folder that only this user can write, and pyopencl's cache is switched off. Variables that the user
+set are left alone.
 
-The variables are set while the drivers are first asked for devices, which is when they read them.
-Then they are as before: child processes find out for themselves.
+PoCL reads its environment variable when it is first asked for devices. The variables are set for
+that time only, so child processes make their own choice.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ from pyopencl_gbdt.errors import KernelFallbackWarning
 T = TypeVar("T")
 POCL = "POCL_CACHE_DIR"
 PYOPENCL = "PYOPENCL_NO_CACHE"
-#: PoCL ends the process where its disk is full; a first fit writes 1 to 30 MB.
+#: Free bytes that PoCL must have: it ends the process on a full disk. A first fit writes 1 to 30
+#: MB.
 POCL_BYTES = 64 << 20
 _PYOPENCL_BYTES = 1 << 20
-#: What PoCL is told in this process; empty where that is nothing.
+#: The folder that this process named to PoCL; empty if it named none.
 _pocl_folder = ""
-#: What is wrong, by platform; None until drivers were asked.
+#: Problems by platform; None until the drivers were asked for devices.
 _notes: dict[str, str] | None = None
 _lock = threading.RLock()
 _POCL_PLATFORM, _INTEL = "Portable Computing Language", "Intel(R) OpenCL"
 
 
 def usual_pocl_folder() -> Path:
-    """Return where PoCL keeps kernels if ``POCL_CACHE_DIR`` is not set, by PoCL's own rules."""
+    """Return PoCL's default folder for kernels, which it uses without ``POCL_CACHE_DIR``."""
     if os.environ.get("XDG_CACHE_HOME"):
         return Path(os.environ["XDG_CACHE_HOME"]) / "pocl" / "kcache"
     if os.environ.get("HOME"):
@@ -46,12 +48,12 @@ def usual_pocl_folder() -> Path:
 
 
 def pocl_folder() -> Path:
-    """Return where PoCL keeps the kernels of this process."""
+    """Return the folder in which PoCL keeps the kernels of this process."""
     return Path(_pocl_folder or os.environ.get(POCL) or usual_pocl_folder())
 
 
 def choose_pocl_folder() -> tuple[str, str]:
-    """Return the folder to name to PoCL, empty if none has to be; and what is wrong."""
+    """Return the folder to name to PoCL, empty for its default, and the problem, if any."""
     if os.name != "posix":
         return "", ""
     given = os.environ.get(POCL)
@@ -75,7 +77,7 @@ def choose_pocl_folder() -> tuple[str, str]:
 
 
 def warn_of_damage(label: str) -> None:
-    """Warn of a program that PoCL kept, and that has no kernels any more."""
+    """Warn that a program in PoCL's folder is damaged and was built again."""
     warnings.warn(
         f"{label}: a program in {pocl_folder()}, where PoCL keeps what it builds, is damaged; it "
         "was built again. Remove the folder while no program uses PoCL, and this warning ends",
@@ -89,10 +91,10 @@ def _nearest(folder: Path) -> Path:
 
 
 def why_no_pyopencl_cache() -> str:
-    """Return why pyopencl's own cache, pickles in a database, cannot be used; empty if it can."""
+    """Return why pyopencl's own cache cannot be used; empty if it can. It is a database."""
     try:
         import platformdirs
-    except ImportError:  # a pyopencl that keeps it elsewhere: `without_failing_cache` is left
+    except ImportError:  # this pyopencl has it elsewhere; `without_failing_cache` still helps
         return ""
     try:
         folder = Path(platformdirs.user_cache_dir("pytools", "pytools"))
@@ -105,12 +107,12 @@ def why_no_pyopencl_cache() -> str:
 
 @contextlib.contextmanager
 def chosen() -> Iterator[dict[str, str]]:
-    """Tell the drivers where to keep what they build, while they are first asked for devices.
+    """Set the drivers' folders while they are first asked for devices.
 
     Yields
     ------
     dict of str to str
-        By platform, what is wrong if it is missing.
+        By platform, the problem that explains why it may be missing.
     """
     global _notes  # noqa: PLW0603 - a fact of the process, as the environment is
     with contextlib.ExitStack() as stack:
@@ -127,7 +129,7 @@ def chosen() -> Iterator[dict[str, str]]:
         os.environ.update(told)
         try:
             if PYOPENCL in told:
-                _switch_off()  # the variable is read when pyopencl is imported, perhaps long ago
+                _switch_off()  # pyopencl reads the variable on import, perhaps long ago
             yield notes
             _notes = notes
         finally:
@@ -139,7 +141,7 @@ def chosen() -> Iterator[dict[str, str]]:
 
 
 def _settings() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the variables to set, and what is wrong by platform."""
+    """Return the environment variables to set, and problems by platform."""
     global _pocl_folder  # noqa: PLW0603 - a fact of the process
     told, notes = {}, {}
     folder, wrong = choose_pocl_folder()
@@ -153,19 +155,22 @@ def _settings() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _switch_off() -> None:
-    """Let pyopencl make the launchers of kernels anew; that takes no time that can be measured."""
-    with contextlib.suppress(ImportError):  # then there is no OpenCL, which is told elsewhere
+    """Switch off pyopencl's cache of launch code; making the code anew takes no measurable time."""
+    with contextlib.suppress(ImportError):  # without pyopencl, `discovery` reports it
         import pyopencl
 
         pyopencl._PYOPENCL_NO_CACHE = True
 
 
 def without_failing_cache(make: Callable[[], T]) -> T:
-    """Make kernels; once more without pyopencl's cache, where that fails: full disks, damage.
+    """Make kernels; if pyopencl's cache fails, switch it off and try again.
+
+    The cache fails on full disks, or when its database is damaged.
 
     Parameters
     ----------
     make : callable
+        Returns the kernels.
     """
     import pyopencl
 
@@ -174,7 +179,7 @@ def without_failing_cache(make: Callable[[], T]) -> T:
         return make()
     except pyopencl.Error:
         raise
-    except Exception:  # whatever SQLite, pickle and the system raise
+    except Exception:  # errors of SQLite, pickle and the system
         if getattr(known, "_PYOPENCL_NO_CACHE", True):
             raise
         _switch_off()

@@ -1,4 +1,4 @@
-"""A kernel that a driver fails to build or to launch: the next variant, and a warning."""
+"""If a driver fails to build or launch a kernel's variant: warn, and use the next variant."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ def build_variant(
     variant: str | Variant | Callable[[], Variant],
     build: Callable[[Variant], T],
 ) -> tuple[Variant, T]:
-    """Build a kernel's chosen variant, or the next one where its driver fails to.
+    """Build a kernel's chosen variant, or the next one if the driver fails to build it.
 
     Parameters
     ----------
     device : Device
     kernel : str
-        As in the variant table.
+        Its name in the variant table.
     variant : str, Variant or callable
-        A row or the name of one, which is not replaced; "auto"; or a function that chooses among
-        the rows that were not refused.
+        A variant or its name: only this one is tried. "auto": the device's variants are tried in
+        turn. A function: it is called before each try, and chooses among the variants that were not
+        refused.
     build : callable
-        Builds a row; called for one row after another.
+        Builds a variant.
 
     Returns
     -------
     Variant
-        The row that was built.
+        The variant that was built.
     object
         What ``build`` returned.
 
@@ -52,26 +53,26 @@ def build_variant(
     if isinstance(variant, Variant):
         return variant, _named(build(variant), kernel)
     if isinstance(variant, str) and variant != "auto":
-        row = choose(kernel, caps, variant)
-        return row, _named(build(row), kernel)
-    chosen = variant if callable(variant) else lambda: choose(kernel, caps)
+        named = choose(kernel, caps, variant)
+        return named, _named(build(named), kernel)
+    choose_next = variant if callable(variant) else lambda: choose(kernel, caps)
     while True:
-        row = chosen()
+        tried = choose_next()
         try:
-            built = build(row)
+            built = build(tried)
             if isinstance(built, Program):
-                built.refuse = partial(_refuse, row, caps, chosen)
-            return row, _named(built, kernel)
+                built.refuse = partial(_refuse, tried, caps, choose_next)
+            return tried, _named(built, kernel)
         except KernelBuildError as error:
-            tried_already = refusal(row, caps) in REFUSED
-            REFUSED.add(refusal(row, caps))
-            other = chosen()
-            if tried_already or refusal(other, caps) in REFUSED:
-                raise  # every row was tried
-            log = store_log(cache_key(caps.label, caps.driver, kernel, row.name), str(error))
+            tried_before = refusal(tried, caps) in REFUSED
+            REFUSED.add(refusal(tried, caps))
+            other = choose_next()
+            if tried_before or refusal(other, caps) in REFUSED:
+                raise  # every variant was tried
+            log = store_log(cache_key(caps.label, caps.driver, kernel, tried.name), str(error))
             kept = f"; the compiler's log is in {log}" if log else ""
             warnings.warn(
-                f"{kernel}: {row.name!r} does not build on {caps.label}, driver {caps.driver}: "
+                f"{kernel}: {tried.name!r} does not build on {caps.label}, driver {caps.driver}: "
                 f"{other.name!r} is used instead, which gives the same results, perhaps later"
                 f"{kept}. Please report it with what `pyopencl-gbdt doctor` says",
                 KernelFallbackWarning,
@@ -79,30 +80,32 @@ def build_variant(
             )
 
 
-def build_row(
+def build_variant_program(
     device: Device,
     kernel: str,
     variant: str | Variant | Callable[[], Variant],
     *,
-    derived: Callable[[Variant], Mapping[str, Param]] = lambda row: {},
+    derived: Callable[[Variant], Mapping[str, Param]] = lambda variant: {},
     **params: Param,
 ) -> tuple[Variant, Program]:
-    """Build a kernel's variant from its row's template, with what the template declares of the row.
+    """Build a kernel's variant from its template; return the variant and the program.
+
+    The template gets those of the variant's parameters that it declares.
 
     Parameters
     ----------
     device, kernel, variant
-        As for ``build_variant``, which also says what is raised.
+        As for ``build_variant``; so are the errors.
     derived : callable
-        What follows from a row besides its own parameters; a template may declare it or not.
+        Returns further parameters for a variant; the template gets those that it declares.
     **params
         The template's other parameters.
     """
 
-    def build(row: Variant) -> Program:
-        template, wg_size = row.template or kernel, row.params["wg_size"]
-        of_row = {**row.params, **derived(row)}
-        own = {name: of_row[name] for name in of_row.keys() & declared(template) - {"wg_size"}}
+    def build(variant: Variant) -> Program:
+        template, wg_size = variant.template or kernel, variant.params["wg_size"]
+        known = {**variant.params, **derived(variant)}
+        own = {name: known[name] for name in known.keys() & declared(template) - {"wg_size"}}
         return device.build(template, wg_size=wg_size, **own, **params)
 
     return build_variant(device, kernel, variant, build)
@@ -115,21 +118,21 @@ def _named(built: T, kernel: str) -> T:
 
 
 def _refuse(
-    row: Variant, caps: Capabilities, chosen: Callable[[], Variant]
+    variant: Variant, caps: Capabilities, choose_next: Callable[[], Variant]
 ) -> tuple[str, str, str]:
-    """Take a row out of use; return its kernel, its name and the row chosen instead, if any."""
-    REFUSED.add(refusal(row, caps))
-    other = chosen()
-    return row.kernel, row.name, "" if refusal(other, caps) in REFUSED else other.name
+    """Take a variant out of use; return its kernel, its name and its replacement's name, if any."""
+    REFUSED.add(refusal(variant, caps))
+    other = choose_next()
+    return variant.kernel, variant.name, "" if refusal(other, caps) in REFUSED else other.name
 
 
 def with_fallbacks(work: Callable[[], T]) -> T:
-    """Do some work; from the start again where a device refuses to launch a variant.
+    """Do some work; start it again with another variant if a device refuses to launch one.
 
     Parameters
     ----------
     work : callable
-        Builds its kernels by ``build_variant``. What it had done until then is lost.
+        Builds its kernels by ``build_variant``. What it did before it failed is lost.
 
     Raises
     ------
@@ -147,5 +150,5 @@ def with_fallbacks(work: Callable[[], T]) -> T:
                 f"{error.instead!r}, which gives the same results, perhaps later. Please report it "
                 "with what `pyopencl-gbdt doctor` says"
             )
-        # out here, nothing holds the memory of the attempt that failed any more
+        # outside the except block, nothing keeps the memory of the failed attempt alive
         warnings.warn(said, KernelFallbackWarning, stacklevel=2)

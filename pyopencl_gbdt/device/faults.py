@@ -1,7 +1,7 @@
-"""Known faults of drivers: whom they meet, what cures them, where they are described.
+"""Known faults of drivers: which devices have them, the remedy, and a public description.
 
-A row either changes what a device offers, refuses it, or says a word of warning; most faults need
-none of these, because the kernels or the discovery avoid them for everybody.
+An entry may reduce a device's capabilities, refuse the device, or warn the user. Most entries do
+none of these: the kernels or the discovery avoid the fault on all devices.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _GITHUB = "https://github.com"
 
 @dataclass(frozen=True)
 class Fault:
-    """One row of the table.
+    """A known fault of a driver.
 
     Attributes
     ----------
     driver, fault, remedy : str
-        For people.
+        Text for people.
     source : str
         Address of a public description, or ``MEASURED``.
     matches : callable
-        Whether a device has the fault.
+        Tells whether a device has the fault.
     limit : callable or None
-        Returns what the device can be trusted with instead.
+        Returns the capabilities without those that do not work.
     refuse : bool
-        The device cannot be used; the fault and the remedy say why.
+        Whether the device cannot be used; the fault and the remedy say why.
     warn : bool
-        The user is told.
+        Whether the user is warned.
     """
 
     driver: str
@@ -47,17 +47,17 @@ class Fault:
 
     @property
     def text(self) -> str:
-        """The row in one sentence."""
+        """The fault, its remedy and its source in one sentence."""
         return f"{self.driver}: {self.fault}; {self.remedy} ({self.source})"
 
 
 def _platform(*words: str) -> Callable[[Capabilities], bool]:
-    """Return a test for a platform's name."""
+    """Return a test whether a platform's name contains one of some words."""
     return lambda caps: any(word in caps.platform.lower() for word in words)
 
 
 def _number(pattern: str, text: str) -> float:
-    """Return the number that a pattern's first group finds, or a number that is in no range."""
+    """Return the number that a pattern's first group finds, or NaN, which is in no range."""
     found = re.match(pattern, text)
     return float(found.group(1)) if found else float("nan")
 
@@ -83,7 +83,7 @@ def _apollo_lake(caps: Capabilities) -> bool:
 
 
 def _rocm_multiplication(caps: Capabilities) -> bool:
-    # ROCm 3.5.0 calls its driver 3137.0 (legacy-rocm-build, issue 1131); 4.1 counts from 3241 on
+    # the driver of ROCm 3.5.0 has version 3137.0 (legacy-rocm-build, issue 1131), that of 4.1 3241
     return "HSA" in caps.driver and 3137 <= _number(r"(\d+)\.", caps.driver) < 3241
 
 
@@ -191,7 +191,7 @@ TABLE: tuple[Fault, ...] = (
 
 
 def apply(caps: Capabilities) -> tuple[Capabilities, str, list[str]]:
-    """Return what a device can be trusted with.
+    """Apply the table of faults to a device.
 
     Parameters
     ----------
@@ -201,11 +201,11 @@ def apply(caps: Capabilities) -> tuple[Capabilities, str, list[str]]:
     Returns
     -------
     caps : Capabilities
-        Less what the driver says wrongly.
+        The same without capabilities that do not work.
     problem : str
         Why the device cannot be used; empty if it can.
     notes : list of str
-        What the user should know.
+        Warnings for the user.
     """
     problem, notes = "", []
     for fault in TABLE:

@@ -1,4 +1,4 @@
-"""Matrices that a user's own library keeps on a device, for kernels to read where they lie."""
+"""Matrices that the user's own library (CuPy, PyOpenCL) keeps on a device; read without a copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device.base import Device, DeviceArray
 
 F32 = npt.NDArray[np.float32]
-#: Elements that are looked through at a time; what CuPy makes of them takes memory besides.
+#: Elements that are searched for infinities at a time; CuPy allocates a temporary for them.
 _PIECE = 1 << 26
 
 
@@ -30,17 +30,18 @@ class DeviceMatrix(ABC):
 
     @abstractmethod
     def on(self, device: Device) -> DeviceArray | None:
-        """Return the matrix for kernels of a device, or None if it lies on another one.
+        """Return the matrix as an array of a device, or None if it lies on another device.
 
-        Waits until what computes it has run. It has to stay as it is until they have, too.
+        Waits until the kernels that compute the matrix have run. The caller must not change it
+        until the kernels that read it have run.
         """
 
     @abstractmethod
     def host(self) -> F32:
-        """Copy it to a NumPy array."""
+        """Copy the matrix to a NumPy array."""
 
     def for_device(self, device: Device) -> F32 | DeviceArray:
-        """Return the matrix on a device if it lies there, else a copy on the host."""
+        """Return the matrix as a device array if it lies on this device, else a host copy."""
         there = self.on(device)
         return self.host() if there is None else there
 
@@ -79,17 +80,18 @@ class _OpenCLMatrix(DeviceMatrix):
 
 
 def device_matrix(values: Any, missing: float) -> DeviceMatrix | None:
-    """Return a matrix that kernels can read where it lies, or None where the host has to copy it.
+    """Return a matrix that kernels can read without a copy, or None if the host must copy it.
 
     Parameters
     ----------
     values : object
-        A CuPy array of any real dtype and memory order (see `as_cupy`): other than float32 in C
-        order is converted on its device. A PyOpenCL array or a ``DeviceArray``: float32 in C order,
-        from the start of its buffer, in the context of this library's devices,
+        A CuPy array of any real dtype and memory order (see `as_cupy`); unless it is float32 in C
+        order, it is converted on its device. Or a PyOpenCL array or ``DeviceArray`` of float32 in C
+        order, at the start of its buffer and in the context of this library's devices,
         ``open_device(...).context``.
     missing : float
-        A number that means "missing" beside NaN; PyOpenCL's arrays then go by the host.
+        A number that means "missing" beside NaN. If it is not NaN, PyOpenCL arrays go through the
+        host.
     """
     if isinstance(values, DeviceArray):
         if values.device.caps.api == "cuda":
@@ -111,7 +113,7 @@ def device_matrix(values: Any, missing: float) -> DeviceMatrix | None:
 
 
 def as_cupy(values: Any) -> Any:
-    """Return a CuPy array that shares a CUDA array's memory; anything else as it is."""
+    """Return a CuPy array that shares a CUDA array's memory; return anything else unchanged."""
     kind = type(values)
     module = sys.modules.get("cupy")
     if isinstance(values, DeviceArray) or (
@@ -120,7 +122,7 @@ def as_cupy(values: Any) -> Any:
         return values
     try:
         of_cuda = hasattr(kind, "__dlpack_device__") and values.__dlpack_device__()[0] == 2
-    except Exception:  # whatever a foreign library raises
+    except Exception:  # another library may raise anything
         return values
     if not (of_cuda or hasattr(kind, "__cuda_array_interface__")):
         return values
@@ -130,7 +132,7 @@ def as_cupy(values: Any) -> Any:
         if of_cuda:
             return cupy.from_dlpack(values)
         return cupy.asarray(values)
-    except Exception:  # no CuPy, or a dtype that it lacks: the host says what is wrong
+    except Exception:  # no CuPy, or a dtype that it lacks: the host code raises the error
         return values
 
 
@@ -150,7 +152,7 @@ def _cuda_matrix(array: Any, missing: float) -> DeviceMatrix | None:
         rows = max(1, _PIECE // narrow.shape[1])
         for start in range(0, narrow.shape[0], rows):
             if bool(cupy.isinf(narrow[start : start + rows]).any()):
-                return None  # the host names its place
+                return None  # the host code raises an error that names the place
         cupy.cuda.get_current_stream().synchronize()
     return _CudaMatrix(narrow)
 
@@ -162,7 +164,7 @@ def _opencl_array(values: Any, missing: float) -> DeviceMatrix | None:
 
     buffer = values.base_data
     if not isinstance(buffer, pyopencl.Buffer) or not is_shared(buffer.context):
-        return None  # shared virtual memory, or buffers that our kernels cannot see
+        return None  # shared virtual memory, or a buffer of another context
     queue = values.queue
     if queue is None:
         queue = pyopencl.CommandQueue(values.context)
@@ -182,7 +184,7 @@ def _opencl_matrix(
     flat = pyopencl.array.Array(queue, (n_rows * n_features,), np.float32, data=buffer)
     try:
         infinite = int(_infinity_kernel(queue.context)(flat, queue=queue).get())
-    except (OSError, RuntimeError, pyopencl.Error):  # no room on disk for PyOpenCL's cache, say
+    except (OSError, RuntimeError, pyopencl.Error):  # for example no disk space for its cache
         return None
     return None if infinite else _OpenCLMatrix((n_rows, n_features), buffer, queue)
 

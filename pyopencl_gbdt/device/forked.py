@@ -1,7 +1,7 @@
-"""A process that was forked from one that had asked drivers for devices.
+"""Refuse to use devices in a process that was forked after its parent had opened drivers.
 
-Drivers run threads, of which a fork copies none: in the child, PoCL and Intel's runtime wait for
-ever, and CUDA refuses. The child is told so instead.
+Drivers run threads, and a fork copies none of them. In the child, PoCL and Intel's runtime would
+wait for ever, and CUDA fails. This module raises an error instead.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import os
 
 from pyopencl_gbdt.errors import DeviceError
 
-#: The process that asked drivers for devices; 0 as long as none did.
+#: Id of the process that asked drivers for devices; 0 if none did.
 _asked = 0
-#: Whether this process is a child of the one that asked; read before every work of a device.
+#: Whether this process was forked from the one that asked; checked before each use of a device.
 _is_child = False
 
 
 def remember() -> None:
-    """Note that this process asks drivers for devices."""
+    """Record that this process asks drivers for devices."""
     global _asked  # noqa: PLW0603 - a fact of the process
     if not _is_child:
         _asked = os.getpid()
 
 
 def check() -> None:
-    """Raise where drivers were opened before this process was forked.
+    """Raise if drivers were opened before this process was forked.
 
     Raises
     ------
     DeviceError
-        With the ways to start processes that can use devices.
+        Says how to start processes that can use devices.
     """
     if _is_child or _asked not in (0, os.getpid()):
         raise DeviceError(
@@ -41,7 +41,7 @@ def check() -> None:
 
 
 def check_device() -> None:
-    """Do the same as ``check``, at less cost: a child that Python did not fork is not noticed."""
+    """Check as ``check`` does, but faster; this does not notice a fork made outside Python."""
     if _is_child:
         check()
 

@@ -1,11 +1,12 @@
 """Make Intel's CPU runtime from pip visible to the OpenCL loader.
 
-The ``.icd`` file in the wheel names a path of the machine it was built on, so the loader does not
-find the library. The loader reads ``OCL_ICD_VENDORS`` instead of ``/etc/OpenCL/vendors`` where it
-is set, so a folder of our own holds one file for Intel's library and the contents of the system's.
+The ``.icd`` file in the wheel names a path of the machine that built it, so the loader does not
+find the library. If ``OCL_ICD_VENDORS`` is set, the loader reads that folder instead of
+``/etc/OpenCL/vendors``. So this module makes a folder with a file for Intel's library and copies of
+the system's files.
 
-The loader loads whatever library these files name, hence nobody else may write them: the folder is
-new, closed to others, and there only while the loader reads it. Child processes make their own.
+The loader loads any library that these files name, so no other user may write them. The folder is
+new, closed to other users, and removed when the loader has read it. Child processes make their own.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ def find_library() -> Path | None:
 
 @contextlib.contextmanager
 def visible() -> Iterator[str]:
-    """Point the loader at a folder that holds Intel's library and the system's own drivers.
+    """Point the loader to a folder that names Intel's library and the system's own drivers.
 
-    Does nothing where the user set ``OCL_ICD_VENDORS`` or the wheel is not installed. The loader
-    reads the folder once, when a process first asks for platforms; that has to happen inside.
+    Does nothing if the user set ``OCL_ICD_VENDORS`` or the wheel is not installed. The loader reads
+    the folder once, when the process first asks for platforms; do that inside this context.
 
     Yields
     ------
     str
-        Why Intel's runtime stays invisible, though it is installed; empty otherwise.
+        Why the loader does not find Intel's runtime although it is installed; empty otherwise.
     """
     library = None if os.environ.get(_VARIABLE) else find_library()
     if library is None:
@@ -78,7 +79,7 @@ def visible() -> Iterator[str]:
 
 
 def _write(folder: Path, library: Path) -> None:
-    """Write a file for Intel's library, and copies of the system's own."""
+    """Write a file for Intel's library, and copies of the system's files."""
     contents = {}
     if _SYSTEM_VENDORS.is_dir():
         for file in sorted(_SYSTEM_VENDORS.glob("*.icd")):

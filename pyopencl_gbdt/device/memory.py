@@ -1,4 +1,4 @@
-"""Memory is planned before it is taken."""
+"""A memory plan: lists all arrays of a job, so that they are checked before any is allocated."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyopencl_gbdt.errors import MemoryPlanError
 
 @dataclass
 class MemoryPlan:
-    """Names, shapes and dtypes of the arrays that a piece of work will need."""
+    """Names, shapes and dtypes of the arrays that a job will allocate."""
 
     arrays: dict[str, tuple[tuple[int, ...], np.dtype[np.generic]]] = field(default_factory=dict)
 
     def add(self, name: str, shape: int | Sequence[int], dtype: npt.DTypeLike) -> None:
-        """Plan an array; a name can be planned once."""
+        """Add an array to the plan; each name can be added once."""
         if name in self.arrays:
             raise ValueError(f"array {name!r} is planned twice")
         full = (int(shape),) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
@@ -39,12 +39,12 @@ class MemoryPlan:
         return sum(self.bytes_of(name) for name in self.arrays)
 
     def check(self, device: Device, advice: str) -> None:
-        """Refuse what cannot fit, before anything is allocated.
+        """Raise if the plan does not fit a device; call this before ``allocate``.
 
         Raises
         ------
         MemoryPlanError
-            With the bytes needed, the bytes there and ``advice``, what to lower.
+            With the bytes needed, the bytes available and ``advice``, which says what to lower.
         """
         caps = device.caps
         largest = max(self.arrays, key=self.bytes_of)
@@ -62,5 +62,5 @@ class MemoryPlan:
             )
 
     def allocate(self, device: Device) -> dict[str, DeviceArray]:
-        """Allocate every array; contents are undefined."""
+        """Allocate every array; their contents are undefined."""
         return {name: device.empty(shape, dtype) for name, (shape, dtype) in self.arrays.items()}

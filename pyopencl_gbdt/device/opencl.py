@@ -1,4 +1,4 @@
-"""OpenCL through pyopencl: the main road."""
+"""OpenCL devices through pyopencl."""
 
 from __future__ import annotations
 
@@ -24,41 +24,45 @@ from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 #: Oclgrind's optimiser emits an intrinsic that its interpreter does not know.
 _SIMULATOR_OPTIONS = ["-cl-std=CL1.2", "-cl-opt-disable"]
 _OPTIONS = ["-cl-std=CL1.2"]
-#: Platforms that keep built kernels on disk themselves. Asking PoCL 3.0 for a program's binary
-#: builds every kernel once more: a first fit took 39 s instead of 10 s (2 busy cores).
+#: Platforms that keep built kernels on disk themselves. PoCL 3.0 builds every kernel again when it
+#: is asked for a program's binary: a first fit took 39 s instead of 10 s (2 busy cores).
 _KEEP_THEIR_OWN = (POCL,)
 #: PoCL 3.0 compiles a kernel when it is launched first: 0.9 s for the programs of a fit of the
 #: demonstration's shape, then 1.8 s for their kernels (seconds of a core of an EPYC).
 _POCL_BUILD_SHARE = 0.33
 _lock = threading.RLock()
-#: A context per process and device: contexts do not survive a fork.
+#: Contexts by process and device; a context does not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
-#: Programs per context and source; a kernel object is made anew for every launch that is bound.
+#: Programs by process, context and source. Every bound launch makes a new kernel object.
 _programs: dict[tuple[int, int, str], cl.Program] = {}
-#: NVIDIA's driver 580 never ends a fill of 2 GiB or more; words take a quarter of bytes' time.
+#: Largest fill: NVIDIA's driver 580 never ends a fill of 2 GiB or more. Filling with 4-byte words
+#: takes a quarter of the time of filling with bytes.
 _FILL_BYTES = 1 << 30
 
 
 def is_shared(context: Any) -> bool:
-    """Tell whether this is the context of one of our devices, whose kernels see its buffers."""
+    """Tell whether this is a context of this module's devices, so that kernels see its buffers."""
     return any(known == context for known in _contexts.values())
 
 
 def _seconds(first: Any, last: Any) -> float | None:
-    """Return the time from one event's start to another's end, or None while it goes on."""
+    """Return the seconds from one event's start to another's end, or None while it runs."""
     status = last.command_execution_status
     if status < 0:
-        return 0.0  # it failed, which whoever waits for the queue is told
+        return 0.0  # it failed; waiting for the queue raises the error
     if status != cl.command_execution_status.COMPLETE:
         return None
     try:
         return float(last.profile.end - first.profile.start) * 1e-9
-    except cl.Error:  # a driver that takes no times
+    except cl.Error:  # a driver without profiling
         return 0.0
 
 
 class _Pause:
-    """Waits for an event or a queue. No closure: a traceback would keep what it refers to."""
+    """Waits for an event or a queue.
+
+    This is a class because a traceback would keep a closure's variables, and their memory, alive.
+    """
 
     def __init__(self, device: OpenCLDevice, wait: Callable[[], None]) -> None:
         self.device, self.wait = device, wait
@@ -72,7 +76,7 @@ class _Pause:
 
 
 class OpenCLDevice(Device):
-    """A queue of its own on a context that the process shares."""
+    """An OpenCL device with a queue of its own; the process shares the context."""
 
     def __init__(self, device: Any, caps: Capabilities, *, profile: bool = False) -> None:
         super().__init__(caps)
@@ -101,9 +105,9 @@ class OpenCLDevice(Device):
         return f"{super().process_key}, context {self.context.int_ptr}"
 
     def lost(self, doing: str, error: Exception) -> DeviceError:
-        """Return what to raise where the driver gives up: unplugged, reset, or taken away.
+        """Return the error to raise when the driver fails, for example after a reset.
 
-        The context is forgotten, and its programs, so that the next fit asks the driver anew.
+        The context and its programs are forgotten, so the next fit opens the device again.
         """
         context = getattr(self, "context", None)
         if context is not None:
@@ -147,7 +151,7 @@ class OpenCLDevice(Device):
         try:
             buffer = cl.Buffer(self.context, flags, nbytes)
             host, _ = cl.enqueue_map_buffer(self.queue, buffer, write, 0, nbytes, np.uint8)
-        except cl.Error:  # the host has no such memory left: any other will do
+        except cl.Error:  # no such memory is left; ordinary memory works too
             return super().pinned(nbytes)
         pinned: Array = host
         return pinned
@@ -180,7 +184,7 @@ class OpenCLDevice(Device):
     def _fill(self, array: DeviceArray, pattern: np.generic, start: int, end: int) -> None:
         piece = array.handle
         try:
-            if start >= _FILL_BYTES:  # its offsets do not reach further either
+            if start >= _FILL_BYTES:  # larger offsets fail too
                 aligned = start // _FILL_BYTES * _FILL_BYTES
                 size = min(_FILL_BYTES, array.nbytes - aligned)
                 piece = array.handle.get_sub_region(aligned, size)
@@ -244,12 +248,12 @@ class OpenCLDevice(Device):
         forked.check_device()
         try:
             if self.caps.kind == "cpu":
-                # A host thread that waits for a queue works along in Intel's runtime, one that
+                # In Intel's runtime a host thread that waits for a queue runs work-groups; one that
                 # waits for an event leaves its core idle: 79 ms a round instead of 55 on 2 cores.
                 self.queue.flush()
                 return _Pause(self, self.queue.finish)
             event = cl.enqueue_marker(self.queue)
-            self.queue.flush()  # or a driver may hold the work back until somebody waits
+            self.queue.flush()  # otherwise a driver may not start the work before somebody waits
         except cl.Error as error:
             raise self.lost("marking its queue", error) from error
 
@@ -263,7 +267,7 @@ class OpenCLDevice(Device):
             if program is None:
                 program, kernels = self._compile_kernels(template, source, wg_size, params)
                 ask = cl.kernel_work_group_info.WORK_GROUP_SIZE
-                program.most_work_items = min(  # kept: asking takes 1.4 ms
+                program.most_work_items = min(  # stored because asking takes 1.4 ms
                     kernel.get_work_group_info(ask, self.cl_device) for kernel in kernels
                 )
                 _programs[key] = program
@@ -272,7 +276,11 @@ class OpenCLDevice(Device):
     def _compile_kernels(
         self, template: str, source: str, wg_size: int, params: dict[str, Param]
     ) -> tuple[Any, list[Any]]:
-        """Compile; once more from other bytes where PoCL kept a program without its kernels."""
+        """Compile a template; return its program and kernels.
+
+        If the program that PoCL kept on disk has no kernels, a changed source is compiled, for
+        which PoCL has nothing on disk.
+        """
         for text in (source, f"{source}\ntypedef int built_again;\n"):
             program = self._compile(template, text, wg_size, params)
             kernels = driver_folders.without_failing_cache(program.all_kernels)
@@ -288,7 +296,7 @@ class OpenCLDevice(Device):
         )
 
     def _options(self, wg_size: int) -> list[str]:
-        """Return the compiler's options for kernels of so many work-items."""
+        """Return the compiler's options for kernels with this work-group size."""
         return _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
 
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
@@ -299,7 +307,7 @@ class OpenCLDevice(Device):
             caps.platform,
             caps.name,
             caps.driver,
-            self.cl_device.version,  # PoCL names the processor it compiles for only here
+            self.cl_device.version,  # only here PoCL names the processor that it compiles for
             cl.VERSION_TEXT,
             *cache.compiler_settings(),
         )
@@ -311,7 +319,7 @@ class OpenCLDevice(Device):
                     program = cl.Program(self.context, [self.cl_device], [binary])
                     return program.build(options)
                 except cl.Error:
-                    pass  # a driver that refuses its own binary: build from source again
+                    pass  # the driver refuses its own binary: build from source
             try:
                 own_code = bool(params.get("statements"))
                 program = build_source(

@@ -1,4 +1,4 @@
-"""What an OpenCL driver says of its devices and of its errors."""
+"""Read a device's capabilities from an OpenCL driver, and the texts of its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def message(error: Exception) -> str:
 
 
 def capabilities(device: Any, device_id: str) -> Capabilities:
-    """Ask the driver for everything that matters."""
+    """Ask the driver for a device's capabilities."""
     extensions = set(device.extensions.split())
     platform = device.platform
     simulator = "oclgrind" in platform.name.lower()
@@ -48,14 +48,14 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
 
 
 def _lookback(device: Any, kind: Kind) -> bool:
-    """Return whether tests of decoupled look-back were run with a driver."""
+    """Tell whether the tests of decoupled look-back were run with this kind of driver."""
     if kind == "cpu":
         return bool(device.platform.name.startswith(("Portable Computing Language", "Intel(R)")))
     return _since_volta(device)
 
 
 def _since_volta(device: Any) -> bool:
-    """Tell whether work-items make progress one by one, on NVIDIA's cards since 2017."""
+    """Tell whether work-items progress independently, as on NVIDIA's cards since 2017 (Volta)."""
     if not device.platform.name.startswith("NVIDIA"):
         return False
     return int(getattr(device, "compute_capability_major_nv", 0)) >= 7

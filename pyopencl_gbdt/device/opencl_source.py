@@ -1,4 +1,4 @@
-"""OpenCL C to programs, on PoCL without the declarations that the kernels do not need."""
+"""Build OpenCL C source; on PoCL without the declarations that the kernels do not need."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pyopencl as cl
 from pyopencl_gbdt.device.render import header
 
 POCL = "Portable Computing Language"
-#: Leaves out Clang's opencl-c.h, which PoCL reads before every program: 17,000 declarations of
-#: built-in functions. PoCL 3.0 takes 0.06 s instead of 0.2 s for a program of ours. The word is the
-#: header's own guard. A PoCL whose header has another one reads it as before, and
-#: ``dialect_opencl_builtins.h`` repeats some of it.
+#: Skips Clang's opencl-c.h, which PoCL reads before every program: 17,000 declarations of built-in
+#: functions. PoCL 3.0 then builds one of our programs in 0.06 s instead of 0.2 s. The macro is the
+#: header's include guard. A PoCL whose header has another guard reads the header as before;
+#: ``dialect_opencl_builtins.h`` then repeats some of its declarations.
 NO_HEADER = "-D_OPENCL_H_"
 
 
@@ -25,12 +25,12 @@ def build_source(
     ----------
     context : pyopencl.Context
     platform : str
-        The driver's name.
+        The platform's name.
     source : str
     options : list of str
         For the compiler.
     own_code : bool
-        Whether it has statements of a user's, which may call any built-in function.
+        Whether the source contains a user's statements, which may call any built-in function.
     alone : bool
         Whether a work-group has one work-item.
 
@@ -45,5 +45,5 @@ def build_source(
         try:
             return cl.Program(context, few).build([*options, NO_HEADER], cache_dir=False)
         except cl.Error:
-            pass  # the log below tells what is wrong where all built-in functions are declared
+            pass  # build with all declarations, so that the log shows the real error
     return cl.Program(context, source).build(options, cache_dir=False)

@@ -1,4 +1,4 @@
-"""How far the host may run ahead of a device, and what is done where work ends early."""
+"""Limit how far the host runs ahead of a device; wait for the device when work ends early."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterator
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.errors import DeviceError
 
-#: Marks that may be under way: while the device works towards one, the next is enqueued already.
-#: Without a limit 40 rounds were enqueued while the first one ran (PoCL, 50 000 rows, 2 cores),
-#: and a fit that is interrupted would not end before all of them.
+#: Most marks that are enqueued and not yet reached: while the device works towards one, the host
+#: enqueues the next. Without a limit, 40 rounds were enqueued while the first one ran (PoCL,
+#: 50 000 rows, 2 cores), and an interrupted fit would have to wait for all of them.
 _MARKS = 2
-#: Rounds of less than ``_SHORT`` seconds share a mark, of 4 us (PoCL); there the device would also
-#: have to wait for a host that wakes up late.
+#: Rounds that share a mark if they take less than ``_SHORT`` seconds. A mark costs 4 us (PoCL), and
+#: with one a round the device would sometimes wait for the host to wake up.
 _ROUNDS_A_MARK = 4
 _SHORT = 0.005
-#: Rounds that are under way at most, and rounds of less than ``_SHORT`` seconds.
+#: Most rounds that are enqueued and not finished: of long rounds, and of rounds below ``_SHORT``.
 LONG_ROUNDS, SHORT_ROUNDS = _MARKS, _MARKS * _ROUNDS_A_MARK
 
 
 @contextlib.contextmanager
 def settled(device: Device) -> Iterator[None]:
-    """Wait for a device where work on it ends early, by Ctrl-C for instance.
+    """Wait for a device if the block ends early, for example by Ctrl-C.
 
-    What is under way uses memory that is about to be freed. A device that failed is not waited for.
+    The enqueued work uses memory that is about to be freed. A device that failed is not waited for.
     """
     try:
         yield
@@ -39,10 +39,10 @@ def settled(device: Device) -> Iterator[None]:
 
 
 class Pace:
-    """Lets the host prepare the next rounds while the device works, but not many.
+    """Lets the host enqueue a few rounds ahead of the device.
 
-    A wait is between rounds and for an earlier round than the last: the device has more to do in
-    the meantime.
+    When too many rounds are enqueued, the host waits for an earlier one than the last, so the
+    device still has work.
     """
 
     def __init__(self, device: Device) -> None:
@@ -52,7 +52,7 @@ class Pace:
         self._last = time.perf_counter()
 
     def round_enqueued(self) -> None:
-        """Take note of a round; wait if too many are under way."""
+        """Count an enqueued round; wait if too many are unfinished."""
         self._unmarked += 1
         if self._unmarked < self._rounds_a_mark:
             return

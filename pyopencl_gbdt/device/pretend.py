@@ -1,8 +1,8 @@
-"""Let a device pretend to be less than it is, or of another kind.
+"""Treat a device as a weaker one, or as one of another kind.
 
-``PYOPENCL_GBDT_PRETEND=baseline`` trains as on the least device that the library supports,
-``PYOPENCL_GBDT_PRETEND=gpu`` with the kernels that GPUs get. The model is the same, byte for byte:
-that is what the variable is for, in tests and in reports of faults.
+``PYOPENCL_GBDT_PRETEND=baseline`` trains as on the weakest device that the library supports.
+``PYOPENCL_GBDT_PRETEND=gpu`` trains with the kernels that GPUs get. The model must be the same,
+byte for byte; tests and bug reports use the variable to check that.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _BASELINE_WORK_GROUP = 256
 
 
 def baseline(caps: Capabilities) -> Capabilities:
-    """Return the capabilities of a GPU that offers what OpenCL 1.2 demands, and no more.
+    """Return the capabilities of a GPU that offers only what OpenCL 1.2 requires.
 
-    32 KiB of local memory, work-groups of at most 256, no 64-bit atomics, no double precision;
-    memory is as large as it is.
+    That is 32 KiB of local memory, work-groups of at most 256, no 64-bit atomics and no double
+    precision. The size of the device's memory stays as it is.
     """
     return replace(
         caps,
@@ -39,7 +39,7 @@ def baseline(caps: Capabilities) -> Capabilities:
 
 
 def gpu(caps: Capabilities) -> Capabilities:
-    """Return the same capabilities as those of a GPU, which gets other kernels than a CPU."""
+    """Return the same capabilities with kind GPU, which gets other kernels than a CPU."""
     return replace(caps, kind="gpu")
 
 
@@ -47,12 +47,12 @@ PRETENCES: dict[str, Callable[[Capabilities], Capabilities]] = {"baseline": base
 
 
 def applied(caps: Capabilities) -> Capabilities:
-    """Return what ``PYOPENCL_GBDT_PRETEND`` makes of a device; itself where it is not set.
+    """Return the capabilities as ``PYOPENCL_GBDT_PRETEND`` changes them; unchanged if it is unset.
 
     Raises
     ------
     DeviceError
-        If the variable names nothing that is known.
+        If the variable's value is unknown.
     """
     name = os.environ.get(ENVIRONMENT, "").strip().lower()
     if not name:

@@ -1,8 +1,8 @@
 """Folders and files that no other user can change.
 
-Machine code that was built before runs with the rights of whoever loads it, so it must not come
-from anybody else. Owner and mode are asked of what was opened, not of a path: a path can lead
-elsewhere a moment later. Drivers take paths all the same; ``private_paths`` checks those.
+Cached machine code runs with the rights of the user who loads it, so no other user may have written
+it. Owner and mode are read from the opened file, not from its path, because a path can point to
+another file a moment later. Drivers accept only paths; ``private_paths`` checks those.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _BY_HANDLE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
 _CLOSED_BY_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-#: A link in a file's place leads elsewhere; a pipe in its place would wait for a writer.
+#: Refuse a symbolic link in a file's place, and do not wait for the writer of a pipe.
 _NO_TRICKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def problem(status: os.stat_result) -> str:
-    """Return how others could have changed a folder or a file; empty if they could not."""
+    """Return how other users could have changed a folder or a file; empty if they could not."""
     if not hasattr(os, "geteuid"):
         return ""
     if status.st_uid not in (os.geteuid(), 0):
@@ -35,7 +35,7 @@ def problem(status: os.stat_result) -> str:
 
 
 class Folder:
-    """An open folder that no other user can change; see ``opened``."""
+    """An open folder that no other user can change; ``opened`` makes it."""
 
     def __init__(self, path: Path, handle: int | None) -> None:
         self.path, self.handle = path, handle
@@ -56,7 +56,8 @@ class Folder:
         Raises
         ------
         OSError
-            If it is absent, a link, no regular file, or another user could have changed it.
+            If the file is absent, a link or not a regular file, or another user could have changed
+            it.
         """
         handle = self._open(name, os.O_RDONLY | _NO_TRICKS | _CLOSED_BY_EXEC)
         with os.fdopen(handle, "rb") as file:
@@ -68,7 +69,7 @@ class Folder:
             return file.read()
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file that appears whole or not at all, and that this user alone can read.
+        """Write a file in one step; only this user can read it.
 
         Raises
         ------
@@ -82,7 +83,7 @@ class Folder:
             try:
                 with os.fdopen(handle, "wb") as file:
                     if hasattr(os, "fchmod"):
-                        os.fchmod(handle, 0o600)  # a umask may have taken our own rights
+                        os.fchmod(handle, 0o600)  # the umask may have removed our own rights
                     file.write(data)
                 source, of_source = self._inside(part, "src_dir_fd")
                 target, of_target = self._inside(name, "dst_dir_fd")
@@ -106,18 +107,19 @@ def opened(
     ----------
     path : Path
     make : bool, default False
-        Make it, and what is absent above it, with mode 0700, if it is absent.
+        Whether to create it, and absent folders above it, with mode 0700.
     tighten : bool, default False
-        Take others' right to write away from a folder of one's own instead of refusing it.
+        Whether to remove other users' right to write from a folder that this user owns, instead of
+        refusing the folder.
     follow : bool, default True
         Whether the path itself may be a symbolic link.
 
     Raises
     ------
     OSError
-        If it is absent, cannot be opened or made, or others could have changed what is in it.
+        If it is absent, cannot be opened or created, or other users could have changed its files.
     """
-    if not _BY_HANDLE:  # Windows, where a user's folders are closed to others
+    if not _BY_HANDLE:  # Windows, where other users cannot write a user's folders
         if make:
             path.mkdir(parents=True, exist_ok=True)
         yield Folder(path, None)
@@ -144,11 +146,11 @@ def opened(
 
 
 def _make(path: Path) -> None:
-    """Make a folder, and those that are absent above it, for this user alone."""
+    """Create a folder, and absent folders above it, for this user alone."""
     absent = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(absent):
         try:
             folder.mkdir(mode=0o700)
         except FileExistsError:  # another process was faster
             continue
-        folder.chmod(0o700)  # a umask may have taken our own rights
+        folder.chmod(0o700)  # the umask may have removed our own rights

@@ -1,7 +1,7 @@
-"""Folders that are safe to name to a driver, and folders for temporary files.
+"""Check folders whose paths are given to a driver, and make temporary folders.
 
-A driver takes a path, and opens it later than it was checked. So nobody else may be able to put
-another folder in its place: neither who owns a folder above it, nor who can write one.
+A driver opens a path later than it was checked. So no other user may be able to replace the folder:
+no other user may own a folder above it, or be able to write one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _PROBE_BYTES = 1 << 16
 
 @functools.cache
 def _keepers() -> tuple[int, ...]:
-    """Return who may own the folders above ours.
+    """Return the user ids that may own the folders above ours.
 
-    In a user namespace, as of Apptainer, the machine's root may appear as the overflow user.
+    In a user namespace, such as Apptainer's, root may appear as the overflow user.
     """
     owners = [os.geteuid(), 0]
     with contextlib.suppress(OSError, ValueError):
@@ -34,7 +34,7 @@ def _keepers() -> tuple[int, ...]:
 
 
 def why_replaceable(path: Path) -> str:
-    """Return who else could put another folder in a path's place; empty if nobody could."""
+    """Return how another user could replace a folder; empty if nobody could."""
     if not hasattr(os, "geteuid"):
         return ""
     folders, links = _on_the_way(path)
@@ -45,7 +45,7 @@ def why_replaceable(path: Path) -> str:
         status = folder.stat()
         if status.st_uid not in _keepers():
             return f"{folder} belongs to another user"
-        if status.st_mode & stat.S_ISVTX:  # as /tmp: each may remove and rename only what is theirs
+        if status.st_mode & stat.S_ISVTX:  # sticky, as /tmp: users can rename only their own files
             continue
         of_group = status.st_mode & stat.S_IWGRP and status.st_gid != 0
         if status.st_mode & stat.S_IWOTH or (of_group and status.st_uid != os.geteuid()):
@@ -54,7 +54,7 @@ def why_replaceable(path: Path) -> str:
 
 
 def _on_the_way(path: Path) -> tuple[list[Path], list[Path]]:
-    """Return every folder that is passed on the way to a path, and every link that is followed."""
+    """Return every folder above a path, and every symbolic link that the path goes through."""
     folders: dict[Path, None] = {}
     links: dict[Path, None] = {}
     ahead = [path.absolute()]
@@ -69,13 +69,13 @@ def _on_the_way(path: Path) -> tuple[list[Path], list[Path]]:
 
 
 def why_unusable(path: Path, n_bytes: int) -> str:
-    """Return why nothing can be kept in a folder, which need not exist; empty if it can.
+    """Return why files cannot be kept in a folder; empty if they can. The folder may be absent.
 
     Parameters
     ----------
     path : Path
     n_bytes : int
-        Space that has to be free.
+        Space that must be free.
     """
     if not path.is_absolute():
         return f"{path} is no absolute path"
@@ -97,11 +97,11 @@ def why_unusable(path: Path, n_bytes: int) -> str:
 
 
 def why_no_room(folder: Path, n_bytes: int) -> str:
-    """Return why this user cannot write so many bytes into a folder; empty if it looks possible."""
+    """Return why this user cannot write ``n_bytes`` to a folder; empty if it seems possible."""
     try:
         if _free_bytes(folder) < n_bytes:
             return f"{folder} has less than {n_bytes >> 20} MiB left"
-        with tempfile.TemporaryFile(dir=folder) as file:  # permissions may lie, and quotas show
+        with tempfile.TemporaryFile(dir=folder) as file:  # finds quotas and wrong permissions
             file.write(bytes(_PROBE_BYTES))
     except OSError as error:
         return f"{folder}: {error.strerror}"
@@ -109,7 +109,7 @@ def why_no_room(folder: Path, n_bytes: int) -> str:
 
 
 def _free_bytes(folder: Path) -> int:
-    """Return what a user may still write; file systems that tell nothing have no limit."""
+    """Return the free bytes for a user; unlimited where the file system does not tell."""
     if not hasattr(os, "statvfs"):
         return shutil.disk_usage(folder).free
     system = os.statvfs(folder)
@@ -117,27 +117,27 @@ def _free_bytes(folder: Path) -> int:
 
 
 def temporary_bases() -> list[Path]:
-    """Return folders for temporary files, best first."""
+    """Return folders in which to make temporary folders, best first."""
     found = []
     named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
-    with contextlib.suppress(OSError):  # no folder for temporary files can be written
+    with contextlib.suppress(OSError):  # no temporary folder can be written
         usual = Path(tempfile.gettempdir())
         if str(usual) in [*named, "/tmp", "/var/tmp", "/usr/tmp"] or usual != Path.cwd():
-            found.append(usual)  # Python's last resort, the working folder, is somebody's project
+            found.append(usual)  # not the working folder, which is Python's last choice
     if os.environ.get("XDG_RUNTIME_DIR"):
         found.append(Path(os.environ["XDG_RUNTIME_DIR"]))
     return [*found, Path("/dev/shm")]
 
 
 def temporary_folder(n_bytes: int = 0) -> Path | None:
-    """Make an empty folder for this user alone; return None if that can be done nowhere.
+    """Make an empty folder for this user alone; return None if no place for it is safe.
 
-    It is removed when the process that made it ends.
+    It is removed when this process ends.
 
     Parameters
     ----------
     n_bytes : int
-        Space that has to be free.
+        Space that must be free.
     """
     for base in temporary_bases():
         try:
@@ -152,6 +152,6 @@ def temporary_folder(n_bytes: int = 0) -> Path | None:
 
 
 def remove(folder: Path, process: int) -> None:
-    """Remove a folder, unless this is a child of the process that made it."""
+    """Remove a folder, but only in the process that made it, not in its children."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)

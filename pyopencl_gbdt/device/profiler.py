@@ -1,8 +1,8 @@
-"""Times of kernels and copies, taken by the device itself while nobody waits.
+"""Times of kernels and copies by the device's own clock, taken without waiting.
 
-Every launch leaves a stamp, which its driver fills in: an OpenCL event, or two CUDA events around
-it. Stamps are read long after, when their work has finished anyway, so a profiled fit launches the
-same kernels in the same order as any other and gives the same model.
+Every launch leaves a stamp: an OpenCL event, or a pair of CUDA events around the launch. The driver
+fills in its times. The profiler reads a stamp later, when the work has finished. So a profiled fit
+launches the same kernels in the same order as any other fit, and gives the same model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: Names under which copies are listed beside kernels; their bytes are known when they start.
+#: Names of copies in the list of kernels; their bytes are known when they start.
 UPLOAD, DOWNLOAD, COPY, FILL = "upload", "download", "copy", "fill"
 
 
@@ -31,13 +31,13 @@ class Profiler:
     Parameters
     ----------
     read : callable
-        Returns the seconds from the start of a stamp's work to the end of another's, which may be
-        the same, or None while they are not known.
+        Takes two stamps, which may be the same one. Returns the seconds from the start of the
+        first's work to the end of the second's, or None while the work is unfinished.
 
     Attributes
     ----------
     phase : str
-        Under what new launches are listed.
+        The phase under which new launches are listed.
     totals : dict of (str, str) to Total
         By phase and kernel, for the stamps that were collected.
     """
@@ -49,25 +49,25 @@ class Profiler:
         self._waiting: deque[tuple[tuple[str, str], Any, int]] = deque()
 
     def add(self, kernel: str, stamp: Any, n_bytes: int = 0) -> None:
-        """Remember a launch.
+        """Record a launch.
 
         Parameters
         ----------
         kernel : str
         stamp : object
-            What ``read`` will be given.
+            Passed to ``read`` later.
         n_bytes : int, default 0
-            Bytes read and written, where they are known by now.
+            Bytes read and written, if they are known already.
         """
         self._waiting.append(((self.phase, kernel), stamp, n_bytes))
 
     def span(self) -> float:
-        """Return the seconds from the first stamp that waits to the last one; collect them.
+        """Return the seconds from the first uncollected stamp to the last one; collect them.
 
         Raises
         ------
         ValueError
-            If none waits, or the device has not finished.
+            If there is none, or the device has not finished.
         """
         if not self._waiting:
             raise ValueError("no launch: expected one since the last collect()")
@@ -78,7 +78,7 @@ class Profiler:
         return seconds
 
     def collect(self) -> None:
-        """Add up what has finished; never waits. Frees the stamps."""
+        """Add the times of finished launches to the totals and free their stamps; never waits."""
         waiting = self._waiting
         while waiting:
             key, stamp, n_bytes = waiting[0]

@@ -1,4 +1,4 @@
-"""Template + dialect + parameters -> source; strict about every name."""
+"""Render a kernel template for a dialect; unknown and missing parameters are errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USES = re.compile(r"^##\s*uses:\s*(.+)$", re.MULTILINE)
 
 @cache
 def source_folder(name: Literal["templates", "cl_kernels"]) -> Path:
-    """Return where kernel sources lie: in the package, else the sibling folder of a checkout."""
+    """Return the folder of kernel sources: in the package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / name, package.parent / name):
         if (folder / "__init__.py").is_file():
@@ -31,7 +31,7 @@ def source_folder(name: Literal["templates", "cl_kernels"]) -> Path:
 
 @cache
 def template_files() -> dict[str, Path]:
-    """Return every kernel template by its name; rooms have folders, names are flat."""
+    """Return the path of every kernel template by name; the names are unique across folders."""
     files = sorted(source_folder("templates").rglob("*.cl.mako"))
     return {file.name.removesuffix(".cl.mako"): file for file in files}
 
@@ -48,12 +48,18 @@ def _lookup() -> TemplateLookup:
 @cache
 def template_text(template: str) -> str:
     """Return the unrendered text of a template."""
-    return template_files()[template].read_text(encoding="utf-8")
+    file = template_files().get(template)
+    if file is None:
+        raise FileNotFoundError(
+            f"{template}.cl.mako: no such template below {source_folder('templates')}; "
+            "reinstall pyopencl_gbdt"
+        )
+    return file.read_text(encoding="utf-8")
 
 
 @cache
 def declared(template: str) -> frozenset[str]:
-    """Return the parameter names that a template declares in its ``<%page args>``."""
+    """Return the names of the parameters that a template declares in ``<%page args>``."""
     found = _ARGS.search(template_text(template))
     names = found.group(1) if found else ""
     return frozenset(name.strip() for name in names.split(",") if name.strip())
@@ -71,7 +77,7 @@ def _render(template: str, dialect: Dialect, params: tuple[tuple[str, str, Param
     body = _lookup().get_template(f"{template}.cl.mako").render(**values)
     uses = [name for line in _USES.findall(template_text(template)) for name in line.split()]
     parts = [header(f"dialect_{dialect}.h")]
-    if values.get("wg_size") == 1:  # nobody to wait for; PoCL builds twice as fast without
+    if values.get("wg_size") == 1:  # no barrier is needed; PoCL builds twice as fast without
         parts.append("#undef BARRIER\n#define BARRIER() ((void)0)")
     parts += [*(header(f"{name}.h") for name in uses), str(body)]
     return "\n".join(parts)
@@ -85,14 +91,15 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
     template : str
         Name of ``templates/<room>/<template>.cl.mako``.
     dialect : {"opencl", "cuda"}
-        Which header spells the vocabulary.
+        Chooses the header that defines ``KERNEL``, ``GLOBAL`` and the kernels' other macros.
     **params
-        Exactly the names that the template declares.
+        Exactly the parameters that the template declares.
 
     Returns
     -------
     str
-        Complete source: dialect header, shared C that the template ``uses``, body.
+        The complete source: the dialect's header, the headers in the template's ``uses`` lines, and
+        the rendered template.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Names and types of a kernel's parameters, read from its rendered source.
 
-A launch gives its arguments by name, and they are checked here: two neighbours of one type cannot
-be swapped unnoticed, and an array of another dtype is refused before the kernel reads it.
+A launch gives its arguments by name, and this module checks them. So two arguments of one type
+cannot be swapped by mistake, and an array of a wrong dtype is refused before the kernel reads it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KERNEL = re.compile(r"\bKERNEL\(\s*\d+\s*\)\s*(\w+)\s*\(([^()]*)\)\s*\{")
 _TYPEDEF = re.compile(r"\btypedef\s+(\w+)\s+(\w+)\s*;")
 _PARAMETER = re.compile(r"(?:GLOBAL\s+)?(?:const\s+)?(\w+)\s*(\*?)\s*(?:RESTRICT\s+)?(\w+)")
 
-#: Dtypes of the kernels' scalars, and of the elements of their vectors.
+#: NumPy types of the kernels' scalar types.
 _SCALARS: dict[str, Any] = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "i32": np.int32, "i64": np.int64, "f32": np.float32,
@@ -38,7 +38,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(scalar) for name, scalar in _SCALARS.items()
 } | STRUCTS
 _VECTORS: dict[str, np.dtype[Any]] = {"i64x2": np.dtype(np.int64), "i32x2": np.dtype(np.int32)}
-#: 16 bytes in one load, of whatever they hold.
+#: Type for loads of 16 bytes; arrays of any dtype may be passed.
 _ANY = "u32x4"
 
 
@@ -50,7 +50,7 @@ class Parameter:
     ----------
     name : str
     type : str
-        The kernels' word for the scalar, or for the array's elements.
+        The kernel's type of the scalar, or of the array's elements.
     is_array : bool
     """
 
@@ -59,12 +59,12 @@ class Parameter:
     is_array: bool
 
     def take(self, kernel: str, value: Any) -> Any:
-        """Return an argument as the kernel takes it.
+        """Check an argument; return it, numbers converted to the kernel's type.
 
         Raises
         ------
         TypeError
-            If it is no such array or scalar.
+            If it is not an array or a number of the parameter's type.
         """
         if self.is_array:
             if not hasattr(value, "handle"):
@@ -86,9 +86,8 @@ class Parameter:
                 "dtypes.STRUCTS"
             )
         if self.type[0] == "u" and dtype.names is None:
-            return bool(
-                dtype.itemsize == wanted.itemsize
-            )  # kernels that move bits, whatever they mean
+            # kernels that only move or compare bits take any dtype of that size
+            return bool(dtype.itemsize == wanted.itemsize)
         return bool(dtype == wanted)
 
     def _number(self, kernel: str, value: Any) -> Any:
@@ -108,7 +107,7 @@ class Parameter:
 
 @lru_cache(maxsize=512)
 def signatures(source: str) -> Mapping[str, tuple[Parameter, ...]]:
-    """Return the parameters of every kernel of a rendered source, in order, by its name."""
+    """Return the parameters of each kernel of a rendered source, in order, by the kernel's name."""
     plain = _COMMENT.sub(" ", source)
     aliases = {new: old for old, new in _TYPEDEF.findall(plain)}
     found = {}
@@ -138,14 +137,15 @@ def arrange(
     kernel : str
         Name of the kernel.
     given : sequence
-        Arguments by position; few kernels have so few that this reads well.
+        Arguments by position.
     named : mapping
         Arguments by name.
 
     Raises
     ------
     TypeError
-        If there is no such kernel, an argument is missing, unknown, given twice or of another type.
+        If there is no such kernel, or an argument is missing, unknown, given twice or of a wrong
+        type.
     """
     known = signatures(source)
     if kernel not in known:

@@ -1,9 +1,9 @@
-"""Uploads in pieces, through page-locked memory: a device copies one while the host fills another.
+"""Upload in pieces through page-locked buffers: the device copies one while the host fills another.
 
-A driver copies from ordinary memory by way of a small page-locked buffer of its own, with one
-thread. An H200 took 157 ms for 1.23 GB so; 53 ms by 2 buffers of 16 MiB that 4 threads fill; with
-2 threads 85 ms, with 8 as long as with 4. Buffers of 64 MiB took 43 to 52 ms, and 47 ms to
-allocate instead of 9.
+From ordinary memory, a driver copies with one thread through a small page-locked buffer of its own.
+An H200 took 157 ms for 1.23 GB that way. It took 53 ms with 2 buffers of 16 MiB that 4 threads
+fill, 85 ms with 2 threads, and no less with 8. Buffers of 64 MiB took 43 to 52 ms, but allocating
+them took 47 ms instead of 9.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from pyopencl_gbdt.device.base import Array, Device, Wait
 
 #: Bytes of a piece.
 PIECE_BYTES = 16 * 1024 * 1024
-#: Below so many bytes, which go there twice or more, page-locked memory costs more than it saves.
+#: Matrices with fewer bytes are uploaded without page-locked buffers, which would cost more than
+#: they save. A matrix is uploaded at least twice.
 LEAST_BYTES = 4 * PIECE_BYTES
 _THREADS = 4
 
 
 class Staging:
-    """Uploads rows of a matrix to one array on a device, a piece at a time.
+    """Uploads a matrix to one array on a device, some rows at a time.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class Staging:
     Attributes
     ----------
     piece : DeviceArray
-        Where all pieces go, one after the other.
+        The array to which all pieces are copied, one after the other.
     """
 
     def __init__(self, device: Device, values: Array, piece_rows: int) -> None:
@@ -44,14 +45,14 @@ class Staging:
         self.piece = device.empty((piece_rows, values.shape[1]), values.dtype)
         self._pinned: list[Array] = []
         if values.nbytes >= LEAST_BYTES:
-            # no comprehension: it would be a closure, and a traceback keep the piece alive
+            # a comprehension would be a closure, by which a traceback keeps the piece alive
             nbytes = self.piece.nbytes
             self._pinned = [device.pinned(nbytes), device.pinned(nbytes)]
 
     def pieces(self) -> Iterator[tuple[int, int]]:
-        """Upload piece by piece; yield its first row and how many it has.
+        """Upload piece by piece; yield each piece's first row and number of rows.
 
-        What reads a piece has to be enqueued before the next one is asked for.
+        The caller must enqueue the kernels that read a piece before it asks for the next one.
         """
         if self._pinned:
             yield from self._staged()
@@ -72,18 +73,18 @@ class Staging:
                 rows = self.values[first : first + self.rows]
                 pinned = self._pinned[number % 2][: rows.nbytes]
                 waits[number % 2] = self.device.write_later(self.piece, pinned, 0)
-                if number + 1 < len(starts):  # while the caller and the device go on
+                if number + 1 < len(starts):  # fill the next one while the device copies
                     wait = waits[(number + 1) % 2]
                     if wait is not None:
                         wait()
                     copied = self._fill(pool, number + 1)
                 yield first, len(rows)
-        for wait in waits:  # the buffers are used again
+        for wait in waits:  # the next upload uses the same buffers
             if wait is not None:
                 wait()
 
     def _fill(self, pool: ThreadPoolExecutor, number: int) -> list[Future[None]]:
-        """Start to copy a piece into one of the buffers, every thread a part."""
+        """Start to copy a piece into one of the buffers; each thread copies a part."""
         rows = self.values[number * self.rows : (number + 1) * self.rows]
         flat = rows.reshape(-1).view(np.uint8)
         pinned = self._pinned[number % 2][: flat.size]

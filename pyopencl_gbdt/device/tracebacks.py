@@ -1,4 +1,4 @@
-"""What an exception keeps alive."""
+"""Free the device memory that an exception's traceback would keep alive."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _OURS = ("pyopencl_gbdt", "pyopencl", "cupy")
 def clear_frames(error: BaseException | None) -> None:
     """Clear the local variables of this library's frames in an exception's traceback.
 
-    A notebook or a debugger keeps the last traceback, and a traceback keeps its frames' variables:
-    the memory of a fit that failed would stay taken. Frames of other packages, such as a callback
-    of the user's, keep their variables, and so do frames that still run.
+    A notebook or a debugger keeps the last traceback, and a traceback keeps its frames' variables.
+    So the device memory of a failed fit would stay allocated. Frames of other packages, such as the
+    user's callbacks, keep their variables, and so do frames that still run.
     """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -1,9 +1,9 @@
-"""What ``pyopencl-gbdt tune`` measured on a device: which variants, and with which sizes.
+"""Store and load the variants and sizes that ``pyopencl-gbdt tune`` chose for a device.
 
-One file per device and driver in the user's cache folder. Without it the variant table holds. It
-can change how long a fit takes and nothing else: it names rows of the table and sizes out of
-``SIZES``, all of which give the same model, which tests see to. A file that is damaged, or was made
-for another device, driver or table, is ignored.
+The user's cache folder has one file per device and driver. Without a file, the variant table
+decides. A file names variants of the table and sizes from ``SIZES``. All of these give the same
+model, so a file changes only how long a fit takes; tests check this. A file that is damaged, or was
+made for another device, driver or table, is ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TUNABLE: dict[str, tuple[str, ...]] = {
     "radix_sort": ("items", "groups_per_unit"),
     "quantize": ("wg_size", "items"),
 }
-#: Values that are tried, where a work-group has several work-items, and where it has one.
+#: Values that are tried: for work-groups of several work-items, and for those of one.
 SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "wg_size": ((64, 128, 256, 512, 1024), (1,)),
     "groups_per_unit": ((1, 2, 4, 8, 16), (1, 2, 4, 8)),
@@ -52,7 +52,7 @@ SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """A variant of a kernel, with the parameters that it gets."""
+    """A variant of a kernel, and the parameters to run it with."""
 
     variant: str
     params: Mapping[str, int]
@@ -60,15 +60,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is stored for a device.
+    """The tuning that is stored for a device.
 
     Attributes
     ----------
     path : Path
     choices : dict of str to Choice
-        By kernel; of the others the table holds.
+        By kernel. For kernels that are absent here, the variant table decides.
     problem : str
-        Why a file that is there is ignored; empty if it is not.
+        Why the file is ignored; empty if it is used.
     """
 
     path: Path
@@ -76,16 +76,16 @@ class Tuning:
     problem: str = ""
 
 
-#: Measuring replaces what is stored, in its own thread alone.
+#: Choices that replace the stored ones, in this thread only; set while ``tune`` measures.
 _instead: ContextVar[Mapping[str, Choice] | None] = ContextVar("instead", default=None)
 _loaded: dict[tuple[Any, ...], Tuning | None] = {}
 
 
-def sizes(row: Variant, parameter: str) -> tuple[int, ...]:
-    """Return the values of a parameter that are tried for a row; its own is among them."""
+def sizes(variant: Variant, parameter: str) -> tuple[int, ...]:
+    """Return the values of a parameter to try for a variant, the table's value among them."""
     several, one = SIZES[parameter]
-    values = one if row.params["wg_size"] == 1 else several
-    return tuple(sorted({*values, row.params[parameter]}))
+    values = one if variant.params["wg_size"] == 1 else several
+    return tuple(sorted({*values, variant.params[parameter]}))
 
 
 def is_off() -> bool:
@@ -104,7 +104,7 @@ def is_off() -> bool:
 
 @contextlib.contextmanager
 def using(choices: Mapping[str, Choice]) -> Iterator[None]:
-    """Let these choices hold instead of what is stored; ``{}`` is the table."""
+    """Use these choices instead of the stored ones; with ``{}``, the variant table decides."""
     token = _instead.set(choices)
     try:
         yield
@@ -112,16 +112,16 @@ def using(choices: Mapping[str, Choice]) -> Iterator[None]:
         _instead.reset(token)
 
 
-def tuned(kernel: str, rows: list[Variant], caps: Capabilities) -> list[Variant]:
-    """Put the row that a tuning chose in front, with its sizes; behind it the table's rows.
+def tuned(kernel: str, variants: list[Variant], caps: Capabilities) -> list[Variant]:
+    """Return the variants with the tuned one, in its tuned sizes, added in front.
 
-    The table's row of that name stays too: it may hold features of more codes.
+    The table's variant of the same name stays in the list: it may hold features of more codes.
 
     Parameters
     ----------
     kernel : str
-    rows : list of Variant
-        Those that the device can run, best first by the table.
+    variants : list of Variant
+        The ones that the device can run, best first by the table.
     caps : Capabilities
     """
     choices = _instead.get()
@@ -130,14 +130,14 @@ def tuned(kernel: str, rows: list[Variant], caps: Capabilities) -> list[Variant]
         choices = {} if stored is None else stored.choices
     choice = choices.get(kernel)
     if choice is None:
-        return rows
-    first = [replace(row, params=choice.params) for row in rows if row.name == choice.variant]
-    return first + rows
+        return variants
+    first = [replace(v, params=choice.params) for v in variants if v.name == choice.variant]
+    return first + variants
 
 
 # -- the file ----------------------------------------------------------------------------------
 def _facts(caps: Capabilities) -> dict[str, Any]:
-    """Return what a tuning holds for: two equal cards share one, wherever they are plugged in."""
+    """Return the facts that identify a tuning's device; equal cards share a tuning."""
     facts = asdict(caps)
     for name in ("device_id", "global_bytes", "max_alloc_bytes"):
         del facts[name]
@@ -145,16 +145,16 @@ def _facts(caps: Capabilities) -> dict[str, Any]:
 
 
 def path_of(caps: Capabilities) -> Path:
-    """Return where the tuning of a device is stored."""
+    """Return the path of a device's tuning file."""
     key = cache.cache_key(json.dumps(_facts(caps), sort_keys=True))
     return cache.cache_folder() / f"tuning-{key[:16]}.json"
 
 
 def load(caps: Capabilities) -> Tuning | None:
-    """Return what is stored for a device, read once per process; None if there is nothing."""
+    """Return a device's stored tuning, or None if there is none; read once per process."""
     if is_off():
         return None
-    # asked for a hundred times while a fit is prepared: no path is made, nothing is serialised
+    # called a hundred times while a fit is prepared, so the key needs no path and no JSON
     key = (*map(os.environ.get, cache.PLACES), caps)
     if key not in _loaded:
         path = path_of(caps)
@@ -196,12 +196,12 @@ def store(caps: Capabilities, choices: Mapping[str, Choice]) -> Path:
 
 
 def reset(caps: Capabilities) -> bool:
-    """Remove what is stored for a device; return whether there was anything.
+    """Remove a device's stored tuning; return whether there was one.
 
     Raises
     ------
     DeviceError
-        If the file is there and cannot be removed.
+        If the file exists and cannot be removed.
     """
     path = path_of(caps)
     _loaded.clear()
@@ -218,13 +218,13 @@ def reset(caps: Capabilities) -> bool:
 
 
 def _table_digest() -> str:
-    """Return what changes with the variant table: a tuning for another one says nothing."""
-    rows = [[row.kernel, row.name, sorted(row.params.items())] for row in TABLE]
-    return cache.cache_key(json.dumps(rows))[:16]
+    """Return a digest of the variant table; a tuning made with another table is ignored."""
+    entries = [[v.kernel, v.name, sorted(v.params.items())] for v in TABLE]
+    return cache.cache_key(json.dumps(entries))[:16]
 
 
 class _IgnoredError(ValueError):
-    """A file that is whole, but says nothing about this device, driver and table."""
+    """A file that is not damaged, but was made for another device, driver or table."""
 
 
 def _read(path: Path, data: bytes, caps: Capabilities) -> Tuning:
@@ -247,22 +247,22 @@ def _read(path: Path, data: bytes, caps: Capabilities) -> Tuning:
 
 
 def _choice(kernel: str, variant: str, params: Mapping[str, int]) -> Choice:
-    """Check a choice: a row of the table, sizes out of ``SIZES``."""
-    (row,) = (row for row in TABLE if (row.kernel, row.name) == (kernel, variant))
-    allowed = {name: sizes(row, name) for name in TUNABLE[kernel] if name in row.params}
-    for name in row.params.keys() | params.keys():
+    """Check that a choice is a variant of the table with sizes from ``SIZES``; return it."""
+    (known,) = (v for v in TABLE if (v.kernel, v.name) == (kernel, variant))
+    allowed = {name: sizes(known, name) for name in TUNABLE[kernel] if name in known.params}
+    for name in known.params.keys() | params.keys():
         value = params[name]
-        if type(value) is not int or value not in allowed.get(name, (row.params[name],)):
+        if type(value) is not int or value not in allowed.get(name, (known.params[name],)):
             raise KeyError(name)
     return Choice(variant, params)
 
 
 def describe(choices: Mapping[str, Choice], table: Sequence[Variant]) -> list[str]:
-    """Return each choice in words: the variant, and the sizes that are not the table's."""
-    rows = {(row.kernel, row.name): row for row in table}
+    """Return each choice as text: the variant, and the sizes that differ from the table's."""
+    variants = {(variant.kernel, variant.name): variant for variant in table}
     lines = []
     for kernel, choice in choices.items():
-        own = rows[kernel, choice.variant].params
+        own = variants[kernel, choice.variant].params
         changed = [f"{k}={v}" for k, v in choice.params.items() if v != own[k]]
         lines.append(f"{kernel}: {' '.join([choice.variant, *changed])}")
     return lines

@@ -1,4 +1,4 @@
-"""A row of the variant table."""
+"""A variant: one entry of the variant table, with what it needs from a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 
-#: What a row may need: fields of ``Variant``, facts of ``Capabilities``, and what they are called.
+#: What a variant may require of a device, with a text for people. For a new requirement, add a line
+#: here, and a field of the same name to ``Variant`` and ``Capabilities``.
 NEEDS = {
     "int64_atomics": "64-bit integer atomics",
     "lookback": "a driver with which decoupled look-back was run",
@@ -17,14 +18,14 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of the table."""
+    """One entry of the variant table."""
 
     kernel: str
     name: str
     params: Mapping[str, int]
-    """What the template and its launcher are given."""
+    """Sizes for the template and for the code that launches it."""
     measured: str
-    """Where the choice comes from: device, size, ratio to the next row, bench."""
+    """The measurement behind the choice: device, size, speed-up over the next variant."""
     int64_atomics: bool = False
     """Needs 64-bit integer atomics on global memory."""
     lookback: bool = False
@@ -32,20 +33,20 @@ class Variant:
     warp_words: bool = False
     """Needs NVIDIA's votes and matches of 32 work-items."""
     template: str = ""
-    """The template that it is built from; default: that of the kernel's name."""
+    """The template's name; by default the kernel's name."""
     chosen_on: frozenset[Kind] = frozenset({"gpu", "cpu", "accelerator"})
-    """Kinds of device on which it is taken unasked; it runs wherever its needs are met."""
+    """Kinds of device that use it by default. It can run on any device that meets its needs."""
 
     def needs(self) -> list[str]:
-        """Return the needs of this variant beyond the baseline, as ``NEEDS`` calls them."""
+        """Return what this variant needs beyond the baseline, in the words of ``NEEDS``."""
         return [text for name, text in NEEDS.items() if getattr(self, name)]
 
     def suits(self, caps: Capabilities) -> bool:
-        """Tell whether a device of this kind takes the variant unasked."""
+        """Tell whether a device of this kind uses the variant by default."""
         return caps.kind in self.chosen_on
 
     def lacks(self, caps: Capabilities) -> str:
-        """Return what a device lacks for this variant, or an empty string."""
+        """Return what a device lacks to run this variant; empty if it can run it."""
         for name, text in NEEDS.items():
             if getattr(self, name) and not getattr(caps, name):
                 return text

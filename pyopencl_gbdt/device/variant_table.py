@@ -1,10 +1,10 @@
-"""THE table of kernel variants.
+"""The table of kernel variants.
 
-A row is (kernel, variant, needs, parameters, measured). For a device, the first row wins whose
-needs it meets and whose ``chosen_on`` names its kind; the last row of every kernel needs nothing
-beyond the baseline: OpenCL 1.2 full profile, work-groups of at most 256, 32 KiB of local memory,
-32-bit atomics. Tests run every row that a device meets, not only the chosen one, and demand equal
-bits.
+A variant has a kernel, a name, needs, parameters and a measurement. A device gets the first variant
+of a kernel whose needs it meets and whose ``chosen_on`` contains its kind. The last variant of
+every kernel needs only the baseline: OpenCL 1.2 full profile, work-groups of at most 256, 32 KiB of
+local memory, 32-bit atomics. Tests run every variant that a device can run, not only the chosen
+one, and require equal bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pyopencl_gbdt.device.capabilities import Kind
 from pyopencl_gbdt.device.variant import Variant
 
-#: Local memory that kernels leave to the driver, in bytes: NVIDIA refuses a kernel that takes all.
+#: Bytes of local memory that kernels leave to the driver: NVIDIA's refuses a kernel that takes all.
 LOCAL_HEADROOM = 2048
 _GPU: frozenset[Kind] = frozenset({"gpu", "accelerator"})
 _CPU: frozenset[Kind] = frozenset({"cpu"})
@@ -23,7 +23,7 @@ _BASELINE = "the baseline's work-group"
 
 
 def _both(kernel: str, *, cpu: Mapping[str, int], gpu: Mapping[str, int]) -> list[Variant]:
-    """Rows of a kernel whose one template serves both kinds by its work-group size."""
+    """Return two variants of a kernel with one template, which differ in the work-group's size."""
     return [
         Variant(kernel, "sequential", cpu, _SEQUENTIAL, chosen_on=_CPU),
         Variant(kernel, "portable", gpu, _BASELINE),

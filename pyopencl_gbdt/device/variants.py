@@ -1,4 +1,4 @@
-"""Which row of the variant table a device gets."""
+"""Choose the variant of a kernel for a device."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ __all__ = [
 
 
 def kernels() -> list[str]:
-    """Return the kernels that have rows, in table order."""
-    return list(dict.fromkeys(row.kernel for row in TABLE))
+    """Return the kernels of the variant table, in its order."""
+    return list(dict.fromkeys(variant.kernel for variant in TABLE))
 
 
 def runnable(kernel: str, caps: Capabilities) -> list[Variant]:
     """Return every variant of a kernel that a device can run."""
-    return [row for row in TABLE if row.kernel == kernel and not row.lacks(caps)]
+    known = TABLE if isinstance(kernel, str) else ()
+    return [variant for variant in known if variant.kernel == kernel and not variant.lacks(caps)]
 
 
-#: What did not build in this process, as ``refusal`` spells it: not tried again.
+#: Variants that failed to build or launch in this process, as keys of ``refusal``; not tried again.
 REFUSED: set[tuple[str, str, str, str]] = set()
 
 
-def refusal(row: Variant, caps: Capabilities) -> tuple[str, str, str, str]:
-    """Return how ``REFUSED`` spells that a device's driver does not build a row."""
-    return caps.device_id, caps.driver, row.kernel, row.name
+def refusal(variant: Variant, caps: Capabilities) -> tuple[str, str, str, str]:
+    """Return the key in ``REFUSED`` of a variant that a device's driver cannot build or launch."""
+    return caps.device_id, caps.driver, variant.kernel, variant.name
 
 
 def fallbacks(kernel: str, caps: Capabilities) -> list[Variant]:
-    """Return the variants that a device can run, those that its kind gets first.
+    """Return the variants that a device can run, best first.
 
-    What was tuned for the device, see ``tuning``, comes before them. Those that its driver did not
-    build are left out, as long as one is left.
+    First comes the one that was tuned for the device (see ``tuning``), then those for its kind,
+    then the others. Variants in ``REFUSED`` are left out, unless all of them are.
     """
-    rows = sorted(runnable(kernel, caps), key=lambda row: not row.suits(caps))
-    rows = tuning.tuned(kernel, rows, caps)
-    return [row for row in rows if refusal(row, caps) not in REFUSED] or rows
+    variants = sorted(runnable(kernel, caps), key=lambda variant: not variant.suits(caps))
+    variants = tuning.tuned(kernel, variants, caps)
+    return [variant for variant in variants if refusal(variant, caps) not in REFUSED] or variants
 
 
 def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
-    """Return the row a device gets.
+    """Return the variant that a device uses for a kernel.
 
     Parameters
     ----------
@@ -54,25 +55,25 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     caps : Capabilities
         The device.
     name : str, default "auto"
-        A variant to take instead of the first that fits.
+        The name of a variant; "auto" takes the first one that fits.
 
     Raises
     ------
     ParameterError
-        If there is no such kernel, ``name`` is no variant of it, or the device lacks what it needs.
+        If the kernel or the variant does not exist, or the device lacks what the variant needs.
     """
     if not isinstance(kernel, str) or kernel not in kernels():
         raise ParameterError(f"kernel={kernel!r}: expected one of {kernels()}; choose one")
-    rows = [row for row in TABLE if row.kernel == kernel]
+    variants = [variant for variant in TABLE if variant.kernel == kernel]
     if isinstance(name, str) and name == "auto":
         return fallbacks(kernel, caps)[0]
-    for row in rows:
-        if isinstance(name, str) and row.name == name:
-            if row.lacks(caps):
+    for variant in variants:
+        if isinstance(name, str) and variant.name == name:
+            if variant.lacks(caps):
                 raise ParameterError(
-                    f"{kernel}={name!r}: {caps.label} lacks {row.lacks(caps)}; use 'auto'"
+                    f"{kernel}={name!r}: {caps.label} lacks {variant.lacks(caps)}; use 'auto'"
                 )
-            return row
+            return variant
     raise ParameterError(
-        f"{kernel}={name!r}: expected 'auto' or one of {[row.name for row in rows]}"
+        f"{kernel}={name!r}: expected 'auto' or one of {[variant.name for variant in variants]}"
     )

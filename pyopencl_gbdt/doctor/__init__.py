@@ -1,8 +1,7 @@
-"""What is half installed on a machine, whether its devices compute right, and a report of both.
+"""Find incomplete installations, test whether devices compute correctly, and report both.
 
-A driver that is broken may crash or hang the process that asks it. Hence the devices are listed and
-tested by a worker, a process of its own with a time limit; what this process does itself is to read
-files.
+A broken driver may crash or hang the process that calls it. So a worker, a separate process with a
+time limit, lists and tests the devices; this process only reads files.
 
     machine ──► checks ──► findings ─┐
     worker  ──► listing, results ────┴─► report
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def examine(machine: Machine, listing: Listing) -> list[Finding]:
-    """Run every check.
+    """Run all checks.
 
     Parameters
     ----------
     machine : Machine
     listing : Listing
-        What `watch.list_devices` found on it.
+        The devices that `watch.list_devices` found on it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether a driver rounds as IEEE 754 says, and leaves products and sums apart."""
+"""Test whether a driver rounds as IEEE 754 requires, without fusing products and sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WG_SIZE = 64
 
 
 def samples(n: int) -> tuple[F32, F32, F32, F32, npt.NDArray[np.int32]]:
-    """Return inputs a, b, c, d, k; a quarter of them shows whether products are fused with sums."""
+    """Return inputs a, b, c, d, k; a quarter of them reveal products fused with sums."""
     rng = np.random.default_rng(7)
 
     def floats(low: float, high: float) -> F32:
@@ -29,13 +29,13 @@ def samples(n: int) -> tuple[F32, F32, F32, F32, npt.NDArray[np.int32]]:
 
     a, c, d = floats(-2, 2), floats(1, 2), floats(-2, 2)
     a[: n // 16] = rng.uniform(-80, 80, n // 16)
-    d[: n // 4] = -(a * c)[: n // 4]  # fused, what the product's rounding took remains
+    d[: n // 4] = -(a * c)[: n // 4]  # if fused, the result is the rounding error of the product
     b = (a * np.float32(2.0**-25) * rng.uniform(-1, 1, n).astype(np.float32)).astype(np.float32)
     return a, b, c, d, rng.integers(-60, 61, n).astype(np.int32)
 
 
 def expected(a: F32, b: F32, c: F32, d: F32, k: npt.NDArray[np.int32]) -> F32:
-    """Return what the kernel has to give, by the twins: shape (n, len(COLUMNS))."""
+    """Return the results that the kernel must give, from the twins; shape (n, len(COLUMNS))."""
     x, y, quarter = (a, b), (c, d), np.float32(0.25)
     with np.errstate(all="ignore"):
         pairs = [
@@ -66,12 +66,12 @@ def expected(a: F32, b: F32, c: F32, d: F32, k: npt.NDArray[np.int32]) -> F32:
 
 
 def probe(device: Device, n: int) -> str:
-    """Compare a driver's arithmetic with the twins'.
+    """Compare a driver's arithmetic with the twins.
 
     Returns
     -------
     str
-        Empty if every bit agrees; else what differs, and how often.
+        Empty if all bits agree; else which results differ, and how often.
     """
     inputs = samples(n)
     program = device.build("math_probe", wg_size=_WG_SIZE, fields="")
@@ -92,6 +92,6 @@ def probe(device: Device, n: int) -> str:
 
 
 def _dividable(inputs: tuple[npt.NDArray[np.generic], ...]) -> npt.NDArray[np.bool_]:
-    """Tell where (c, d) is a number in two floats, as a division needs it."""
+    """Return where (c, d) is a valid number in two floats, as division requires."""
     c, d = np.asarray(inputs[2], np.float64), np.asarray(inputs[3], np.float64)
     return np.asarray(np.abs(d) <= np.abs(c) * 2.0**-24)

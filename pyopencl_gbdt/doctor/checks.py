@@ -1,6 +1,6 @@
-"""What is half there: loader, drivers, cards, permissions, containers, the cache folder.
+"""Check for incomplete installations: loader, drivers, cards, permissions, containers, caches.
 
-Every check reads a `Machine` and what was listed, asks no device and returns findings.
+Every check reads a `Machine` and the listed devices, uses no device and returns findings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine
 
 VENDORS_FOLDER = "/etc/OpenCL/vendors"
-#: Part of a driver library's name -> who makes it, a key of ``INSTALL``.
+#: Part of a driver library's name -> its maker, a key of ``INSTALL``.
 MAKERS = {
     "nvidia": "nvidia",
     "amdocl": "amd",
@@ -26,7 +26,7 @@ MAKERS = {
     "intelocl": "intel-cpu",
 }
 _CARDS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
-#: A 32-bit driver beside the 64-bit one is nothing to repair.
+#: A 32-bit driver next to a 64-bit driver needs no repair.
 _OTHER_WIDTH = "wrong ELF class"
 
 
@@ -36,10 +36,10 @@ def _maker(library: str) -> str:
 
 
 def icd_files(machine: Machine) -> list[Path]:
-    """Return the ``.icd`` files that the system's loader reads, as ocl-icd's manual describes it.
+    """Return the ``.icd`` files that the system's loader reads; see ocl-icd's manual.
 
-    ``OCL_ICD_VENDORS`` names a folder, or one ``.icd`` file; without a slash that file is looked
-    for in the standard folder.
+    ``OCL_ICD_VENDORS`` names a folder or one ``.icd`` file; a file name without a slash means a
+    file in the standard folder.
     """
     standard = machine.environment.get("OPENCL_VENDOR_PATH") or VENDORS_FOLDER
     chosen = machine.environment.get("OCL_ICD_VENDORS") or standard
@@ -68,7 +68,7 @@ def _broken(machine: Machine, library: str) -> str:
 
 
 def check_vendors(machine: Machine, listing: Listing) -> list[Finding]:
-    """Find an ``OCL_ICD_VENDORS`` that leads nowhere, and ICD files without their library."""
+    """Find an invalid ``OCL_ICD_VENDORS``, and ICD files whose library is missing."""
     if machine.system != "Linux":
         return []
     findings = []
@@ -122,7 +122,7 @@ def check_cards(machine: Machine, listing: Listing) -> list[Finding]:
         commands = INSTALL[card]
         if card == "nvidia" and machine.container:
             if machine.load("libnvidia-opencl.so.1"):
-                continue  # the container lacks the driver: `surroundings.check_container`
+                continue  # the container lacks the driver, see `surroundings.check_container`
             text += "; its library is here, the container only lacks the .icd file"
             commands = everywhere(
                 f"mkdir -p {VENDORS_FOLDER} && "
@@ -132,13 +132,13 @@ def check_cards(machine: Machine, listing: Listing) -> list[Finding]:
             text += "; OCL_ICD_FILENAMES is not read by ocl-icd, the loader in pyopencl's wheels"
         severity: Severity = "error"
         if listing.has_gpu(_CARDS[card]):
-            text, severity = f"{text}; it can be used through CUDA all the same", "note"
+            text, severity = f"{text}; CUDA can still use it", "note"
         findings.append(Finding("card-without-icd", severity, text, commands))
     return findings
 
 
 def check_mesa(machine: Machine, listing: Listing) -> list[Finding]:
-    """Find Mesa's rusticl, which shows no card before it is told which driver to enable."""
+    """Find Mesa's rusticl, which offers no card until a variable enables the card's driver."""
     rusticl = [file for file, library in drivers(machine).items() if "rusticl" in library.lower()]
     if not rusticl or machine.environment.get("RUSTICL_ENABLE") or listing.has("rusticl"):
         return []
@@ -166,7 +166,7 @@ def _group(machine: Machine, number: int) -> str:
 
 
 def check_permissions(machine: Machine, listing: Listing) -> list[Finding]:
-    """Find the device files of cards that this user may not open, or that are absent."""
+    """Find device files of cards that are absent, or that this user may not open."""
     if machine.system != "Linux" or machine.is_wsl:
         return []
     files = machine.found("dev/dri/renderD*") + machine.found("dev/kfd")
@@ -212,17 +212,17 @@ def _absent(machine: Machine, path: str, maker: str, why: str) -> Finding:
 def check_cache(
     machine: Machine, folder: Path, used: Path | None = None, problem: str = ""
 ) -> list[Finding]:
-    """Find a cache folder that cannot be written, or that others can write.
+    """Find a cache folder that cannot be written, or that other users can write.
 
     Parameters
     ----------
     machine : Machine
     folder : Path
-        Where built kernels are kept as a rule, as the machine calls it.
+        The default folder of built kernels, as a path on the machine.
     used : Path or None
-        Where they are kept instead; None if nowhere else.
+        The folder used instead; None if there is none.
     problem : str
-        Why nothing can be stored in the folder, as trying it showed; empty if it can.
+        Why nothing can be stored in ``folder``, from an attempt; empty if it works.
     """
     place = machine.path(folder)
     nearest = next(path for path in (place, *place.parents) if path.exists())
@@ -250,15 +250,15 @@ def check_cache(
 
 
 def check_pocl_folder(machine: Machine, used: str, problem: str) -> list[Finding]:
-    """Find a PoCL that has no folder to keep kernels in, without which it has no device.
+    """Find a PoCL without a folder for kernels; without one it offers no device.
 
     Parameters
     ----------
     machine : Machine
     used : str
-        The folder that this library names to PoCL; empty if PoCL's own can be used.
+        The folder that this library passes to PoCL; empty if PoCL's default works.
     problem : str
-        Why PoCL has no device; empty if it has.
+        Why PoCL offers no device; empty if it does.
     """
     if "pocl-binary-distribution" not in machine.packages:
         return []
@@ -267,14 +267,14 @@ def check_pocl_folder(machine: Machine, used: str, problem: str) -> list[Finding
         return [Finding("pocl-folder", "error", problem.removeprefix("OpenCL: "), command)]
     if used:
         text = (
-            "PoCL's own folder for kernels is no use: it cannot be written, its disk is full, or "
+            "PoCL cannot use its default folder for kernels: it is read-only, its disk is full, or "
             f"others can write it; this library lets PoCL use {used}, other programs fail"
         )
         return [Finding("pocl-folder", "note", text)]
     return []
 
 
-#: The checks of drivers and cards; what a device that works proves is not reported.
+#: Checks of drivers and cards; they report nothing that a working device disproves.
 CHECKS: tuple[Callable[[Machine, Listing], list[Finding]], ...] = (
     check_vendors,
     check_cards,

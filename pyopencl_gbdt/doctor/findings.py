@@ -1,4 +1,4 @@
-"""A finding, and the command that repairs it on each distribution."""
+"""A finding of the doctor, and the repairing command for each distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 
-#: Families of distributions that have commands of their own, as people call them.
+#: Families of Linux distributions with different commands, and their names for people.
 FAMILIES = {
     "debian": "Debian",
     "ubuntu": "Ubuntu",
@@ -16,13 +16,13 @@ FAMILIES = {
     "arch": "Arch",
     "suse": "openSUSE",
 }
-#: The key of a command that is the same everywhere.
+#: The key of a command that works on every system.
 ANYWHERE = "any"
 
-#: What installs a part, by family. Names are those of Debian 13, Ubuntu 24.04, Fedora 43 (NVIDIA's
-#: driver: RPM Fusion), Arch and openSUSE Tumbleweed (NVIDIA's driver: NVIDIA's own repository), as
-#: their package searches and the Arch wiki's page GPGPU list them. The loader is asked for by the
-#: library's name where distributions disagree about the package's.
+#: Commands that install a part, by family. Package names are those of Debian 13, Ubuntu 24.04,
+#: Fedora 43 (NVIDIA's driver: RPM Fusion), Arch and openSUSE Tumbleweed (NVIDIA's driver: NVIDIA's
+#: repository), from their package searches and the Arch wiki's page GPGPU. If distributions
+#: disagree on the name of the loader's package, the command asks for the library's file.
 INSTALL: dict[str, dict[str, str]] = {
     "loader": {
         "debian": "sudo apt install ocl-icd-libopencl1",
@@ -71,24 +71,24 @@ def everywhere(command: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One problem that a check found."""
 
     code: str
     """Short name, such as ``icd-library-missing``; the documentation explains each."""
     severity: Severity
-    """``error``: something is half there; ``warning``: it may go wrong; ``note``: good to know."""
+    """``error``: an installation is incomplete; ``warning``: it may fail; ``note``: useful."""
     text: str
-    """What was found, and what follows from it."""
+    """What was found, and its consequence."""
     commands: Mapping[str, str] = field(default_factory=dict)
-    """The repairing command by family, or under ``ANYWHERE``; empty where words must do."""
+    """The repairing command by family, or under ``ANYWHERE``; empty if there is no command."""
 
     def repair(self, family: str) -> list[tuple[str, str]]:
-        """Return (distribution, command) pairs to show.
+        """Return the (distribution, command) pairs to show.
 
         Parameters
         ----------
         family : str
-            Key of ``FAMILIES``; another one gets the commands of all of them.
+            A key of ``FAMILIES``; for any other string, the commands of all families.
         """
         if ANYWHERE in self.commands:
             return [("", self.commands[ANYWHERE])]

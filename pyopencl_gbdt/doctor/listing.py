@@ -1,4 +1,4 @@
-"""What the worker found when it listed the devices."""
+"""The devices that the worker process found."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Listed:
-    """A device, as far as a report needs it."""
+    """A device, with the facts that a report needs."""
 
     device_id: str
     problem: str = ""
-    """Why it cannot be used; empty where it can."""
+    """Why it cannot be used; empty if it can."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of ``device.Capabilities``; empty where the driver could not be asked."""
+    """Fields of ``device.Capabilities``; empty if the driver did not tell them."""
     variants: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -37,7 +37,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Listing:
-    """Every device, and what went wrong.
+    """All devices, and the problems of listing them.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Listing:
     notes : tuple of str
         Interfaces and platforms that could not be listed, and why.
     chosen : str
-        The device that was asked for; empty where nothing fits.
+        The selected device; empty if none fits the request.
     problem : str
-        Why nothing fits.
+        Why none fits.
     failure : str
         How the worker ended if it did not answer, such as ``takes more than 30 s``.
     """
@@ -60,7 +60,7 @@ class Listing:
 
     @classmethod
     def from_json(cls, answer: Mapping[str, Any]) -> Listing:
-        """Read the worker's answer."""
+        """Convert the worker's answer."""
         return cls(
             devices=tuple(Listed(**device) for device in answer["devices"]),
             notes=tuple(answer["notes"]),
@@ -70,7 +70,7 @@ class Listing:
 
     @property
     def usable(self) -> list[Listed]:
-        """Devices that exist and can be used."""
+        """The devices that can be used."""
         return [device for device in self.devices if device.usable and not device.is_simulator]
 
     @property
@@ -78,7 +78,7 @@ class Listing:
         return [device for device in self.usable if device.capabilities.get("kind") == "gpu"]
 
     def has(self, word: str) -> bool:
-        """Tell whether a usable device's platform, maker or name contains a word."""
+        """Tell whether a usable device's platform, maker or name contains ``word``."""
         return any(
             word.lower() in f"{d.platform} {d.capabilities.get('vendor', '')} {d.name}".lower()
             for d in self.devices
@@ -86,7 +86,7 @@ class Listing:
         )
 
     def has_gpu(self, maker: str, api: str = "") -> bool:
-        """Tell whether a usable GPU is of a maker, and reached through an interface if named."""
+        """Tell whether there is a usable GPU of a maker; ``api`` also restricts the interface."""
         return any(
             maker.lower() in f"{d.platform} {d.capabilities.get('vendor', '')} {d.name}".lower()
             for d in self.gpus
@@ -94,5 +94,5 @@ class Listing:
         )
 
     def device(self, device_id: str) -> Listed:
-        """Return a device by the string that selects it."""
+        """Return the device with this id."""
         return next(device for device in self.devices if device.device_id == device_id)

@@ -1,4 +1,4 @@
-"""What a machine tells through its files, environment and Python packages; no device is asked."""
+"""Facts about a machine from its files, environment and Python packages; uses no device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-#: Python packages that bring a driver or what it needs.
+#: Python packages that contain a driver or something a driver needs.
 PACKAGES = (
     "pyopencl",
     "pocl-binary-distribution",
@@ -27,7 +27,7 @@ PACKAGES = (
     "nvidia-cuda-nvrtc-cu12",
     "nvidia-cuda-nvrtc",
 )
-#: PCI numbers of the makers whose cards could be used.
+#: PCI vendor ids of the makers of usable cards.
 VENDORS = {"0x10de": "nvidia", "0x1002": "amd", "0x8086": "intel"}
 _DISPLAY_CLASS = "0x03"  # PCI base class of display and 3D controllers
 _LOAD_SECONDS = 20
@@ -39,12 +39,12 @@ class Package:
 
     version: str
     missing: tuple[str, ...] = ()
-    """Libraries and ``.icd`` files that its record names and that are not there."""
+    """Libraries and ``.icd`` files that the package's record lists but that do not exist."""
 
 
 @cache
 def why_not_loadable(library: str) -> str:
-    """Load a shared library in a process of its own; return why it fails, or an empty string."""
+    """Load a shared library in a separate process; return why it fails, or an empty string."""
     code = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
     try:
         done = subprocess.run(
@@ -67,25 +67,25 @@ def _may_use(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as the checks see it.
+    """A machine, as the checks see it.
 
-    Tests describe one by a folder that stands for its file system.
+    Tests replace its file system by a folder.
 
     Attributes
     ----------
     root : Path
-        Where its file system begins.
+        The root of its file system.
     system : str
         ``Linux``, ``Darwin`` or ``Windows``.
     environment : mapping of str to str
     user_id : int
-        -1 where the system has no such numbers.
+        -1 if the system has no user ids.
     packages : mapping of str to Package
-        The installed ones of ``PACKAGES``.
+        The packages of ``PACKAGES`` that are installed.
     load : callable
         Returns why a shared library cannot be loaded, or an empty string.
     may_use : callable
-        Tells whether this user may read and write a path.
+        Returns whether this user may read and write a path.
     """
 
     root: Path = Path("/")
@@ -98,37 +98,37 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """Describe the machine that this runs on."""
+        """Describe the machine on which this process runs."""
         return cls(packages=installed_packages())
 
     def path(self, absolute: str | os.PathLike[str]) -> Path:
-        """Return where an absolute path of this machine lies."""
+        """Return the real path of an absolute path on this machine."""
         parts = Path(absolute)
         return self.root / parts.relative_to(parts.anchor)
 
     def shown(self, path: Path) -> str:
-        """Return the path as the machine itself calls it."""
+        """Return a path as the machine itself writes it."""
         try:
             return (Path("/") / path.relative_to(self.root)).as_posix()
         except ValueError:
             return str(path)
 
     def text(self, absolute: str | os.PathLike[str]) -> str:
-        """Return the contents of a small text file, empty where it cannot be read."""
+        """Return the contents of a small text file; empty if it cannot be read."""
         try:
             return self.path(absolute).read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
 
     def exists(self, absolute: str) -> bool:
-        """Tell whether a path is there; one that may not be looked at is not."""
+        """Tell whether a path exists; a path that may not be examined does not."""
         try:
             return self.path(absolute).exists()
         except OSError:
             return False
 
     def found(self, pattern: str) -> list[Path]:
-        """Return the paths that match a pattern below the root, sorted."""
+        """Return the paths below the root that match a pattern, sorted."""
         try:
             return sorted(self.root.glob(pattern))
         except OSError:
@@ -136,7 +136,7 @@ class Machine:
 
     @property
     def family(self) -> str:
-        """The distribution's family, a key of ``findings.FAMILIES``; empty where unknown."""
+        """The distribution's family, a key of ``findings.FAMILIES``; empty if unknown."""
         facts = dict(
             line.split("=", 1)
             for line in self.text("/etc/os-release").splitlines()
@@ -151,7 +151,7 @@ class Machine:
 
     @property
     def container(self) -> str:
-        """What kind of container this is in; empty outside."""
+        """The kind of container that this runs in; empty outside of containers."""
         if {"SINGULARITY_CONTAINER", "APPTAINER_CONTAINER"} & self.environment.keys():
             return "Apptainer"
         if self.exists("/.dockerenv"):
@@ -184,7 +184,7 @@ class Machine:
 
 
 def installed_packages() -> dict[str, Package]:
-    """Return which of ``PACKAGES`` are installed in this Python, and what is missing of them."""
+    """Return the installed packages of ``PACKAGES``, with the files that they lack."""
     result = {}
     for name in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""What the self-test runs of the primitives that sort, sum and find runs: results and twins'."""
+"""Primitives in the self-test: each case returns the device's results and the twin's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyopencl_gbdt.reference import run_length as run_length_twin
 from pyopencl_gbdt.reference import segmented_radix_sort as segmented_radix_sort_twin
 
 Array = npt.NDArray[Any]
-#: What a result is called, the device's and the twin's.
+#: (name, result of the device, result of the twin).
 Results = list[tuple[str, Array, Array]]
 _BUCKETS = 20
 
@@ -74,7 +74,7 @@ def _histogram(device: Device, values: Array, offsets: Array, variant: Variant) 
     return [("sums", got.get(), want)]
 
 
-#: By kernel: a function of the device, int32 values, offsets of segments and the variant.
+#: By kernel: a function of device, int32 values, segment offsets and variant.
 RESULTS: dict[str, Callable[[Device, Array, Array, Variant], Results]] = {
     "histogram": _histogram,
     "segmented_radix_sort": _segmented_radix_sort,

@@ -1,4 +1,4 @@
-"""The report that users send: a block of text, and the same as JSON; it names nobody."""
+"""The report that users send, as text and as JSON, without personal names."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine
 from pyopencl_gbdt.doctor.watch import SelfTest
 
-#: Of the JSON; raised when a key changes its meaning.
+#: Version of the JSON; raised when a key changes its meaning.
 FORMAT_VERSION = 1
 BEGIN, END = "----- begin of report -----", "----- end of report -----"
-#: Variables that change what devices there are or how kernels are built.
+#: Environment variables that affect which devices exist or how kernels are built.
 _VARIABLES = re.compile(
     r"PYOPENCL_|OCL_ICD_|OPENCL_|CUDA_(VISIBLE|DEVICE|CACHE|HOME|PATH)|NVIDIA_(DRIVER|VISIBLE)"
     r"|ROCR_|HIP_|HSA_|GPU_DEVICE_|RUSTICL_|POCL_|CL_CONFIG_|OCLGRIND_"
 )
 _OTHER_PACKAGES = ("numpy", "scipy", "mako", "scikit-learn")
-_SHORT_NAME = 3  # letters; replacing shorter names would tear words apart
+_SHORT_NAME = 3  # letters; shorter names occur inside other words
 _PROBLEM_LINES = 3
 
 
 @dataclass(frozen=True)
 class Scrubber:
-    """Takes the names of people and machines out of a text."""
+    """Removes names of people and machines from texts."""
 
     home: str
     user: str
@@ -42,15 +42,15 @@ class Scrubber:
 
     @classmethod
     def here(cls) -> Scrubber:
-        """Know the names of this machine and its user."""
+        """Return a scrubber with the names of this machine and its user."""
         try:
             home, user = str(Path.home()), getpass.getuser()
-        except (RuntimeError, OSError, KeyError):  # a container's user without an entry
+        except (RuntimeError, OSError, KeyError):  # a container's user may have no entry
             home, user = os.environ.get("HOME", ""), os.environ.get("USER", "")
         return cls(home, user, socket.gethostname())
 
     def text(self, text: str) -> str:
-        """Return a text with ``~``, ``<user>`` and ``<host>`` in place of the names."""
+        """Return a text with the names replaced by ``~``, ``<user>`` and ``<host>``."""
         if len(self.home) >= _SHORT_NAME:
             text = text.replace(self.home, "~")
         hosts = {self.host, self.host.partition(".")[0]}
@@ -59,11 +59,11 @@ class Scrubber:
                 if len(name) >= _SHORT_NAME and name not in ("root", "localhost"):
                     pattern = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
                     text = re.sub(pattern, label, text)
-        text = re.sub(r"\b(GPU|MIG)-[0-9a-fA-F-]{8,}", r"\1-<number>", text)  # a card's own
+        text = re.sub(r"\b(GPU|MIG)-[0-9a-fA-F-]{8,}", r"\1-<number>", text)  # serial numbers
         return re.sub(r"(/home/|/Users/|[\\/]Users[\\/])[^/\\\s:'\"]+", r"\1<user>", text)
 
     def clean(self, value: Any) -> Any:
-        """Return the same lists and dicts with every string cleaned, keys excepted."""
+        """Return lists and dicts with every string scrubbed, except keys."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -74,7 +74,7 @@ class Scrubber:
 
 
 def versions(machine: Machine) -> dict[str, str]:
-    """Return the versions that matter, by what they are versions of."""
+    """Return the versions of the system and of the packages involved, by name."""
     found = {
         "pyopencl_gbdt": __version__,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -103,14 +103,14 @@ def as_json(
     runs: Sequence[SelfTest],
     scrubber: Scrubber,
 ) -> dict[str, Any]:
-    """Return the whole report, cleaned.
+    """Return the whole report, scrubbed.
 
     Returns
     -------
     dict
-        ``format_version``; ``versions``; ``cards``, makers of the cards on the bus; ``variables``;
-        ``devices``, with all capabilities and variants; ``notes``; ``findings``; ``self_test``, by
-        device with the result of every comparison.
+        ``format_version``; ``versions``; ``cards``, the makers of cards on the bus; ``variables``;
+        ``devices``, with all capabilities and variants; ``notes``; ``findings``; ``self_test``,
+        by device, with the result of every comparison.
     """
     variables = {k: v for k, v in sorted(machine.environment.items()) if _VARIABLES.match(k)}
     report = {
@@ -140,7 +140,7 @@ def as_json(
 
 
 def as_text(report: Mapping[str, Any], runs: Sequence[SelfTest], scrubber: Scrubber) -> str:
-    """Return the block to paste into a bug report, from what `as_json` gave."""
+    """Return the text to paste into a bug report, from the result of `as_json`."""
     lines = [BEGIN]
     lines += [f"{name}: {version}" for name, version in report["versions"].items()]
     lines += [f"{name}={value}" for name, value in report["variables"].items()]

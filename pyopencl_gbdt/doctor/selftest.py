@@ -1,4 +1,4 @@
-"""Runs every kernel variant of a device and compares its bits with those of the NumPy twin."""
+"""Run every kernel variant on a device and compare its bits with the NumPy twin."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.train import train
 
 Array = npt.NDArray[Any]
-#: Elements of a primitive's test and rows of a training; a simulator takes microseconds an access.
+#: Elements per primitive and rows per training; a simulator takes microseconds per memory access.
 SIZES, SIMULATED_SIZES = (10_007, 600), (300, 60)
-#: What is trained, by loss; the first one in every variant of the histogram.
+#: Trainings by loss; the first one is repeated with every histogram variant.
 TRAININGS: dict[str, dict[str, Any]] = {
     "binary:logistic": {},
     "reg:squarederror": {},
@@ -57,9 +57,9 @@ class Case:
     kernel: str
     variant: str
     chosen: bool
-    """Whether the device gets this variant unasked."""
+    """Whether the device uses this variant by default."""
     run: Callable[[], str]
-    """Returns how the results differ; empty where they do not."""
+    """Returns how the results differ; empty if they are equal."""
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class Case:
 
 
 def first_difference(what: str, got: Array, want: Array) -> str:
-    """Name the first place where two arrays differ in a bit; empty if there is none."""
+    """Describe the first place where two arrays differ in a bit; empty if there is none."""
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{what}: {got.dtype} {got.shape} instead of {want.dtype} {want.shape}"
     rows = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (got, want)]
@@ -82,7 +82,7 @@ def first_difference(what: str, got: Array, want: Array) -> str:
 
 
 class Primitives:
-    """The primitives, by kernel name, on the same random input."""
+    """The primitives by kernel name, all on the same random input."""
 
     def __init__(self, device: Device, n: int) -> None:
         rng = np.random.default_rng(3)
@@ -183,10 +183,10 @@ class Trainings:
 
 
 def cases(device: Device) -> list[Case]:
-    """Return what to compare on a device, what matters most first.
+    """Return the comparisons for a device, the most important first.
 
-    Primitives run in the variant that the device gets; the steps of a training are compared by
-    training, in every variant of the histogram that the device can run.
+    Primitives run in the device's default variant. Training kernels are compared by training
+    with every histogram variant that the device can run.
     """
     n, n_rows = SIMULATED_SIZES if device.caps.is_simulator else SIZES
     primitives, trainings = Primitives(device, n), Trainings(device, n_rows)
@@ -212,13 +212,13 @@ def _call(function: Callable[..., str], *arguments: Any) -> Callable[[], str]:
 
 
 def results(device: Device) -> Iterator[dict[str, Any]]:
-    """Run the cases; before each yield its name under ``starting``, afterwards its result."""
+    """Run the cases; yield the name (``starting``) before each case, and its result after it."""
     for case in cases(device):
         yield {"starting": case.name, "chosen": case.chosen}
         begin = time.perf_counter()
         try:
             problem = case.run()
-        except Exception as error:  # whatever a driver does is a result, and the next case counts
+        except Exception as error:  # a driver may raise anything; record it and go on
             problem = f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]
         yield {
             "case": case.name,

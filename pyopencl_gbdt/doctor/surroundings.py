@@ -1,4 +1,4 @@
-"""What surrounds the devices: containers, WSL, clusters, Python packages, other systems."""
+"""Check the environment of the devices: containers, WSL, clusters, Python packages, systems."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pyopencl_gbdt.doctor.findings import INSTALL, Finding, everywhere
 from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine
 
-#: Variables with which a driver hides its cards where they are empty or -1.
+#: Variables that make a driver hide its cards if they are empty or -1.
 HIDING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-#: Package that brings a CPU runtime -> (what its platform is called, the extra that installs it).
+#: Package of a CPU runtime -> (name of its platform, extra that installs it).
 RUNTIMES = {
     "pocl-binary-distribution": ("Portable Computing Language", "pocl"),
     "intel-opencl-rt": ("Intel(R) OpenCL", "intel-cpu"),
@@ -38,7 +38,7 @@ def check_container(machine: Machine, listing: Listing) -> list[Finding]:
 
 
 def check_wsl(machine: Machine, listing: Listing) -> list[Finding]:
-    """Say what Windows Subsystem for Linux offers."""
+    """Report what Windows Subsystem for Linux supports."""
     if not machine.is_wsl or listing.gpus:
         return []
     if not machine.exists("/dev/dxg"):
@@ -52,7 +52,7 @@ def check_wsl(machine: Machine, listing: Listing) -> list[Finding]:
 
 
 def check_hidden(machine: Machine, listing: Listing) -> list[Finding]:
-    """Find variables that hide every card, and batch jobs that were given none."""
+    """Find variables that hide all cards, and batch jobs without a GPU."""
     findings = []
     for name in HIDING:
         value = machine.environment.get(name)
@@ -66,7 +66,7 @@ def check_hidden(machine: Machine, listing: Listing) -> list[Finding]:
 
 
 def check_packages(machine: Machine, listing: Listing) -> list[Finding]:
-    """Find Python packages with a runtime that are incomplete or that the loader does not see."""
+    """Find runtime packages that are incomplete, or that the loader does not find."""
     findings = []
     packages = machine.packages
     for name, package in packages.items():
@@ -87,14 +87,14 @@ def check_packages(machine: Machine, listing: Listing) -> list[Finding]:
                 text = f"{name} is installed, but there is no platform {platform!r}"
                 commands = INSTALL[extra]
                 if machine.environment.get("OCL_ICD_VENDORS"):
-                    text += "; OCL_ICD_VENDORS is set, and the loader looks nowhere else"
+                    text += "; OCL_ICD_VENDORS is set, and the loader searches only there"
                     commands = everywhere("unset OCL_ICD_VENDORS")
                 findings.append(Finding("runtime-not-seen", "warning", text, commands))
     return findings
 
 
 def check_cuda(machine: Machine, listing: Listing) -> list[Finding]:
-    """Find CuPy without a driver, without its compiler, or twice."""
+    """Find CuPy without a driver or compiler, or installed twice."""
     packages = machine.packages
     installed = [name for name in _CUPY if name in packages]
     if not installed:
@@ -117,7 +117,7 @@ def check_cuda(machine: Machine, listing: Listing) -> list[Finding]:
 
 
 def check_listing(machine: Machine, listing: Listing) -> list[Finding]:
-    """Report what happened when the devices were listed."""
+    """Report problems of listing the devices."""
     findings = []
     if listing.failure:
         text = (
@@ -135,7 +135,7 @@ def check_listing(machine: Machine, listing: Listing) -> list[Finding]:
         if device.problem:
             text = f"{device.device_id} {device.name} cannot be used: {device.problem}"
             findings.append(Finding("device-unusable", "warning", text))
-    if listing.problem and listing.usable:  # nothing fits what the user asked for
+    if listing.problem and listing.usable:  # no device fits the user's request
         findings.append(Finding("device-not-found", "error", listing.problem))
     elif not listing.failure and not listing.usable:
         findings.append(_no_device(machine))
@@ -143,7 +143,7 @@ def check_listing(machine: Machine, listing: Listing) -> list[Finding]:
 
 
 def check_faults(machine: Machine, listing: Listing) -> list[Finding]:
-    """Warn of drivers whose faults are known."""
+    """Report drivers with known faults."""
     findings = []
     for device in listing.usable:
         _, problem, notes = faults.apply(Capabilities(**device.capabilities))
@@ -157,10 +157,10 @@ def _loader(machine: Machine) -> dict[str, str]:
 
 
 def _no_device(machine: Machine) -> Finding:
-    """PoCL's wheel is for Linux on x86-64; elsewhere conda's or the makers' drivers serve."""
-    text = "there is no device that can be used; "
+    """Advise on installing a device: PoCL's wheel is only for x86-64 Linux."""
+    text = "no device can be used; "
     if machine.system == "Linux":
-        text += "a runtime for processors is the quickest cure"
+        text += "a runtime for processors is the quickest remedy"
         return Finding("no-device", "error", text, INSTALL["pocl"])
     if machine.system == "Darwin":
         text += "conda-forge has a runtime for processors, beside Apple's own"
@@ -170,7 +170,7 @@ def _no_device(machine: Machine) -> Finding:
     return Finding("no-device", "error", text)
 
 
-#: The checks that know what was listed.
+#: Checks that also need the list of devices.
 CHECKS = (
     check_listing,
     check_faults,

@@ -1,4 +1,4 @@
-"""Starts the worker, reads its lines, and ends it when its time is over."""
+"""Start the worker process, read its lines, and end it when its time is over."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _TAIL = 2000
 
 @dataclass
 class SelfTest:
-    """What the self-test of one device gave.
+    """The results of one device's self-test.
 
     Attributes
     ----------
     device : Listed
     cases : list of dict
-        Each with ``case``, ``chosen``, ``problem`` (empty where the bits agree) and ``seconds``.
+        Each has ``case``, ``chosen``, ``problem`` (empty if the bits agree) and ``seconds``.
     ended : str
-        Why not every case ran: out of time, or how the process ended; empty if every one did.
+        Why not all cases ran: time limit, or how the process ended; empty if all ran.
     seconds : float
     """
 
@@ -42,7 +42,7 @@ class SelfTest:
     ended: str = ""
     seconds: float = 0.0
     unfinished: bool = False
-    """Whether a case that the device needs was under way, or yet to come, at the end."""
+    """Whether a case with a default variant was running or still to come at the end."""
 
     @property
     def failed(self) -> list[dict[str, Any]]:
@@ -50,14 +50,14 @@ class SelfTest:
 
     @property
     def passed(self) -> bool:
-        """Whether every variant that the device gets ran and gave its twin's bits."""
+        """Whether every default variant ran and gave the bits of its twin."""
         chosen = [case for case in self.cases if case["chosen"]]
         good = not any(case["problem"] for case in chosen)
         return bool(chosen) and good and not self.unfinished
 
     @property
     def verdict(self) -> str:
-        """One line for people."""
+        """The result as one line for people."""
         n_good = len(self.cases) - len(self.failed)
         text = f"{n_good} of {len(self.cases)} comparisons give equal bits, {self.seconds:.0f} s"
         if self.ended:
@@ -72,26 +72,26 @@ def run_worker(
     take: Callable[[dict[str, Any]], None],
     environment: Mapping[str, str] | None = None,
 ) -> str:
-    """Run a worker and hand each of its lines on.
+    """Run a worker and pass on each of its lines.
 
     Parameters
     ----------
     task, spec : str
-        ``list`` or ``test``, and a device string.
+        ``list`` or ``test``, and a device id.
     seconds : float
-        When to end it.
+        The time limit.
     take : callable
-        Receives each line, decoded.
+        Called with each line, decoded.
     environment : mapping or None
-        None is that of this process.
+        None uses this process's environment.
 
     Returns
     -------
     str
-        How it ended if not well; empty otherwise.
+        How the worker failed; empty if it ended well.
     """
     variables = dict(os.environ if environment is None else environment)
-    folder = str(Path(__file__).resolve().parents[2])  # a checkout, too, is found
+    folder = str(Path(__file__).resolve().parents[2])  # so that a checkout is found too
     paths = [folder, *filter(None, [variables.get("PYTHONPATH")])]
     variables["PYTHONPATH"] = os.pathsep.join(paths)
     deadline = time.monotonic() + seconds
@@ -135,7 +135,7 @@ def _how_it_ended(code: int, complaints: Any) -> str:
 
 
 def list_devices(spec: str, seconds: float = LIST_SECONDS) -> Listing:
-    """List the devices in a process of its own; ``spec`` is the one to ask for."""
+    """List the devices in a separate process; ``spec`` selects the one to choose."""
     answers: list[dict[str, Any]] = []
     failure = run_worker("list", spec, seconds, answers.append)
     return Listing.from_json(answers[0]) if answers else Listing(failure=failure or "says nothing")
@@ -144,15 +144,15 @@ def list_devices(spec: str, seconds: float = LIST_SECONDS) -> Listing:
 def run_self_test(
     device: Listed, seconds: float, show: Callable[[str], None] = lambda line: None
 ) -> SelfTest:
-    """Run the self-test on a device in a process of its own.
+    """Run the self-test of a device in a separate process.
 
     Parameters
     ----------
     device : Listed
     seconds : float
-        Ends it; the variants that the device gets run first.
+        Time limit; the device's default variants run first.
     show : callable
-        Receives a line of progress before each case.
+        Called with a line of progress before each case.
     """
     run = SelfTest(device, unfinished=True)
     current = {"starting": "opening the device", "chosen": True}

@@ -1,6 +1,6 @@
-"""The process that touches devices: ``python -m pyopencl_gbdt.doctor.worker list|test DEVICE``.
+"""The process that uses devices: ``python -m pyopencl_gbdt.doctor.worker list|test DEVICE``.
 
-Writes one JSON object a line to standard output. A driver may end or hang it; see ``watch``.
+It writes one JSON object per line to standard output. A driver may crash or hang it; see ``watch``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import DeviceError
 
 
 def listing(spec: str) -> dict[str, Any]:
-    """Return every device, the notes of those that cannot be listed, and the one asked for."""
+    """Return all devices, notes on what could not be listed, and the selected device."""
     from pyopencl_gbdt.device import discovery
 
     found, notes = discovery.survey()
@@ -41,9 +41,9 @@ def listing(spec: str) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Answer ``list DEVICE`` or ``test DEVICE``."""
+    """Run ``list DEVICE`` or ``test DEVICE``."""
     task, spec = arguments
-    # What a driver prints goes to standard error: the answers keep the old one to themselves.
+    # Output of drivers goes to standard error; only answers go to the original standard output.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if task == "list":

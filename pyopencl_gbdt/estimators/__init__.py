@@ -1,1 +1,1 @@
-"""scikit-learn's manners."""
+"""scikit-learn estimators."""

@@ -1,4 +1,4 @@
-"""What scikit-learn's estimators share."""
+"""The common base of the scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _Own = TypeVar("_Own", bound="Base")
 
 
 class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
-    """Both this library's and scikit-learn's error for a model that is not there yet."""
+    """Raised by an unfitted estimator; an error of this library and of scikit-learn."""
 
 
 class Base(Parametrised):
-    """What regressor and classifier share."""
+    """The base of all estimators."""
 
     _kind = "regressor"
 
     def _check_own(self) -> None:
-        """Refuse parameters that do not go with the estimator."""
+        """Raise an error for parameters that do not suit the estimator."""
         check_importance_kind(self.importance_type, "importance_type")
         check_switches(warm_start=self.warm_start)
         named = self.objective is None or isinstance(self.objective, str)
         if not named and custom_objective(self.objective) is None:
-            ROWS["objective"].convert(self.objective)  # refuses it
+            ROWS["objective"].convert(self.objective)  # raises for an invalid type
 
     def _labels(self, y: Any, n_rows: int) -> F32:
         raise NotImplementedError
@@ -75,26 +75,26 @@ class Base(Parametrised):
         Parameters
         ----------
         X : (n_rows, n_features) array-like or DataFrame
-            NaN is missing.
+            NaN means missing.
         y : (n_rows,) array-like, or (n_rows, n_targets)
-            Numbers for a regressor. For a classifier distinct labels of any kind; or of shape
-            (n_rows, n_labels) 1 where the row has the label, else 0.
+            A regressor takes numbers. A classifier takes distinct labels of any type, or an array
+            of shape (n_rows, n_labels) that is 1 if the row has the label, else 0.
         sample_weight : (n_rows,) array-like or None
-            Weights >= 0; a row of weight k trains as the row repeated k times.
+            Weights >= 0; a row of weight k counts as k equal rows.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
-            Where the margin of each row starts, instead of ``base_score``.
+            The margin that each row starts from, instead of ``base_score``.
         eval_set : list of (X, y) or None
-            Sets whose metrics are computed after every round, see ``evals_result``.
+            Sets whose metrics are computed after every round; see ``evals_result``.
         sample_weight_eval_set, base_margin_eval_set : list of array-like or None
-            The same for every set, with None where there are none.
+            The same for every set; None for sets without them.
         xgb_model : estimator, Model, path or None
-            Add trees to those of this model, which stays as it is.
+            A model to continue: rounds are added to a copy of it.
         init_model : estimator, Model, path or None
             LightGBM's name for ``xgb_model``.
         verbose : bool, int or None, default False
             Print metrics every round, or every so many rounds.
         profile : bool, default False
-            Take the time of every kernel: ``print(estimator.model_.profile.table())``.
+            Measure the time of every kernel: ``print(estimator.model_.profile.table())``.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class Base(Parametrised):
         Raises
         ------
         DataError, ParameterError, DeviceError, MemoryPlanError
-            The estimator stays as it was.
+            The estimator is unchanged.
         """
         if y is None:
             raise DataError(
@@ -151,7 +151,7 @@ class Base(Parametrised):
     def _data(
         self, given: tuple[Any, Any, Any, Any], sets: tuple[Any, Any, Any]
     ) -> tuple[Dataset, list[tuple[Dataset, str]], list[str] | None]:
-        """Return the checked training rows, evaluation sets and names of columns."""
+        """Return the checked training rows, evaluation sets and column names."""
         X, y, sample_weight, base_margin = given
         values, names = check_features(X, missing=self.missing)
         labels = self._labels(y, values.shape[0])
@@ -165,10 +165,10 @@ class Base(Parametrised):
         return data, evals, names if has_text_names(X) else None
 
     def _forget_labels(self) -> None:
-        """Drop what ``fit`` knows of the labels while it runs."""
+        """Drop what ``fit`` stores about labels while it runs."""
 
     def _former(self) -> Model | None:
-        """Return the model that this fit adds rounds to, by ``warm_start``."""
+        """Return the model that ``warm_start`` continues, or None."""
         return self.model_ if self.warm_start and hasattr(self, "model_") else None
 
     def _seed(self) -> Any:
@@ -196,17 +196,17 @@ class Base(Parametrised):
         return as_ensemble(before._fitted() if isinstance(before, Base) else before)
 
     def _check_before(self, before: Ensemble) -> None:
-        """Refuse a model whose labels mean something else."""
+        """Raise an error for a model to continue whose labels mean something else."""
 
     def _row_weight(self, labels: F32, sample_weight: Any) -> Any:
-        """Return the weights to train with."""
+        """Return the row weights for training."""
         return sample_weight
 
     def _known_labels(self, y: Any, n_rows: int, index: int) -> F32:
         return check_target(y, n_rows)
 
     def _extra(self, index: int | None) -> dict[str, Any]:
-        """Return what else ``Dataset`` is given, for the training rows or an evaluation set."""
+        """Return further arguments of ``Dataset``, for the training rows or an evaluation set."""
         return {}
 
     def _take(self, model: Model, names: list[str] | None) -> None:
@@ -255,12 +255,12 @@ class Base(Parametrised):
         return tags
 
     def evals_result(self) -> dict[str, dict[str, list[float]]]:
-        """Return ``{"validation_0": {metric: [a value per round]}, ...}``."""
+        """Return ``{"validation_0": {metric: [one value per round]}, ...}``."""
         return self._fitted().history
 
     @property
     def best_iteration(self) -> int:
-        """The round, counted from 0, whose score was best; there is one after early stopping."""
+        """The round with the best score, counted from 0; only after early stopping."""
         return self._fitted().best_iteration
 
     @property
@@ -270,19 +270,19 @@ class Base(Parametrised):
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """Importances by ``importance_type``, which sum to 1; shape (n_features,)."""
+        """Feature importances of kind ``importance_type``, which sum to 1; shape (n_features,)."""
         kind = check_importance_kind(self.importance_type, "importance_type")
         return self._fitted().feature_importances(kind)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write XGBoost's JSON format; the file appears whole or not at all.
+        """Write the model in XGBoost's JSON format; the file appears whole or not at all.
 
         Raises
         ------
         ParameterError
-            If the name ends as those of files in another format do, such as ``.ubj``.
+            If the name has an ending of another format, such as ``.ubj``.
         FileWriteError
-            If the file cannot be written; an ``OSError`` too.
+            If the file cannot be written; also an ``OSError``.
         """
         check_path("save_model: path", path)
         ensemble = self._fitted().ensemble
@@ -290,13 +290,13 @@ class Base(Parametrised):
         write_model(replace(ensemble, attributes=attributes), path)
 
     def load_model(self, path: str | os.PathLike[str]) -> Any:
-        """Read XGBoost's JSON format and become fitted.
+        """Read a model in XGBoost's JSON format; the estimator is fitted afterwards.
 
         Raises
         ------
         ModelFormatError
-            If the file is no valid model, or one of another kind of estimator, such as a
-            regressor's for a classifier; the estimator stays as it was.
+            If the file is not a valid model, or the model of another kind of estimator, such as a
+            regressor's for a classifier; the estimator is unchanged.
         """
         model, source = Model.load_model(path), os.fspath(path)
         ensemble = model.ensemble

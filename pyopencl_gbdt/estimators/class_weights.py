@@ -1,4 +1,4 @@
-"""Weights of rows by their class, as scikit-learn's ``compute_sample_weight`` has them."""
+"""Row weights from class weights, as in scikit-learn's ``compute_sample_weight``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pyopencl_gbdt.messages import show
 def weights_of_classes(
     class_weight: Any, classes: npt.NDArray[Any], codes: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float64]:
-    """Return the weight of every row.
+    """Return the weight of each row.
 
     Parameters
     ----------
     class_weight : "balanced" or mapping of class to number
-        ``"balanced"`` is ``n_rows / (n_classes * rows of the class)``. A class that a mapping does
-        not name has 1. It may name classes that do not occur if it names all that do.
+        ``"balanced"`` is ``n_rows / (n_classes * rows of the class)``. Classes that a mapping
+        does not list have weight 1. If it lists all classes, it may list others too.
     classes : array, shape (n_classes,)
     codes : float32 array, shape (n_rows,)
         Indices into ``classes``.
@@ -35,7 +35,7 @@ def weights_of_classes(
     Raises
     ------
     ParameterError
-        If it is something else, a weight is no finite number >= 0, or a class is misspelt.
+        If it is anything else, a weight is not a finite number >= 0, or a class is unknown.
     """
     rows = codes.astype(np.intp)
     if isinstance(class_weight, str) and class_weight == "balanced":

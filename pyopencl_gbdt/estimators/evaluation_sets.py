@@ -20,7 +20,7 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows as the user gave them."""
+    """Rows as the user passed them."""
 
     X: Any
     y: Any
@@ -29,7 +29,7 @@ class GivenRows:
     queries: tuple[Any, ...] = ()
 
     def same_as(self, other: GivenRows) -> bool:
-        """Tell whether these are the same objects, as XGBoost does."""
+        """Tell whether these are the same objects, the comparison that XGBoost makes."""
         mine = (self.X, self.y, self.weight, self.base_margin, *self.queries)
         theirs = (other.X, other.y, other.weight, other.base_margin, *other.queries)
         return all(a is b for a, b in zip(mine, theirs, strict=True))
@@ -44,21 +44,21 @@ def evaluation_sets(
     to_labels: Callable[[Any, int, int], F32],
     extra: Callable[[int], dict[str, Any]],
 ) -> list[tuple[Dataset, str]]:
-    """Return checked evaluation sets, called ``validation_0``, ``validation_1``, ...
+    """Return the checked evaluation sets, with names ``validation_0``, ``validation_1``, ...
 
     Parameters
     ----------
     eval_set : sequence of (X, y) or None
     weights, base_margins : sequence of array-like, or None
-        One entry a set.
+        One entry per set.
     given : GivenRows
-        The training rows: a set that is the same needs no memory of its own.
+        The training rows; a set that is the same object shares their memory.
     data : Dataset
         The training rows, checked.
     to_labels : callable
-        Checks labels; takes them, the number of rows and the number of the set.
+        Checks labels; its arguments are labels, number of rows and index of the set.
     extra : callable
-        Takes the number of the set; returns what else ``Dataset`` shall be given.
+        Returns further arguments of ``Dataset`` for the set with this index.
 
     Raises
     ------
@@ -99,13 +99,13 @@ def pairs_of(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]
 
 
 def one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:
-    """Return a list with an entry for each set; None stands for none at all."""
+    """Return a list with one entry per set; None becomes a list of None."""
     if values is None:
         return [None] * n_sets
     if not isinstance(values, (list, tuple)) or len(values) != n_sets:
         found = f"{len(values)} entries" if isinstance(values, (list, tuple)) else type(values)
         raise ParameterError(
             f"{name}: {found}: expected a list with an entry for each of the {n_sets} sets in "
-            "eval_set; None stands for none"
+            "eval_set; use None for sets without it"
         )
     return list(values)

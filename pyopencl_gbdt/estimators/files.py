@@ -1,4 +1,4 @@
-"""Which estimator a model file is for, and which classes it names."""
+"""Check which kind of estimator a model file belongs to, and read its classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives.custom import CUSTOM
 
 CLASSES = "pyopencl_gbdt.classes"
-#: XGBoost's attribute in files that its estimators saved: ``{"_estimator_type": "classifier"}``.
+#: XGBoost's attribute in files saved by its estimators: ``{"_estimator_type": "classifier"}``.
 SAVED_BY = "scikit_learn"
 _TYPE = "_estimator_type"
 BINARY = ("binary:logistic", "binary:logitraw", "binary:hinge")
@@ -26,27 +26,27 @@ _ESTIMATORS = {
 
 
 def saved_by(kind: str) -> dict[str, str]:
-    """Return the attribute of files that an estimator saves, as XGBoost writes it."""
+    """Return the attribute that marks an estimator's file, as XGBoost writes it."""
     return {SAVED_BY: json.dumps({_TYPE: kind})}
 
 
 def check_kind(
     ensemble: Ensemble, kind: str, estimator: str, objective: object, source: str
 ) -> None:
-    """Refuse a model that is another kind of estimator's.
+    """Raise an error for a model of another kind of estimator.
 
     Parameters
     ----------
     ensemble : Ensemble
-        What was read.
+        The model read from the file.
     kind : {"classifier", "regressor", "ranker"}
-        Of the estimator that loads it.
+        The kind of the estimator that loads the model.
     estimator : str
-        Its name.
+        The class name of that estimator.
     objective : object
-        Its parameter: a regressor may name a loss of classes.
+        That estimator's parameter: a regressor may be given a loss of classes.
     source : str
-        The file.
+        The file's name.
 
     Raises
     ------
@@ -54,14 +54,14 @@ def check_kind(
 
     Notes
     -----
-    XGBoost compares the attribute alone, which only its estimators write. Without it the
-    objective says whose model this is.
+    XGBoost checks only the attribute, which only its estimators write. If it is absent, this
+    function decides by the objective.
     """
     name = ensemble.objective
     natural = _kind_of(ensemble)
     known = _saved_by(ensemble, source)
     fits = natural if known is None else known
-    # probabilities as numbers: GBDTRegressor(objective="binary:logistic")
+    # GBDTRegressor(objective="binary:logistic") predicts probabilities as numbers
     may_be_numbers = kind == "regressor" and natural == "classifier" and name not in MULTICLASS
     as_numbers = may_be_numbers and (objective == name if known is None else known == kind)
     if as_numbers or kind == fits == natural:
@@ -98,12 +98,12 @@ def _saved_by(ensemble: Ensemble, source: str) -> str | None:
 
 
 def read_classes(ensemble: Ensemble, source: str) -> npt.NDArray[Any]:
-    """Return the classes of a model: those that it names, else 0, 1, ...
+    """Return the classes that a model file lists, or 0, 1, ... if it lists none.
 
     Raises
     ------
     ModelFormatError
-        If the attribute is no list of distinct labels, one for each class.
+        If the attribute is not a list of distinct labels, one for each class.
     """
     text = ensemble.attributes.get(CLASSES)
     n_classes = max(2, ensemble.n_outputs)

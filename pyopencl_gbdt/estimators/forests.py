@@ -1,4 +1,4 @@
-"""Random forests: many trees at once, each of some rows and of some columns a node."""
+"""Random forests: all trees in one round, each trained on samples of rows and columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyopencl_gbdt.parameters.table import TABLE
 
 
 class Forest(Base):
-    """One round of ``n_estimators`` trees for each output; a prediction is their mean.
+    """One round of ``n_estimators`` trees for each output; the prediction is their mean.
 
     The defaults are those of XGBoost's XGBRFRegressor and XGBRFClassifier
     (python-package/xgboost/sklearn.py).
@@ -30,7 +30,7 @@ class Forest(Base):
     ) -> None:
         for name in self._absent:
             if name in others:
-                self._known(name)  # says what to give instead
+                self._known(name)  # raises an error that names the right parameter
         super().__init__(
             learning_rate=learning_rate,
             subsample=subsample,
@@ -60,36 +60,36 @@ class Forest(Base):
 
 
 class GBDTRandomForestRegressor(Forest, GBDTRegressor):
-    """A random forest for numbers; squared error unless another loss is named.
+    """A random forest for regression; the default loss is squared error.
 
-    Several targets, ``y`` of shape (n_rows, n_targets), have trees of their own each.
+    For several targets, ``y`` of shape (n_rows, n_targets), each target has its trees.
 
     Parameters
     ----------
     n_estimators : int, default 100
         Trees for each output.
     learning_rate, subsample, colsample_bynode, reg_lambda : float
-        As of ``GBDTRegressor``; by default 1, 0.8, 0.8 and 1e-5.
+        As in ``GBDTRegressor``, but the defaults are 1, 0.8, 0.8 and 1e-5.
     **given
-        The others of ``GBDTRegressor``, but for ``num_parallel_tree``; ``early_stopping_rounds``
-        and ``callbacks`` have to be None, ``warm_start`` False.
+        The other parameters of ``GBDTRegressor``, except ``num_parallel_tree``.
+        ``early_stopping_rounds`` and ``callbacks`` must be None, ``warm_start`` False.
     """
 
 
 class GBDTRandomForestClassifier(Forest, GBDTClassifier):
-    """A random forest for two classes or more, with any labels; ``classes_`` holds them.
+    """A random forest for two or more classes with any labels; ``classes_`` lists them.
 
-    More than two take ``multi:softprob``, with ``n_estimators`` trees for each.
+    For more than two classes the loss is ``multi:softprob``, with ``n_estimators`` trees per class.
 
     Parameters
     ----------
     n_estimators : int, default 100
         Trees for each output.
     learning_rate, subsample, colsample_bynode, reg_lambda : float
-        As of ``GBDTClassifier``; by default 1, 0.8, 0.8 and 1e-5.
+        As in ``GBDTClassifier``, but the defaults are 1, 0.8, 0.8 and 1e-5.
     **given
-        The others of ``GBDTClassifier``, but for ``num_parallel_tree``; ``early_stopping_rounds``
-        and ``callbacks`` have to be None, ``warm_start`` False.
+        The other parameters of ``GBDTClassifier``, except ``num_parallel_tree``.
+        ``early_stopping_rounds`` and ``callbacks`` must be None, ``warm_start`` False.
     """
 
     def __init__(self, *, class_weight: Any = None, **others: Any) -> None:

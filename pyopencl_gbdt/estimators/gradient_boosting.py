@@ -1,4 +1,4 @@
-"""scikit-learn estimators: they validate and delegate, and know no device."""
+"""`GBDTRegressor` and `GBDTClassifier`: they check arguments and call ``train``."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ F32 = npt.NDArray[np.float32]
 
 
 class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
-    """Gradient-boosted trees for numbers; squared error unless another loss is named.
+    """Gradient-boosted trees for regression; the default loss is squared error.
 
-    Several targets, ``y`` of shape (n_rows, n_targets), have trees of their own each.
+    For several targets, ``y`` of shape (n_rows, n_targets), each target has its trees.
     """
 
     _objective = "reg:squarederror"
@@ -62,31 +62,31 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
     ) -> npt.NDArray[np.floating[Any]]:
-        """Predict.
+        """Return predictions.
 
         Parameters
         ----------
         X : (n_rows, n_features) array-like or DataFrame
         output_margin : bool, default False
-            Return the sums of leaf values instead.
+            Return margins (sums of leaf values) instead.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
-            Where the margin of every row starts, instead of the model's ``base_score``.
+            The margin that each row starts from, instead of the model's ``base_score``.
         iteration_range : (int, int) or None
-            Use the trees of rounds ``begin .. end - 1`` alone; None is all of them, or those up to
-            the best round after early stopping.
+            Use only the trees of rounds ``begin .. end - 1``. None means all rounds, or the rounds
+            up to the best one after early stopping.
 
         Returns
         -------
         float32 array, shape (n_rows,)
-            Of several targets (n_rows, n_targets), and float64 unless they are margins, as
-            scikit-learn's ``check_regressor_multioutput`` demands.
+            For several targets (n_rows, n_targets); float64 except for margins, as scikit-learn's
+            ``check_regressor_multioutput`` requires.
 
         Raises
         ------
         NotFittedError
             Before ``fit``.
         DataError
-            If the columns are not those of training.
+            If the columns differ from those of training.
         """
         found = self._predict(
             X,
@@ -98,11 +98,12 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
 
 
 class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
-    """Gradient-boosted trees for classes with any labels; ``classes_`` holds them.
+    """Gradient-boosted trees for classes with any labels; ``classes_`` lists them.
 
-    More than two take ``multi:softprob``, a tree for each in every round. A class alone is
-    predicted with probability 1. ``y`` of shape (n_rows, n_labels) has a 1 for every label of a
-    row, and each label has trees of its own; ``classes_`` is then 0, 1, .., n_labels - 1.
+    With more than two classes the loss is ``multi:softprob``, with a tree per class and round. If
+    there is only one class, its predicted probability is 1. A ``y`` of shape (n_rows, n_labels) is
+    multilabel: it is 1 where a row has a label, each label has its trees, and ``classes_`` is
+    0, 1, .., n_labels - 1.
     """
 
     _objective = "binary:logistic"
@@ -199,7 +200,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
     def _take(self, model: Model, names: list[str] | None) -> None:
         super()._take(model, names)
-        if "_new_classes" not in self.__dict__:  # a model that was read
+        if "_new_classes" not in self.__dict__:  # the model was read from a file
             return
         self.classes_ = self._new_classes
         if self.classes_.dtype.kind in "iufbU" and not self._new_multilabel:
@@ -210,7 +211,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         self.__dict__.pop("_new_multilabel", None)
 
     def load_model(self, path: str | os.PathLike[str]) -> Any:
-        """Read XGBoost's JSON format and become fitted; classes are 0, 1, .. if it names none."""
+        """Read a model in XGBoost's JSON format; if it lists no classes, they are 0, 1, ..."""
         super().load_model(path)
         self.classes_ = read_classes(self.model_.ensemble, os.fspath(path))
         return self
@@ -228,9 +229,9 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     ) -> F32:
         """Return probabilities, float32, shape (n_rows, n_classes), columns as in ``classes_``.
 
-        A class alone has the probability 1. Of several labels the shape is (n_rows, n_labels), each
-        column the probability of having the label. Those of ``binary:hinge`` are 0 and 1. The
-        arguments are those of ``GBDTRegressor.predict``.
+        If there is only one class, its probability is 1. For multilabel models the shape is
+        (n_rows, n_labels); each column is the probability of one label. The probabilities of
+        ``binary:hinge`` are 0 or 1. The arguments are those of ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         found = self._predict(X, probability=True, **options)
@@ -246,11 +247,11 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
     ) -> npt.NDArray[Any]:
-        """Return the most probable label of every row, shape (n_rows,); or its margins.
+        """Return the most probable label of each row, shape (n_rows,); or margins.
 
-        Those are of shape (n_rows,), of more than two classes (n_rows, n_classes). Of several
-        labels the answer is 1 where the probability of a label is above 0.5, else 0; shape
-        (n_rows, n_labels). For the arguments see ``GBDTRegressor.predict``.
+        Margins have shape (n_rows,), or (n_rows, n_classes) for more than two classes. Multilabel
+        models return 1 where the probability of a label is above 0.5, else 0; shape
+        (n_rows, n_labels). The arguments are those of ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         if output_margin:
@@ -264,10 +265,10 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
 
 _CLASS_WEIGHT = """    class_weight : "balanced", dict of class to number, or None
-        Factors on the weights of training rows by their class, as in scikit-learn; those of
-        ``"balanced"`` make the classes weigh the same. Evaluation sets do without.
+        Factors of the weights of training rows, by class, as in scikit-learn. ``"balanced"``
+        gives all classes the same total weight. Evaluation sets are not weighted.
 """
-for _estimator in (GBDTRegressor, GBDTClassifier):  # parameters are described once
+for _estimator in (GBDTRegressor, GBDTClassifier):  # add the description of parameters
     _own = _CLASS_WEIGHT if _estimator is GBDTClassifier else ""
     _shared = (Parametrised.__doc__ or "").split("\n", 1)[1]
     _estimator.__doc__ = f"{_estimator.__doc__}\n" + _shared.replace(

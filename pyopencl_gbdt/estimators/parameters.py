@@ -1,4 +1,4 @@
-"""The parameters of scikit-learn's estimators."""
+"""The parameters of the scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -8,153 +8,122 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.signatures import (
-    SPELLINGS,
-    alike,
-    every_parameter,
-    own_name,
-    own_parameters,
-    parameters_of,
-    refuse_twice,
-    show_signature,
-)
-from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
+from pyopencl_gbdt.estimators.spellings import Spelled
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
-from pyopencl_gbdt.parameters.names import unknown
-from pyopencl_gbdt.parameters.table import TABLE, XGBOOST_ONLY
+from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.training.preparing import Metrics
 
-#: A generator is asked for a seed below this, as by XGBoost.
+#: A random generator is asked for a seed below this, as in XGBoost.
 _MOST_SEEDS = 2**31 - 1
-#: Parameters that some estimators have by another name.
-_INSTEAD = {
-    "num_class": "leave it out, y has the classes",
-    "num_parallel_tree": "give n_estimators",
-}
 
 
-class Parametrised(BaseEstimator):  # type: ignore[misc]
+class Parametrised(Spelled):
     """The parameters that regressor and classifier share.
 
     Parameters
     ----------
     n_estimators : int, default 100
-        Number of rounds, of a tree each unless there are several classes, targets or
-        ``num_parallel_tree``.
+        Number of rounds; each adds one tree, or one for each class, target and parallel tree.
     learning_rate : float, default 0.3
-        Shrinks every leaf; 0 gives leaves of 0.
+        Factor of every leaf value; 0 gives leaves of 0.
     num_parallel_tree : int, default 1
-        Trees that a round adds to each output.
+        Trees per round and output.
     max_depth : int, default 6
-        Levels of splits, 0..32; 0 is no limit (64 by ``"depthwise"``).
+        Most splits between root and leaf, 0..32; 0 is no limit (64 for ``"depthwise"``).
     max_leaves : int, default 0
-        Most leaves of a tree; 0 is no limit.
+        Most leaves per tree; 0 is no limit.
     grow_policy : str, default "depthwise"
-        Which nodes split first: ``"depthwise"``, those nearest the root, or ``"lossguide"``, those
-        that gain most.
+        Which nodes split first: ``"depthwise"``, those closest to the root, or ``"lossguide"``,
+        the leaf with the largest gain.
     max_bin : int, default 256
-        Most value bins of a feature, 2..65535; missing values have a bin of their own.
+        Most bins per feature, 2..65535; missing values have a separate bin.
     reg_lambda, reg_alpha : float, default 1 and 0
-        L2 and L1 penalties of leaf weights.
+        L2 and L1 penalties on leaf values.
     gamma : float, default 0
         Least loss reduction of a split.
     min_child_weight : float, default 1
         Least sum of Hessians in a child.
     max_delta_step : float or None
-        Largest leaf weight; 0 is no limit; None is 0.7 for ``count:poisson`` and 0 for others.
+        Largest absolute leaf value; 0 is no limit; None is 0.7 for ``count:poisson``, else 0.
     subsample : float, default 1
-        Share of the rows that a tree sees.
+        Share of the rows sampled for each tree.
     sampling_method : str, default "uniform"
-        How these are drawn: ``"uniform"``, ``"gradient_based"`` or ``"goss"``.
+        How rows are sampled: ``"uniform"``, ``"gradient_based"`` or ``"goss"``.
     top_rate, other_rate : float, default 0.2 and 0.1
-        ``"goss"``: the share of rows with largest gradients, and the share drawn of the others.
+        ``"goss"``: share of rows with the largest gradients, and share sampled from the others.
     colsample_bytree, colsample_bylevel, colsample_bynode : float, default 1
-        Share of the features that a tree, of these a level, of these a node may use.
+        Share of the features sampled for a tree, of these for a level, of these for a node.
     feature_weights : (n_features,) array-like or None
-        How probable it is that these draw each column, beside others; above 0.
+        Sampling weight of each column; above 0.
     monotone_constraints : dict of column to int, sequence of int, str or None
-        Columns along which predictions rise (1) or fall (-1).
+        Columns that predictions rise with (1) or fall with (-1).
     interaction_constraints : list of lists of columns, str or None
-        Columns that may follow each other on the way to a leaf.
+        Groups of columns that may split along one path from root to leaf.
     objective : str, callable, DeviceObjective, KernelObjective or None
-        A loss; None is the estimator's own. A callable is ``function(y_true, margins)`` that
-        returns gradients and Hessians, with ``sample_weight`` where there are weights.
+        The loss; None is the estimator's default. A callable is ``function(y_true, margins)``
+        and returns gradients and Hessians; it gets ``sample_weight`` if there are weights.
     base_score : float, sequence of float, or None
-        Starting prediction, or one for each class, target or quantile; None takes it from the
-        data.
+        Prediction before the first tree, or one for each class, target or quantile; None
+        estimates it from the labels.
     scale_pos_weight, huber_slope, tweedie_variance_power, huber_alpha, fair_c : float or None
-        Numbers of the losses that have them; None is their default, see ``parameters``.
+        Parameters of the losses that have them; None is the default, see ``parameters``.
     aft_loss_distribution, aft_loss_distribution_scale : str or None, float or None
-        Of ``survival:aft``; None is their default.
+        Parameters of ``survival:aft``; None is the default.
     quantile_alpha : float, sequence of float, or None
-        The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median. Of
-        several each has an output.
+        The quantile of ``reg:quantileerror`` and of the metric ``quantile``; None is the median.
+        Several quantiles give an output each.
     lambdarank_pair_method, lambdarank_num_pair_per_sample, lambdarank_bias_norm : str, int, float
-        Of ranking losses; None is their default, see ``parameters``.
+        Parameters of ranking losses; None is the default, see ``parameters``.
     lambdarank_normalization, lambdarank_score_normalization, lambdarank_unbiased : bool or None
-        Of ranking losses.
+        Parameters of ranking losses.
     ndcg_exp_gain : bool or None
-        Of ``rank:ndcg`` and the metric ``ndcg``.
+        Parameter of ``rank:ndcg`` and the metric ``ndcg``.
     eval_metric : str, callable, list of them, or None
-        Metrics of ``eval_set``; a callable is ``function(y_true, prediction)`` as scikit-learn's,
-        with ``sample_weight`` where there are weights.
+        Metrics of ``eval_set``; a callable is ``function(y_true, prediction)``, as in
+        scikit-learn, and gets ``sample_weight`` if there are weights.
     early_stopping_rounds : int or None
         Stop when the last metric of the last set in ``eval_set`` has not improved for so many
         rounds, and keep the trees up to the best one.
     callbacks : list of TrainingCallback or None
-        What runs between rounds, see ``pyopencl_gbdt.callbacks``.
+        Hooks between rounds, see ``pyopencl_gbdt.callbacks``.
     warm_start : bool, default False
-        Let ``fit`` keep the trees of the former fit and add the rounds up to ``n_estimators``. With
-        the same data and parameters the model is that of one fit. Not for forests.
+        Whether ``fit`` keeps the trees of the former fit and adds rounds up to
+        ``n_estimators``. With the same data and parameters, the model is the same as that of a
+        single fit. Not for forests.
     importance_type : str, default "gain"
-        What ``feature_importances_`` tells: ``"gain"``, ``"weight"`` (or ``"split"``), ``"cover"``,
+        Kind of ``feature_importances_``: ``"gain"``, ``"weight"`` (or ``"split"``), ``"cover"``,
         ``"total_gain"`` or ``"total_cover"``, see ``model.feature_importances``.
     device : str, default "auto"
         ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"`` or a part of a name. Every
         device gives the same model.
     histogram : str, default "auto"
-        Kernel variant; never changes the model.
+        Kernel variant; does not change the model.
     work_group_size : int, default 0
-        Work-items in a work-group; 0 is the variant's own; never changes the model.
+        Work-items per work-group; 0 is the variant's default; does not change the model.
     random_state : int, RandomState, Generator or None
-        Seed of the rows, columns and pairs that are drawn; a generator is asked for one at every
-        ``fit``. None is 0.
+        Seed of all random numbers; a generator is asked for a seed at every ``fit``. None is 0.
     missing : float, default NaN
-        What stands for a missing value in ``X``, beside NaN.
+        A number in ``X`` that means "missing", besides NaN.
     n_jobs : int or None
-        Accepted for scikit-learn; the device decides.
+        Accepted for scikit-learn and ignored; the device decides how much runs in parallel.
     verbosity : int, default 1
     **others
-        The same by XGBoost's other spellings (``eta``, ``seed``, ...); they set the parameter
-        itself. Parameters that XGBoost alone has may have values that change nothing, such as
-        ``tree_method="hist"``.
+        Other spellings of these parameters in XGBoost (``eta``, ``seed``, ...); they set the
+        parameter itself. XGBoost's other parameters are accepted with values that have no
+        effect, such as ``tree_method="hist"``.
 
     Attributes
     ----------
     model_ : Model
-        The fitted model, NumPy only.
+        The fitted model; it holds only NumPy arrays.
     n_features_in_ : int
     feature_names_in_ : array of str
-        Where a DataFrame was given.
+        Only if X had column names.
     """
 
     _objective = ""
     _link = "identity"
-
-    #: Parameters that an estimator does without, though its constructor's base has them.
-    _absent: tuple[str, ...] = ()
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Show a subclass's parameters with those that it hands on by ``**``."""
-        super().__init_subclass__(**kwargs)
-        show_signature(cls, Parametrised, cls._absent)
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuse two spellings of one parameter."""
-        refuse_twice(kwargs)
-        return super().__new__(cls)
 
     def __init__(  # noqa: PLR0915, a statement for each parameter
         self,
@@ -266,80 +235,8 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         for name, value in others.items():
             self._take_other(name, value)
 
-    def _take_other(self, name: str, value: Any) -> None:
-        """Take what the constructor has no name for."""
-        own = self._known(name)
-        usual = every_parameter(type(self), Parametrised).get(own)
-        if usual is not None and not alike(getattr(self, own), usual.default):
-            refuse_twice({own: getattr(self, own), name: value})
-        setattr(self, own, value)
-
-    @classmethod
-    def _known(cls, name: str) -> str:
-        """Return a parameter's own name, for any spelling of it.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such parameter.
-        """
-        own, names = own_name(name), every_parameter(cls, Parametrised).keys() - {*cls._absent}
-        if own in names or own in XGBOOST_ONLY:
-            return own
-        if name in _INSTEAD:
-            raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
-        raise unknown(name, [*names, *SPELLINGS, *XGBOOST_ONLY], f"parameter of {cls.__name__}")
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        """Return the names of the constructor's parameters, and of those it hands on by ``**``."""
-        return sorted(parameters_of(cls, Parametrised).keys() - {*cls._absent})
-
-    def _given_of_xgboost(self) -> dict[str, Any]:
-        """Return what was given of parameters that XGBoost alone has."""
-        others = XGBOOST_ONLY.keys() - every_parameter(type(self), Parametrised).keys()
-        return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by their own names, and XGBoost's others where they were given.
-
-        Those of a subclass are its own; with ``**`` in its constructor also those behind that.
-        """
-        params: dict[str, Any] = {**super().get_params(deep), **self._given_of_xgboost()}
-        return params
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters, by any of their spellings.
-
-        Raises
-        ------
-        ParameterError
-            If one is unknown or spelled twice; then none is set.
-        """
-        refuse_twice(params)
-        own = super().get_params(deep=True).keys()
-        others = {name: v for name, v in params.items() if name not in own and "__" not in name}
-        known = {self._known(name): value for name, value in others.items()}
-        super().set_params(**{name: v for name, v in params.items() if name not in others})
-        for name, value in known.items():
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy, also of parameters that a subclass has set by itself."""
-        named = {*self.get_params(deep=False)}
-        try:
-            copy = super().__sklearn_clone__()
-        except TypeError:  # the constructor hands on by ** what it also sets itself
-            named = {*own_parameters(type(self), Parametrised)}
-            copy = type(self)(**{name: clone(getattr(self, name), safe=False) for name in named})
-        for name in every_parameter(type(self), Parametrised).keys() - named:
-            if hasattr(self, name):
-                setattr(copy, name, clone(getattr(self, name), safe=False))
-        return copy
-
     def _named_parameters(self) -> dict[str, Any]:
-        """Return what was given of the table of parameters, but for the seed."""
+        """Return the given parameters of the table, without the seed."""
         params = {row.name: getattr(self, row.name, None) for row in TABLE}
         params |= self._given_of_xgboost()
         del params["random_state"]
@@ -350,7 +247,7 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         return {**self._named_parameters(), "random_state": self._seed()}
 
     def _loss(self) -> Any:
-        """Return the loss as ``train`` takes it; that of a classifier has probabilities."""
+        """Return the loss for ``train``; a classifier's custom loss predicts probabilities."""
         chosen = self._objective if self.objective is None else self.objective
         if callable(chosen):
             chosen = ScikitLearnLoss(chosen)
@@ -364,16 +261,3 @@ class Parametrised(BaseEstimator):  # type: ignore[misc]
         if isinstance(given, np.random.Generator):
             return int(given.integers(_MOST_SEEDS))
         return given
-
-
-def _by_alias(own: str) -> property:
-    """Return an attribute that is another spelling of one."""
-    return property(
-        lambda self: getattr(self, own),
-        lambda self, value: setattr(self, own, value),
-        doc=f"Another spelling of ``{own}``.",
-    )
-
-
-for _spelling, _name in SPELLINGS.items():
-    setattr(Parametrised, _spelling, _by_alias(_name))

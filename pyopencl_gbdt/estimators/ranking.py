@@ -1,4 +1,4 @@
-"""scikit-learn's manners for ranking: rows belong to queries."""
+"""`GBDTRanker`: a scikit-learn estimator for ranking, whose rows belong to queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Own = TypeVar("_Own", bound="GBDTRanker")
 
 
 class GBDTRanker(Base):
-    """Gradient-boosted trees that rank the rows of each query; ``rank:ndcg`` unless named."""
+    """Gradient-boosted trees that rank the rows of a query; the default loss is ``rank:ndcg``."""
 
     _objective = "rank:ndcg"
     _kind = "ranker"
@@ -69,22 +69,22 @@ class GBDTRanker(Base):
         Parameters
         ----------
         X : (n_rows, n_features) array-like or DataFrame
-            A DataFrame may hold the queries in a column ``qid``.
+            A DataFrame may have the queries in a column ``qid``.
         y : (n_rows,) array-like
-            The higher, the more relevant: 0 to 31 for ``rank:ndcg``, 0 and 1 for ``rank:map``.
+            Relevance, larger is better: 0 to 31 for ``rank:ndcg``, 0 or 1 for ``rank:map``.
         sample_weight : (n_queries,) array-like or None
-            A weight a query; one a row will do where a query's rows have the same.
+            One weight per query, or one per row that is the same in all rows of a query.
         group : (n_queries,) array-like of integers, or None
-            Rows of each query, instead of ``qid``.
+            Number of rows of each query, instead of ``qid``.
         qid : (n_rows,) array-like of integers, or None
-            The query of each row; must not descend.
+            The query of each row, in ascending order.
         eval_set : list of (X, y) or None
         eval_group, eval_qid : list of array-like, or None
             The queries of every set.
         base_margin, sample_weight_eval_set, base_margin_eval_set
-            As for ``GBDTRegressor.fit``.
+            As in ``GBDTRegressor.fit``.
         xgb_model, init_model, verbose, profile
-            As for ``GBDTRegressor.fit``.
+            As in ``GBDTRegressor.fit``.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class GBDTRanker(Base):
         Raises
         ------
         DataError, ParameterError, DeviceError, MemoryPlanError
-            The estimator stays as it was.
+            The estimator is unchanged.
         """
         X, qid = split_qid(X, qid)
         pairs = pairs_of(eval_set)
@@ -102,7 +102,7 @@ class GBDTRanker(Base):
             for name, given in (("eval_qid", eval_qid), ("eval_group", eval_group))
         )
         for i, pair in enumerate(pairs):
-            if isinstance(pair, (tuple, list)) and len(pair) == 2:  # else it is refused later
+            if isinstance(pair, (tuple, list)) and len(pair) == 2:  # others raise an error later
                 rows, ids[i] = split_qid(pair[0], ids[i])
                 pairs[i] = (rows, pair[1])
         self._queries = [{"qid": qid, "group": group}]
@@ -128,9 +128,9 @@ class GBDTRanker(Base):
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
     ) -> F32:
-        """Return scores, float32, shape (n_rows,): the higher, the earlier in the query's list.
+        """Return scores, float32, shape (n_rows,): rows with larger scores rank first.
 
-        The arguments are those of ``GBDTRegressor.predict``; a column ``qid`` is left aside.
+        The arguments are those of ``GBDTRegressor.predict``; a column ``qid`` of X is ignored.
         """
         return self._predict(
             split_qid(X, None)[0],
@@ -142,12 +142,12 @@ class GBDTRanker(Base):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
     ) -> float:
-        """Return the last name of ``eval_metric``, or else the loss's own: ``ndcg@32`` by default.
+        """Return the last metric of ``eval_metric``, or the loss's default: ``ndcg@32``.
 
         Parameters
         ----------
         X, y, sample_weight, qid, group
-            As for ``fit``.
+            As in ``fit``.
 
         Raises
         ------
@@ -169,12 +169,12 @@ class GBDTRanker(Base):
 
 
 def split_qid(X: Any, qid: Any) -> tuple[Any, Any]:
-    """Take a DataFrame's column ``qid`` out of it.
+    """Return a DataFrame without its column ``qid``, and the query ids.
 
     Raises
     ------
     DataError
-        If the queries are given beside it too.
+        If X has a column ``qid`` and ``qid`` is given too.
     """
     if "qid" not in (column_labels(X) or ()):
         return X, qid

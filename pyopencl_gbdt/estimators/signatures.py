@@ -1,4 +1,4 @@
-"""Which parameters an estimator's constructor takes, and by which spellings."""
+"""The parameters of an estimator's constructor, and their spellings."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.names import ROWS
 
-#: A class keeps its constructor's signature here as it is written.
+#: The attribute of a class that keeps its constructor's signature as written.
 _WRITTEN = "_written_signature"
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-#: From every other spelling of a constructor's parameter to its own name.
+#: From every other spelling to the parameter's name.
 SPELLINGS = {name: row.name for name, row in ROWS.items() if name != row.name}
 SPELLINGS["nthread"] = "n_jobs"
 
 
 def own_name(name: str) -> str:
-    """Return the name of the parameter that has this spelling; the spelling if there is none."""
+    """Return a parameter's name for one of its spellings; return other names unchanged."""
     return SPELLINGS.get(name, name)
 
 
@@ -43,22 +43,22 @@ def _hands_on(parameters: Mapping[str, inspect.Parameter]) -> bool:
 
 
 def own_parameters(cls: type, base: type) -> dict[str, inspect.Parameter]:
-    """Return what the constructor names itself."""
+    """Return the parameters that the constructor of ``cls`` names."""
     return _named(next(_constructors(cls, base)))
 
 
 def parameters_of(cls: type, base: type) -> dict[str, inspect.Parameter]:
-    """Return what the constructor names, and what those name that it hands on to by ``**``.
+    """Return the constructor's parameters, including those it passes on by ``**``.
 
     Parameters
     ----------
     cls, base : type
-        The estimator, and the class with the last constructor to look at.
+        The estimator, and the base class at which to stop.
 
     Returns
     -------
     dict of str to inspect.Parameter
-        In the order of ``base``; what it does not have comes last.
+        In the order of ``base``; parameters that ``base`` lacks come last.
     """
     found: list[dict[str, inspect.Parameter]] = []
     for parameters in _constructors(cls, base):
@@ -69,7 +69,7 @@ def parameters_of(cls: type, base: type) -> dict[str, inspect.Parameter]:
 
 
 def every_parameter(cls: type, base: type) -> dict[str, inspect.Parameter]:
-    """Return what all constructors from ``cls`` up to ``base`` name."""
+    """Return the parameters that any constructor from ``cls`` up to ``base`` names."""
     return _merged([_named(parameters) for parameters in _constructors(cls, base)])
 
 
@@ -81,10 +81,10 @@ def _merged(found: list[dict[str, inspect.Parameter]]) -> dict[str, inspect.Para
 
 
 def show_signature(cls: type, base: type, absent: tuple[str, ...]) -> None:
-    """Make a class and its constructor show what the constructor hands on by ``**``.
+    """Set the signature of a class and its constructor to include parameters passed on by ``**``.
 
-    scikit-learn's ``repr`` and checks take names and defaults from there; ``**`` itself is no
-    parameter to them.
+    scikit-learn's ``repr`` and checks read names and defaults from the signature, and do not
+    count ``**`` as parameters.
     """
     if "__init__" in vars(cls):
         setattr(cls, _WRITTEN, inspect.signature(vars(cls)["__init__"]))
@@ -101,7 +101,7 @@ def show_signature(cls: type, base: type, absent: tuple[str, ...]) -> None:
 
 
 def alike(one: object, other: object) -> bool:
-    """Tell whether two values of a parameter are the same one, or equal numbers or strings."""
+    """Tell whether two values of a parameter are the same object, or equal numbers or strings."""
     if one is other:
         return True
     if isinstance(one, numbers.Real) and isinstance(other, numbers.Real):
@@ -110,7 +110,7 @@ def alike(one: object, other: object) -> bool:
 
 
 def refuse_twice(given: Mapping[str, Any]) -> None:
-    """Raise ``ParameterError`` for two spellings of one parameter with different values."""
+    """Raise ``ParameterError`` if two spellings of one parameter have different values."""
     first: dict[str, str] = {}
     for name, value in given.items():
         other = first.setdefault(own_name(name), name)

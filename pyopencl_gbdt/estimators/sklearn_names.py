@@ -1,4 +1,4 @@
-"""What the estimators take from scikit-learn."""
+"""Import the names that the estimators use from scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``warm_start``: a fit that adds rounds to the former one."""
+"""``warm_start``: a fit that adds rounds to the former fit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pyopencl_gbdt.prediction.model import History
 
 
 def missing_rounds(n_estimators: object, former: Ensemble) -> int:
-    """Return how many rounds the former model lacks.
+    """Return how many rounds the former model lacks of ``n_estimators``.
 
     Raises
     ------
     ParameterError
-        If it has more than ``n_estimators``.
+        If the former model has more than ``n_estimators`` rounds.
     """
     row = next(row for row in TABLE if row.name == "n_estimators")
     wanted = row.convert(n_estimators)
@@ -28,14 +28,14 @@ def missing_rounds(n_estimators: object, former: Ensemble) -> int:
 
 
 def joined_history(former: History, n_rounds: int, added: History) -> History:
-    """Return the metrics of all rounds, where the former ones have the same sets and metrics.
+    """Return the metrics of all rounds, if both fits have the same sets and metrics.
 
     Parameters
     ----------
     former, added : dict
-        ``history[evaluation set][metric]``, a value a round.
+        ``history[evaluation set][metric]``, one value per round.
     n_rounds : int
-        Rounds that the former model has; those behind them were dropped by early stopping.
+        Number of rounds of the former model; early stopping dropped the later ones.
     """
     names = {(name, metric) for name, metrics in added.items() for metric in metrics}
     known = {(name, metric) for name, metrics in former.items() for metric in metrics}

@@ -1,1 +1,1 @@
-"""Metrics of evaluation sets on the device."""
+"""Compute the metrics of evaluation sets on the device."""

@@ -1,4 +1,4 @@
-"""Areas under curves: rows sorted by prediction on the device, areas as whole numbers."""
+"""Areas under curves: the device sorts rows by prediction and sums areas as integers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 
 
 class Curves:
-    """``auc``, ``aucpr`` or both of a set, prepared once, for margins that change.
+    """``auc``, ``aucpr`` or both of an evaluation set; prepared once, computed every round.
 
-    Weights become whole numbers (``curve_units.weight_power`` says how large the error is; none
-    without weights), and the area under the ROC curve is a whole number too. A piece of the
-    precision-recall curve has its mean precision as a float32. Both are the same number on every
-    device. Rows are sorted once; of classes, once for each of them against the others.
+    Weights become integers (without weights, exactly; see ``curve_units.weight_power`` for the
+    error), so the area under the ROC curve is an integer. Under the precision-recall curve, the
+    mean precision of each piece is a float32. Both have the same bits on every device. Rows
+    are sorted once; with several classes, once for each class against the others.
 
     Parameters
     ----------
     rows : EvaluatedRows
-        Labels are 0 and 1, or classes.
+        Labels are 0 and 1, or class numbers.
     curves : sequence of {"auc", "aucpr"}
     """
 
@@ -64,12 +64,12 @@ class Curves:
         return np.dtype(np.int32 if self.rows.weight is None else np.int64)
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate."""
+        """Add the arrays that ``launches`` allocates to the plan."""
         if not self.areas.undefined:
             plan_curves(plan, prefix, self.rows.shape)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
-        """Return what computes the results' words from ``first`` on, a row a curve, bound."""
+        """Return bound launches that write one row of results per curve, from row ``first`` on."""
         if self.areas.undefined:
             return []
         rows, device = self.rows, self.rows.device
@@ -108,7 +108,7 @@ class Curves:
         return launches
 
     def _shares(self) -> tuple[list[Launch], list[DeviceArray]]:
-        """Return what turns margins of classes into probabilities, and where that lies."""
+        """Return launches that turn margins of classes into probabilities, and their arrays."""
         rows = self.rows
         if not rows.n_classes:
             return [], []
@@ -118,13 +118,13 @@ class Curves:
         return [bind("class_shares", rows.groups, *sizes, rows.margins, *shares)], shares
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
-        """Return the metric of each curve, a float64, from the rows of the results."""
+        """Return each curve's metric, a float64, from its row of results."""
         of_curves = np.split(words, len(self.curves))
         return [self.areas.value(*pair) for pair in zip(self.curves, of_curves, strict=True)]
 
 
 def plan_curves(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
-    """Plan the arrays of curves; scans' small ones are left out."""
+    """Add the arrays of curves to the plan, except small ones of scans."""
     n, whole = rows.n_rows, np.dtype(np.int64 if rows.weighted else np.int32)
     plan.add(f"{prefix}.keys", n, np.float32)
     plan.add(f"{prefix}.wholes", n, whole)

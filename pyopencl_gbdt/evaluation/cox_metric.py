@@ -1,4 +1,4 @@
-"""The metric ``cox-nloglik``: scans over the rows in the order of their times."""
+"""The metric ``cox-nloglik``, computed by scans over the rows in order of time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from pyopencl_gbdt.primitives import Reduce, Scan
 
 
 class CoxMetric:
-    """``cox-nloglik`` of a set, prepared once, for margins that change.
+    """``cox-nloglik`` of an evaluation set; prepared once, computed every round.
 
-    Sums of hazards and of the events' parts have no rounding: the metric is the same number on
-    every device. Hazards below 2^-80 of the largest one (for a million rows and less) do not count
-    in the sums.
+    Sums of hazards and losses are exact, so the metric has the same bits on every device. Hazards
+    below 2^-80 of the largest one (for up to a million rows) count as 0 in the sums.
 
     Parameters
     ----------
     rows : EvaluatedRows
-        Labels are times, negative ones of rows that were censored; predictions are above 0.
+        Labels are times, negated for censored rows; predictions are above 0.
     """
 
     n_results = 1
@@ -42,11 +41,11 @@ class CoxMetric:
         return rows.device.build("cox_metric", wg_size=wg_size, link=rows.link)
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate."""
+        """Add the arrays that ``launches`` allocates to the plan."""
         plan_cox(plan, prefix, self.rows.shape)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
-        """Return what computes the results' words from ``first`` on, bound."""
+        """Return bound launches that write row ``first`` of the results."""
         rows, device, groups, bind = (
             self.rows,
             self.rows.device,
@@ -78,14 +77,14 @@ class CoxMetric:
         ]
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
-        """Return the metric, a float64, from its row of the results; NaN without any event."""
+        """Return the metric, a float64, from its row of results; NaN if there is no event."""
         if not self._n_events:
             return [math.nan]
         return [float(sum_of(words[0], LARGEST_KEY) / self._n_events)]
 
 
 def plan_cox(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
-    """Plan the arrays of the metric; scans' small ones are left out."""
+    """Add the arrays of the metric to the plan, except small ones of scans."""
     for name in ("order", "starts", "hazards"):
         plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
     plan.add(f"{prefix}.planes", (rows.n_rows, 2), np.int64)

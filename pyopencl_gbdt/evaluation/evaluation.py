@@ -1,8 +1,8 @@
-"""The metrics of the evaluation sets of a fit: on the device where they can be, else on the host.
+"""The metrics of a fit's evaluation sets: on the device where possible, else on the host.
 
-A metric that has a form for the device is computed from margins, labels and weights that lie there,
-and the host reads a few numbers a round, of all metrics and sets together. For the others the
-margins are copied to the host.
+Metrics with kernels are computed where margins, labels and weights lie; once a round, the host
+reads a few numbers for all metrics and sets together. For other metrics the margins are copied to
+the host.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.objectives import Objective
 
-#: The names of a set and of a metric, as in the history.
+#: Names of an evaluation set and of a metric, as in the history.
 Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class _OnDevice:
-    """Metrics that are prepared together, and where they go."""
+    """Metrics that are prepared together, and where their results go."""
 
     prepared: Prepared
     places: list[Place]
 
 
 class Evaluation:
-    """All metrics of all sets, prepared once.
+    """All metrics of all evaluation sets; prepared once, computed every round.
 
     Parameters
     ----------
     ws : Workspace
-        Of the fit; has the labels of the training rows.
+        Of the fit; it holds the labels of the training rows.
     objective : Objective
     metrics : mapping of str to Metric
     evals : sequence of (Dataset, str)
     watched : sequence of WatchedRows
-        The same sets on the device.
+        The same evaluation sets on the device.
 
     Raises
     ------
     MemoryPlanError
-        If the device has no room for what the metrics need, before it is taken.
+        If the device lacks memory for the metrics; raised before any is allocated.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class Evaluation:
             first += N_WORDS * group.prepared.n_results
 
     def launch(self) -> None:
-        """Enqueue what computes the metrics of the margins that the sets have by then."""
+        """Enqueue the kernels that compute the metrics of the current margins."""
         for launch in self._launches:
             launch()
 
     def values(self) -> Iterator[tuple[Place, float]]:
-        """Yield every metric of every set, as of the last ``launch``; waits for it."""
+        """Yield every metric of every set, as of the last ``launch``; waits for the device."""
         if self._results is not None:
             words, first = self._results.get(), 0
             for group in self._on_device:
@@ -125,7 +125,7 @@ class Evaluation:
 
 
 def on_host(metric: Metric, name: str, rows: Dataset, prediction: F32) -> float:
-    """Return a metric of a set; of several targets, of all alike."""
+    """Compute a metric of a set on the host; over all targets together, if there are several."""
     if isinstance(metric, DatasetMetric):
         return metric(prediction, rows)
     label, weight = rows.label, rows.weight

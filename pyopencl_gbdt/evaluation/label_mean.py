@@ -1,4 +1,4 @@
-"""The mean label, for the score before the first tree: exact sums on the device."""
+"""The mean label, from which the base score follows, as an exact sum on the device."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from pyopencl_gbdt.metrics.rows import F32, N_WORDS, RowShape
 from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
 
-#: Fewer rows are added up on the host: it takes 10 ms or less there (a core of a Xeon), and no
+#: Fewer rows are summed on the host, where that takes 10 ms or less (one core of a Xeon) and no
 #: kernels have to be built.
 LEAST_ROWS = 1 << 20
 
 
 def sums_labels_on_device(objective: Objective, data: Dataset) -> bool:
-    """Tell whether ``starting_score`` is worth a launch."""
+    """Tell whether summing the labels on the device pays off."""
     one_target = data.n_targets == 1
     return objective.starts_at_mean and one_target and data.n_rows >= LEAST_ROWS
 
 
 def starting_score(ws: Workspace, objective: Objective, data: Dataset) -> float:
-    """Return the score before the first tree of a loss that ``starts_at_mean``.
+    """Return the base score of a loss that ``starts_at_mean``.
 
     Parameters
     ----------
     ws : Workspace
-        Its labels and weights are set.
+        Holds the labels and weights.
     objective : Objective
     data : Dataset
-        Of one target.
+        With one target.
 
     Returns
     -------
     float
-        The bits of ``objective.starting_score``.
+        The same bits as ``objective.starting_score``.
     """
     weight, mean = data.weight, None
     if weight is None or _scaled_exactly(weight, ws.weight_shift):
@@ -54,13 +54,13 @@ def starting_score(ws: Workspace, objective: Objective, data: Dataset) -> float:
 
 
 def _scaled_exactly(weight: F32, shift: int) -> bool:
-    """Tell whether ``normalise`` clipped none of the weights."""
+    """Tell whether ``normalise`` left all weights unclipped."""
     least = float(np.min(weight, where=weight > 0, initial=np.float32(np.inf)))
     return least >= 2.0 ** (shift - 100) and float(weight.max()) <= 2.0 ** (shift + 30)
 
 
 class LabelMean:
-    """The (weighted) mean of labels that lie on a device, as a float64 with the host's bits.
+    """The (weighted) mean of labels on a device, as a float64 with the same bits as on the host.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class LabelMean:
     n_rows : int
     weighted : bool
     wg_size : int, default 0
-        Work-items of a work-group; 0 leaves it to the variant.
+        Work-items per work-group; 0 is the variant's default.
     """
 
     def __init__(self, device: Device, n_rows: int, *, weighted: bool, wg_size: int = 0) -> None:
@@ -82,14 +82,14 @@ class LabelMean:
         Parameters
         ----------
         labels, weights : DeviceArray of float32, n_rows elements
-            Finite labels; weights >= 0, none of them subnormal. Weights are not read without them.
+            Finite labels; weights >= 0, none subnormal. A dummy if there are no weights.
         bits : int
             All weights lie below ``2**bits``.
 
         Returns
         -------
         float or None
-            None if bits that the device cuts off may decide over the last one of the mean.
+            None if bits that the device drops could change the rounding of the mean.
         """
         plan = MemoryPlan()
         plan.add("label sums", (2, self.shape.groups, N_LIMBS + 1), np.int64)
@@ -104,7 +104,7 @@ class LabelMean:
         if words[:, N_LIMBS].max() >= INFINITE:
             return None
         total, whole = (sum_of(own, int(own[N_LIMBS])) for own in words)
-        # of every product the bits below its last limb, or all of a subnormal label times a weight
+        # Dropped: bits of a product below its last limb, or a whole product with a subnormal label.
         error = n * max(Fraction(2) ** (int(words[0, N_LIMBS]) - 348), Fraction(2) ** (bits - 126))
         lost = n * Fraction(2) ** (int(words[1, N_LIMBS]) - 348)
         by = (whole, whole + lost) if self.weighted else (Fraction(n),)
@@ -129,7 +129,7 @@ class LabelMean:
         *,
         weighted: bool,
     ) -> list[Launch]:
-        """Return what adds values up into words ``first .. first + 4`` of the results."""
+        """Return the launch that sums values into words ``first .. first + 4`` of the results."""
         build = partial(self._build, weighted=weighted)
         bind = build_variant(self.device, "mean_loss", "auto", build)[1].bind
         groups = self.shape.groups

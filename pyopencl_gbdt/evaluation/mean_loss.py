@@ -1,4 +1,4 @@
-"""The mean of a loss over rows: an exact sum on the device, a division on the host."""
+"""Metrics that are means of a loss: the device sums exactly, the host divides."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows, RowShape
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED, sum_of
 
-#: Labels whose largest exponent is no further from 0 are squared as they are.
+#: Labels are squared without scaling if their largest exponent is at most this far from 0.
 _SQUARABLE, _FURTHEST = 30, 100
 
 
 class MeanLoss:
-    """A metric that is a weighted mean over rows, prepared once, for margins that change.
+    """A metric that is a weighted mean over rows; prepared once, computed every round.
 
-    Each row's part is a float32, with the same bits on every device. The sum of parts times weights
-    has no rounding, but for bits 2^46 times smaller than the largest product, so that the metric is
-    the same number on every device, and in any order of the rows. Rows of weight 0 do not count,
-    whatever their part is.
+    A row's loss is a float32 with the same bits on every device. The sum of losses times weights
+    is exact, except for bits 2^46 times smaller than the largest product, so the metric has the
+    same bits on every device and for any order of the rows. Rows of weight 0 do not count, even if
+    their loss is NaN or infinite.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class MeanLoss:
         )
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate."""
+        """Add the arrays that ``launches`` allocates to the plan."""
         plan_mean(plan, prefix, self.rows.shape)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
-        """Return what computes words ``first .. first + 4`` of the results, bound."""
+        """Return bound launches that write words ``first .. first + 4`` of the results."""
         rows, bind = self.rows, self._program.bind
         largest = rows.device.empty(rows.groups, np.uint32)
         sums = rows.device.empty((rows.groups, N_LIMBS), np.int64)
@@ -71,23 +71,23 @@ class MeanLoss:
         ]
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
-        """Return the metric, a float64, from its row of the results, shape (1, N_WORDS)."""
+        """Return the metric, a float64, from its row of results, shape (1, N_WORDS)."""
         return [self.mean.value(words[0])]
 
 
 def plan_mean(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
-    """Plan the arrays of a mean."""
+    """Add the arrays of a mean to the plan."""
     plan.add(f"{prefix}.largest", rows.groups, np.uint32)
     plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
 
 
 class Mean:
-    """What the host adds to a sum to have a metric: weights, constants, the root.
+    """Convert a sum to a metric, on the host: weights, constants, the root.
 
     Attributes
     ----------
     unit : float32
-        As ``RowLoss`` takes it.
+        As for ``RowLoss``.
     """
 
     def __init__(self, loss: RowLoss, label: F32, weight: F32 | None) -> None:
@@ -99,7 +99,7 @@ class Mean:
         self.unit = unit_of(label) if loss.root else np.float32(1.0)
 
     def value(self, words: npt.NDArray[np.int64]) -> float:
-        """Return the metric from ``sum_words``."""
+        """Return the metric for ``sum_words``."""
         largest = int(words[N_LIMBS])
         if largest in (INFINITE, UNDEFINED):
             return math.inf if largest == INFINITE else math.nan
@@ -109,7 +109,7 @@ class Mean:
 
 
 def unit_of(label: F32) -> np.float32:
-    """Return a power of two that brings labels near 1, where squares would be out of range."""
+    """Return a power of two that scales labels whose squares would be out of range close to 1."""
     exponent = math.frexp(float(np.abs(label).max()))[1]
     far = abs(exponent) > _SQUARABLE and bool(label.any())
     unit: np.float32 = np.float32(2.0 ** -min(max(exponent, -_FURTHEST), _FURTHEST) if far else 1)

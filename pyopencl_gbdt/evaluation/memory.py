@@ -1,4 +1,4 @@
-"""What evaluation sets and their metrics take of a device's memory, before a fit allocates any."""
+"""Plan the device memory of evaluation sets and their metrics, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan_evaluation(
     evals: Sequence[tuple[Dataset, str]],
     data: Dataset,
 ) -> MemoryPlan:
-    """Return the plan of all sets, but for the margins and labels of the training rows.
+    """Return the plan of all sets, without the margins and labels of the training rows.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def _plan_metrics(
     rows: Dataset,
     metrics: Mapping[str, Metric],
 ) -> None:
-    """Plan what the metrics of a set take besides its margins and labels."""
+    """Add the memory of a set's metrics, without its margins and labels, to the plan."""
     weighted = rows.weight is not None
     shape = RowShape(device, rows.label.size, weighted, n_classes_of(objective))
     plan.add(f"{prefix}: weights", rows.label.size if weighted else 1, np.float32)

@@ -1,4 +1,4 @@
-"""Which metrics have kernels, and what they are given."""
+"""Choose the metrics that have kernels, and prepare them."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ from pyopencl_gbdt.objectives.softmax import SoftProb
 #: 0.2 ms there, as long as the launches take (PoCL, 2 cores), and seven kernels less to build.
 FEW_ROWS = 2048
 ADVICE = "leave out an evaluation set, or the metrics auc and aucpr"
-#: Kernels number rows, times targets, by 31 bits.
+#: Kernels number rows times targets with 31 bits.
 _MOST_ROWS = 2**31 - 1
 
 
 class Prepared(Protocol):
-    """Metrics that are computed together: of one set, from margins that change.
+    """Metrics of one evaluation set that are computed together, every round.
 
     Attributes
     ----------
     n_results : int
-        Rows of the results that they leave.
+        Number of rows of results.
     """
 
     n_results: int
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate."""
+        """Add the arrays that ``launches`` allocates to the plan."""
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
-        """Return what computes the results' words from ``first`` on, bound."""
+        """Return bound launches that write the results from row ``first`` on."""
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
-        """Return the metrics, from their rows of the results."""
+        """Return the metrics from their rows of results."""
 
 
 def has_kernels(metric: Metric, objective: Objective, rows: Dataset) -> bool:
-    """Tell whether kernels compute a metric of a set; curves are those of labels 0 and 1."""
+    """Tell whether kernels compute a metric of a set; for curves, labels must be 0 and 1."""
     classes = isinstance(objective, SoftProb)
     if rows.label.size > _MOST_ROWS or (objective.n_outputs > 1 and not classes):
         return False
@@ -85,14 +85,14 @@ def runs_kernels(device: Device, metric: Metric, objective: Objective, rows: Dat
 
 
 def n_classes_of(objective: Objective) -> int:
-    """Return the classes of a loss whose probabilities are the softmax of margins, else 0."""
+    """Return the number of classes if probabilities are the softmax of margins, else 0."""
     return objective.n_outputs if isinstance(objective, SoftProb) else 0
 
 
 def prepare(
     data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[Prepared, list[str]]]:
-    """Yield metrics that have kernels, those that share some together, and their names."""
+    """Yield prepared metrics with kernels and their names; related metrics share one object."""
     curves = {name: curve_of(metric) for name, metric in metrics.items() if curve_of(metric)}
     if curves:
         yield Curves(rows, list(curves.values())), list(curves)
@@ -109,7 +109,7 @@ def prepare(
 
 
 def _with_bounds(data: Dataset, rows: EvaluatedRows) -> EvaluatedRows:
-    """Return rows whose labels are logarithms of bounds."""
+    """Return rows whose labels are the logarithms of the bounds."""
     plan = MemoryPlan()
     plan.add("bounds", (4, data.n_rows), np.float32)
     plan.check(rows.device, ADVICE)
@@ -124,9 +124,9 @@ def rows_on_device(
     wg_size: int = 0,
     labels: DeviceArray | None = None,
 ) -> EvaluatedRows:
-    """Return a set as kernels see it; copies weights, and labels unless they are there.
+    """Return a set for kernels; copies its weights, and its labels unless they are there already.
 
-    Of several targets each has rows of its own, one target behind the other.
+    With several targets, every target has all rows, one target after the other.
     """
     label, weight = rows.label, rows.weight
     if rows.n_targets > 1:

@@ -1,4 +1,4 @@
-"""Metrics of ranked queries: rows sorted within queries, sums over their places."""
+"""Ranking metrics: the device sorts rows within queries and sums over ranks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ALL = 2**32 - 1
 
 
 class RankingMetrics:
-    """``ndcg``, ``map`` and ``pre`` of a set, prepared once, for margins that change.
+    """``ndcg``, ``map`` and ``pre`` of an evaluation set; prepared once, computed every round.
 
-    Rows are sorted once. A place adds a float32 with the same bits on every device, and sums have
-    no rounding: each metric is the same number on every device.
+    Rows are sorted once for all metrics. A rank's part is a float32 with the same bits on every
+    device, and sums are exact, so each metric has the same bits on every device.
 
     Parameters
     ----------
@@ -57,16 +57,16 @@ class RankingMetrics:
 
     @property
     def _hits(self) -> Program | None:
-        """A program of ``map``."""
+        """A program that ``map`` needs."""
         pairs = zip(self.metrics, self._programs, strict=True)
         return next((program for one, program in pairs if one.family == "map"), None)
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Plan the arrays that ``launches`` will allocate."""
+        """Add the arrays that ``launches`` allocates to the plan."""
         plan_ranking(plan, prefix, self.rows.shape, self._offsets.size - 1, self.metrics)
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
-        """Return what computes the results' words from ``first`` on, a row a metric, bound."""
+        """Return bound launches that write one row of results per metric, from row ``first`` on."""
         rows, device, groups = self.rows, self.rows.device, self.rows.groups
         n = rows.n_rows
         keys, order = device.empty(rows.n_rows, np.float32), device.empty(rows.n_rows, np.uint32)
@@ -98,14 +98,14 @@ class RankingMetrics:
         return launches
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
-        """Return each metric, a float64, from the rows of the results."""
+        """Return each metric, a float64, from its row of results."""
         return [mean.value(own) for mean, own in zip(self.means, words, strict=True)]
 
 
 def plan_ranking(
     plan: MemoryPlan, prefix: str, rows: RowShape, n_queries: int, metrics: Sequence[Ranked]
 ) -> None:
-    """Plan the arrays of metrics of ranked queries; the sort's counters are left out."""
+    """Add the arrays of ranking metrics to the plan, except the sort's counters."""
     for name in ("keys", "order", "query", "sorted keys", "sorted rows"):
         plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
     hits = any(one.family == "map" for one in metrics)

@@ -1,4 +1,4 @@
-"""Rows whose margins are followed while a model is trained."""
+"""Evaluation sets on the device, whose margins are updated in training."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.prediction import predict
 
 F32 = npt.NDArray[np.float32]
-#: Margins before the first tree, of a shape that goes with (n_rows,) or (n_outputs, n_rows).
+#: Margins before the first tree; broadcasts to (n_rows,) or (n_outputs, n_rows).
 Start = float | F32
 
 
 def start_of(margin: Score) -> Start:
-    """Return a model's starting margin in the shape of a ``Start``."""
+    """Convert a model's base margin to a ``Start``."""
     if isinstance(margin, tuple):
         return np.array(margin, np.float32)[:, None]
     return margin
@@ -32,9 +32,9 @@ class WatchedRows:
     Attributes
     ----------
     values : DeviceArray of float32, shape (n_rows, n_features), or None
-        None for the training rows, whose margins are there anyway.
+        None for the training rows, whose margins training updates anyway.
     start : float or float32 array
-        Margins before the first tree, of a shape that goes with that of ``margins``.
+        Margins before the first tree; broadcasts to the shape of ``margins``.
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
     """
 
@@ -43,7 +43,7 @@ class WatchedRows:
     margins: DeviceArray
 
     def launches(self, ws: Workspace, batch: Batch) -> list[Launch]:
-        """Return what adds finished trees to the margins."""
+        """Return the launches that add finished trees to the margins."""
         if self.values is None:
             return []
         first = batch.first // ws.n_parallel

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
@@ -32,6 +33,8 @@ class FitShape:
 
     Attributes
     ----------
+    policy : PolicySizes
+        Which nodes split next; the sizes of levels follow from it.
     n_outputs, n_parallel : int
         Margins of a row, and trees that are added to each of them in a round.
     n_targets : int
@@ -52,6 +55,7 @@ class FitShape:
 
     device: Device
     params: Parameters
+    policy: PolicySizes
     layout: Layout
     page: PackedCodes | None
     n_rows: int
@@ -101,10 +105,8 @@ class FitShape:
         return (n_rows,) if self.n_outputs == 1 else (self.n_outputs, n_rows)
 
     def level_capacity(self, depth: int) -> int:
-        """Return the most nodes that a level can have; leaf-wise, the nodes of a step."""
-        if self.params.leaf_wise:
-            return self.n_trees * min(depth + 1, 2)
-        return self.n_trees * min(1 << depth, self.most_leaves)
+        """Return the most nodes that a level, or a step of the policy, can have."""
+        return self.n_trees * self.policy.capacity(depth, self.most_leaves)
 
     @property
     def most_leaves(self) -> int:
@@ -115,10 +117,8 @@ class FitShape:
 
     @property
     def n_levels(self) -> int:
-        """Levels, or steps of leaf-wise growth, whose nodes can split."""
-        if self.params.leaf_wise:
-            return max(1, self.most_leaves - 1)
-        return min(self.params.deepest, max(1, self.most_leaves - 1))
+        """Levels, or steps of the policy, whose nodes can split."""
+        return self.policy.n_steps(self.most_leaves)
 
     @property
     def longest(self) -> int:
@@ -133,8 +133,7 @@ class FitShape:
     @property
     def slots(self) -> int:
         """Histograms that are kept."""
-        leaves = self.n_trees * self.most_leaves
-        return leaves if self.params.leaf_wise else self.search_capacity
+        return self.n_trees * self.policy.slots(self.most_leaves)
 
     @property
     def max_nodes(self) -> int:

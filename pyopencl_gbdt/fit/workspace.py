@@ -153,7 +153,8 @@ class Workspace(FitVariants):
         plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
         plan.add("candidates", (search, n_features), CANDIDATE)
         plan.add("chosen", search, CANDIDATE)
-        self._plan_leaf_wise(plan, last)
+        plan.add("splits_left", trees, np.uint32)
+        self.policy.plan(plan, trees, self.most_leaves)
         plan.add("leaf_task_begin", nodes + 1, np.uint32)
         plan.add("leaf_header", 4, np.uint32)
         plan.add("leaf_rate", 1, np.float32)
@@ -172,18 +173,6 @@ class Workspace(FitVariants):
         for name, (shape, dtype) in self.reserved.items():
             plan.add(name, shape, dtype)
         return plan
-
-    def _plan_leaf_wise(self, plan: MemoryPlan, last: int) -> None:
-        """Plan what tells which leaves may still split."""
-        trees, leaf_wise = self.n_trees, self.params.leaf_wise
-        plan.add("splits_left", trees, np.uint32)
-        plan.add("kept", self.max_nodes if leaf_wise else 1, CANDIDATE)
-        plan.add("open", (trees, self.most_leaves) if leaf_wise else 1, np.uint32)
-        limited = self.params.max_leaves > 0 and not leaf_wise
-        gains = self.most_leaves * trees if leaf_wise else (last if limited else 1)
-        plan.add("open_gain", gains, np.float32)
-        plan.add("open_at", trees, np.uint32)
-        plan.add("picked", trees, np.uint32)
 
     @property
     def rows_page(self) -> PackedCodes:

@@ -1,1 +1,1 @@
-"""Gradients and row sampling on a device."""
+"""Gradients, Hessians and row sampling on a device."""

@@ -1,4 +1,4 @@
-"""Margins and bounds to the gradients of ``survival:aft``."""
+"""Gradients of ``survival:aft`` from margins and bounds."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ F32 = npt.NDArray[np.float32]
 
 
 def reserve(ws: Workspace) -> None:
-    """Plan what the bounds take."""
+    """Plan the memory of the bounds."""
     for name in ("aft_lower", "aft_upper"):
         ws.reserve(name, ws.n_rows, np.float32)
 
 
 class AftGradients:
-    """Fills ``given_g`` and ``given_h``.
+    """Computes ``given_g`` and ``given_h``.
 
     Parameters
     ----------
     ws : Workspace
     objective : Aft
     lower, upper : float32 array, shape (n_rows,)
-        Logarithms of the bounds.
+        Logarithms of the lower and upper bounds.
     """
 
     def __init__(self, ws: Workspace, objective: Aft, lower: F32, upper: F32) -> None:
@@ -42,7 +42,7 @@ class AftGradients:
             self.ws[name].set(values)
 
     def before_round(self, number: int) -> None:
-        """Leave everything to the device."""
+        """Do nothing: the host has no work in a round."""
 
     def launches(self) -> list[Launch]:
         """Return the launch of a round."""

@@ -1,4 +1,4 @@
-"""Margins to the gradients of ``survival:cox``: scans over the rows in the order of their times."""
+"""Gradients of ``survival:cox`` from margins: scans over the rows in the order of their times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLANES = [f"cox_{name}{j}" for name, (planes, _) in PLANES.items() for j in ran
 
 
 def reserve(ws: Workspace) -> None:
-    """Plan the order of the rows, and sums over it."""
+    """Plan the memory of the rows' order, and of sums in this order."""
     for name in ("cox_order", "cox_starts"):
         ws.reserve(name, ws.n_rows, np.uint32)
     for name in ("cox_quanta", "cox_sums", *_PLANES):
@@ -25,13 +25,13 @@ def reserve(ws: Workspace) -> None:
 
 
 class CoxGradients:
-    """Fills ``given_g`` and ``given_h``; 64 bytes a row.
+    """Computes ``given_g`` and ``given_h``; needs 64 bytes for each row.
 
     Parameters
     ----------
     ws : Workspace
     label : float32 array, shape (n_rows,)
-        Times, negative ones of rows that were censored.
+        Times; negative for censored rows.
     """
 
     def __init__(self, ws: Workspace, label: F32) -> None:
@@ -43,13 +43,13 @@ class CoxGradients:
         reserve(ws)
 
     def begin(self) -> None:
-        """Put the rows in order."""
+        """Sort the rows by time on the host, and upload their order."""
         order, starts = in_time(self._label)
         self.ws["cox_order"].set(order)
         self.ws["cox_starts"].set(starts)
 
     def before_round(self, number: int) -> None:
-        """Leave everything to the device."""
+        """Do nothing: the host has no work in a round."""
 
     def launches(self) -> list[Launch]:
         """Return the launches of a round."""
@@ -59,7 +59,7 @@ class CoxGradients:
             ws[f"cox_{name}"] for name in ("order", "starts", "quanta", "sums", "largest")
         )
         planes = {name.removeprefix("cox_"): ws[name] for name in _PLANES}
-        risks = ws["given_h"]  # until Hessians come
+        risks = ws["given_h"]  # used as scratch until the last kernel writes the Hessians
         top = top_bits(ws.n_rows)
         return [
             bind("cox_exponentials", groups, n, order, ws["margins"], risks),

@@ -1,4 +1,4 @@
-"""Gradients of a user's own losses."""
+"""Gradients of the user's own losses."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from pyopencl_gbdt.objectives.custom import (
 
 
 class FunctionGradients:
-    """Calls a function of NumPy arrays; the host waits for the margins of every round."""
+    """Calls a user's function with NumPy arrays; the host waits for the margins in every round."""
 
     def __init__(self, ws: Workspace, objective: FunctionObjective, data: Dataset) -> None:
         self.ws, self._objective, self._data = ws, objective, data
 
     def begin(self) -> None:
-        """Nothing is kept from round to round."""
+        """Do nothing: no state is kept between rounds."""
 
     def before_round(self, number: int) -> None:
-        """Copy the margins to the host, and the gradients back."""
+        """Copy the margins to the host, call the function, and copy the gradients to the device."""
         margins = self.ws["margins"].get().reshape(-1)
         g, h = self._objective.checked(margins, self._data, number)
         self.ws["given_g"].set(g)
         self.ws["given_h"].set(h)
 
     def launches(self) -> list[Launch]:
-        """Return nothing: all is done before the round."""
+        """Return no launches: ``before_round`` does the work."""
         return []
 
 
 class CheckedGradients:
-    """Gradients that are made on the device, and looked through there."""
+    """Gradients that a user's code computes on the device; a kernel checks that they are finite."""
 
     def __init__(self, ws: Workspace, objective: DeviceObjective | KernelObjective) -> None:
         self.ws, self._objective = ws, objective
@@ -48,11 +48,11 @@ class CheckedGradients:
         ws.reserve("custom_bad", 2, np.uint32)
 
     def begin(self) -> None:
-        """No gradient was wrong yet."""
+        """Clear the record of wrong gradients."""
         self.ws["custom_bad"].set([0, 0])
 
     def before_round(self, number: int) -> None:
-        """Enqueue a round's gradients, and a look at them."""
+        """Enqueue the kernels that compute and check a round's gradients."""
         ws = self.ws
         arrays = [ws[name] for name in ("margins", "labels", "given_g", "given_h")]
         name = "custom_gradients"
@@ -66,16 +66,16 @@ class CheckedGradients:
         )
 
     def launches(self) -> list[Launch]:
-        """Return nothing: all is enqueued before the round, with its number."""
+        """Return no launches: ``before_round`` enqueues them, as they take the round's number."""
         return []
 
     def check(self) -> None:
-        """Raise if a gradient was wrong; waits for the device.
+        """Raise if a gradient was not finite; waits for the device.
 
         Raises
         ------
         ParameterError
-            Names the first such round.
+            Names the first round with such a gradient.
         """
         n_bad, number = map(int, self.ws["custom_bad"].get())
         if n_bad:
@@ -87,5 +87,5 @@ class CheckedGradients:
 
 
 def _flat(array: DeviceArray) -> DeviceArray:
-    """Return the same memory as one dimension."""
+    """Return the same memory as a one-dimensional array."""
     return DeviceArray(array.device, (array.size,), array.dtype, array.handle)

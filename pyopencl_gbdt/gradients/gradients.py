@@ -1,4 +1,4 @@
-"""Margins and labels to gradients and Hessians in fixed point."""
+"""Compute gradients and Hessians in fixed point from margins and labels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pyopencl_gbdt.objectives import Objective
 
 
 class Gradients:
-    """Computes the gradients of a tree."""
+    """Computes gradients and Hessians for the trees of a batch."""
 
     def __init__(self, ws: Workspace, objective: Objective) -> None:
         self.ws = ws
         self.program = ws.build(
             "gradients",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "gradients",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 loss=objective.statements,
                 weighted=ws.weighted,
                 sampled=ws.params.samples_rows,
@@ -25,11 +25,11 @@ class Gradients:
         )
 
     def launches(self, batch: Batch) -> list[Launch]:
-        """Return the launches that fill ``quanta``, ``scale`` and ``sums`` for some trees.
+        """Return the launches that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.
 
-        They also clear the roots' histograms, unless the histogram's variant does so itself.
-        ``high`` holds the high words of the quanta where ``scale.wide`` is set. Where they are
-        needed and there is no room for them, ``needs_high`` is set and the trees are void.
+        They also clear the roots' histograms, unless the histogram's variant does so itself. If
+        ``scale.wide`` is set, ``high`` has the high words of the quanta. If high words are needed
+        but ``high`` is not allocated, ``needs_high`` is set and the trees are invalid.
         """
         ws, bind = self.ws, self.program.bind
         groups = (ws.row_groups, batch.size)

@@ -1,4 +1,4 @@
-"""Gradients of ranking: pairs of rows of each query."""
+"""Gradients of ranking losses, from pairs of rows of each query."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.objectives.ranking import LambdaRank
 
-#: Tables of rows by their labels, to draw partners from.
+#: Tables of each query's rows in the order of their labels, for drawing partners.
 _BY_LABEL = ("by_label", "bucket_begin", "bucket_end")
 
 
 def reserve(ws: Workspace, loss: LambdaRank, n_queries: int, longest: int) -> None:
-    """Plan tables of queries, ranks and sums of pairs; ``longest`` is the most rows of a query."""
+    """Plan the memory of query tables, ranks and sums of pairs.
+
+    ``longest`` is the number of rows of the longest query.
+    """
     n, of_map = ws.n_rows, loss.name == "rank:map"
     positions = (2, loss.n_positions(longest))
     ws.reserve("query_offsets", n_queries + 1, np.uint32)
@@ -41,7 +44,7 @@ def reserve(ws: Workspace, loss: LambdaRank, n_queries: int, longest: int) -> No
 
 
 class LambdaGradients:
-    """Computes ``given_g`` and ``given_h`` of a ranking loss; a row's sums are a work-item's.
+    """Computes ``given_g`` and ``given_h`` of a ranking loss; one work-item sums a row's pairs.
 
     Parameters
     ----------
@@ -59,9 +62,9 @@ class LambdaGradients:
         self.metric = loss.name.removeprefix("rank:")
         self.program = ws.build(
             "gradients",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "lambda_gradients",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 metric=self.metric,
                 mean=loss.is_mean,
                 unbiased=loss.lambdarank_unbiased,
@@ -86,23 +89,23 @@ class LambdaGradients:
     def _build(self, template: str) -> Program:
         ws = self.ws
         build = ws.device.build
-        return ws.build("gradients", lambda row: build(template, wg_size=ws.wg_size(row)))
+        return ws.build("gradients", lambda variant: build(template, wg_size=ws.wg_size(variant)))
 
     def begin(self) -> None:
-        """Upload the tables; no position has a bias yet."""
+        """Upload the tables, and reset the bias of positions."""
         for name, values in self._fixed.items():
             self.ws[name].set(values)
         self.ws["position_inverse"].set(np.ones((2, self.n_positions), np.float32))
         self._next = -1
 
     def before_round(self, number: int) -> None:
-        """Tell the device the first round's number; it counts on by itself."""
+        """Upload the first round's number; the device counts the next rounds itself."""
         if number != self._next:
             self.ws["rank_round"].set([number])
         self._next = number + 1
 
     def launches(self) -> list[Launch]:
-        """Return the launches of a round, bound."""
+        """Return the launches of a round."""
         ws, loss, bind, groups = self.ws, self.loss, self.program.bind, self.ws.row_groups
         n_rows, n_queries = ws.n_rows, self.n_queries
         n_pairs = min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs
@@ -138,7 +141,7 @@ class LambdaGradients:
         return launches + (self._bias() if loss.lambdarank_unbiased else [])
 
     def _bias(self) -> list[Launch]:
-        """Return the launches that estimate the bias of positions for the next round."""
+        """Return the launches that estimate the positions' bias for the next round."""
         ws, bind, n = self.ws, self.bias.bind, self.n_positions
         scale = self.tables.loss_scale
         power = 1.0 / (1.0 + self.loss.lambdarank_bias_norm)

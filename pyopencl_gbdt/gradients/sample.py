@@ -1,4 +1,4 @@
-"""Which rows the trees see, and what their gradients are multiplied by."""
+"""Row sampling: draw the rows of every tree, and the factors of their gradients."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
 
-#: Classes that rows are counted in by their importance.
+#: Number of classes of importance in which rows are counted.
 CLASSES = 2048
 
 
 def reserve(ws: Workspace) -> None:
-    """Plan what sampling rows takes."""
+    """Plan the memory of row sampling."""
     uniform = ws.params.sampling_method == "uniform"
     ws.reserve("factors", (ws.n_trees, ws.n_rows), VALUE)
     ws.reserve("classes", (ws.n_trees, 1 if uniform else CLASSES), np.uint32)
 
 
 class Sample:
-    """Fills ``factors``, shape (n_trees, n_rows), and the lists of the roots, if they have some.
+    """Computes ``factors``, shape (n_trees, n_rows), and the roots' row lists, if they have any.
 
-    Built behind the leaves, whose variant says whether they have.
+    Build it after the leaves: their variant decides whether roots have row lists.
     """
 
     def __init__(self, ws: Workspace, objective: Objective) -> None:
@@ -32,9 +32,9 @@ class Sample:
         self.method = ws.params.sampling_method
         self.program = ws.build(
             "gradients",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "sample",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 method=self.method,
                 loss=objective.statements,
                 weighted=ws.weighted,
@@ -44,7 +44,7 @@ class Sample:
         reserve(ws)
 
     def launches(self, batch: Batch) -> list[Launch]:
-        """Return the launches that draw the rows of some trees."""
+        """Return the launches that draw the rows for a batch of trees."""
         ws, p, bind = self.ws, self.ws.params, self.program.bind
         groups = (ws.row_groups, batch.size)
         where = ws.gradient_arguments(batch)

@@ -1,4 +1,4 @@
-"""Margins of all classes to gradients, for ``multi:softprob``."""
+"""Gradients of ``multi:softprob`` from the margins of all classes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pyopencl_gbdt.fit.workspace import Workspace
 
 
 class Softmax:
-    """Fills ``given_g`` and ``given_h``; rows are independent."""
+    """Computes ``given_g`` and ``given_h``; each row on its own."""
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.program = ws.build(
-            "gradients", lambda row: ws.device.build("softmax", wg_size=ws.wg_size(row))
+            "gradients", lambda variant: ws.device.build("softmax", wg_size=ws.wg_size(variant))
         )
 
     def begin(self) -> None:
-        """Nothing to set."""
+        """Do nothing: there is no state."""
 
     def before_round(self, number: int) -> None:
-        """Nothing to do on the host."""
+        """Do nothing: the host has no work in a round."""
 
     def launches(self) -> list[Launch]:
         """Return the launch of a round."""

@@ -1,4 +1,4 @@
-"""Which kernels fill the gradients of a loss that looks at more than a row's margin and label."""
+"""Choose the kernels for losses whose gradients need more than a row's margin and label."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from pyopencl_gbdt.objectives.softmax import SoftProb
 
 
 class GradientSource(Protocol):
-    """Kernels of a loss that looks at more than one row: fills ``given_g`` and ``given_h``.
+    """Kernels that compute ``given_g`` and ``given_h`` for such a loss.
 
-    Made before the memory is planned: it builds its kernels and reserves its arrays
-    (``Workspace.reserve``).
+    The constructor builds the kernels and plans the arrays (``Workspace.reserve``). It runs before
+    the arrays are allocated.
     """
 
     def begin(self) -> None:
-        """Set what the first round expects; again if a fit starts over. All arrays are there."""
+        """Set the arrays for the first round; called again if a fit starts over."""
 
     def before_round(self, number: int) -> None:
-        """Do what the host has to, before a round's launches are enqueued."""
+        """Do the host's work of a round, before the round's launches are enqueued."""
 
     def launches(self) -> list[Launch]:
-        """Return what computes the gradients of a round from ``margins``, bound."""
+        """Return the launches that compute a round's gradients from ``margins``."""
 
 
 @runtime_checkable
 class CheckedSource(Protocol):
-    """A source whose gradients may turn out to be wrong on the device."""
+    """A source that checks on the device whether its gradients are finite."""
 
     def check(self) -> None:
-        """Raise if they were; called before results of rounds are used. Waits for the device."""
+        """Raise if one was not; called before a round's results are used. Waits for the device."""
 
 
 @singledispatch
@@ -59,14 +59,14 @@ def source_of(objective: Objective, ws: Workspace, data: Dataset) -> GradientSou
 
 @singledispatch
 def reserve(objective: Objective, ws: Workspace, n_queries: int, longest: int) -> None:
-    """Plan the arrays of ``source_of`` from sizes alone.
+    """Plan the memory of ``source_of`` from sizes alone, without data.
 
     Parameters
     ----------
     objective : Objective
     ws : Workspace
     n_queries, longest : int
-        Queries, and the most rows of one.
+        Number of queries, and the number of rows of the longest one.
     """
 
 

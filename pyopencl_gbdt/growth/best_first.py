@@ -1,4 +1,4 @@
-"""Leaf-wise growth: the leaf of every tree whose split gains most."""
+"""Best-first growth: the open leaf of the highest rank of every tree splits."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pyopencl_gbdt.fit.workspace import Workspace
 class Pick:
     """Picks a leaf of every tree, step by step, and splits it.
 
+    ``rank`` is that of ``growth.policy.BestFirst``.
+
     Built behind the kernels for whose chunks it makes tasks.
     """
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: Workspace, rank: str) -> None:
         self.ws = ws
         self.program = ws.build(
             "plan",
@@ -21,8 +23,13 @@ class Pick:
                 "pick",
                 wg_size=ws.wg_size(row),
                 row_chunk=ws.variant("partition").params["chunk"],
+                rank=rank,
             ),
         )
+
+    def choose(self, step: int, batch: Batch) -> list[Launch]:
+        """Return the launches that pick a leaf of every tree and split it."""
+        return [self.pick(step, batch), self.decide(step, batch)]
 
     def pick(self, step: int, batch: Batch) -> Launch:
         """Return the launch that picks a leaf of every tree."""

@@ -29,7 +29,7 @@ class Finish:
     def tree(self, batch: Batch) -> Launch:
         """Return the launch that makes the last leaves, leaf tasks and the trees that rows walk."""
         ws, page, p = self.ws, self.ws.rows_page, self.ws.params
-        depth = 2**31 if p.leaf_wise else ws.n_levels
+        depth = 2**31 if ws.policy.moves_last_rows else ws.n_levels
         return self.program.bind(
             "finish_tree", 1, level=ws.n_levels, depth=depth, n_trees=batch.size,
             features_per_block=page.block_features, block=page.block_codes,

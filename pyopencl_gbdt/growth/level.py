@@ -10,8 +10,8 @@ from pyopencl_gbdt.fit.workspace import Workspace
 class Grow:
     """Grows a tree level by level; all sizes stay on the device.
 
-    Built behind the kernels for whose chunks it makes tasks. Where leaves are picked, ``Pick``
-    decides.
+    Built behind the kernels for whose chunks it makes tasks. A policy that picks leaves has another
+    class that decides, such as ``Pick``.
     """
 
     def __init__(self, ws: Workspace) -> None:
@@ -23,8 +23,8 @@ class Grow:
                 wg_size=ws.wg_size(row),
                 row_chunk=ws.variant("partition").params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
-                picked=ws.params.leaf_wise,
-                limited=ws.params.max_leaves > 0 and not ws.params.leaf_wise,
+                picked=ws.policy.picks_leaves,
+                limited=ws.policy.limits_leaves,
             ),
         )
 
@@ -36,6 +36,10 @@ class Grow:
             most_leaves=ws.most_leaves, lists_drawn=ws.lists_drawn,
             **ws.arguments("drawn", "sums", "splits_left", "levels", "nodes", "hist_task_begin"),
         )  # fmt: skip
+
+    def choose(self, depth: int, batch: Batch) -> list[Launch]:
+        """Return the launches that choose the nodes of a level that split."""
+        return [self.decide(depth)]
 
     def decide(self, depth: int) -> Launch:
         """Return the launch that turns the best splits into nodes, children and row tasks."""

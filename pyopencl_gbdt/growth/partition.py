@@ -23,7 +23,7 @@ class Partition:
                 chunk=row.params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
                 code=ws.code_type,
-                picked=ws.params.leaf_wise,
+                picked=ws.policy.picks_leaves,
             ),
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)

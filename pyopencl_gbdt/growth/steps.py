@@ -9,14 +9,12 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth.best_first import Pick
-from pyopencl_gbdt.growth.feature_mask import Columns
 from pyopencl_gbdt.growth.finalize import Finish
-from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.level import Grow
 from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
-from pyopencl_gbdt.growth.split import Split
+from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.update_margins import Leaf
 from pyopencl_gbdt.objectives import Objective
 
@@ -24,16 +22,16 @@ from pyopencl_gbdt.objectives import Objective
 class Steps:
     """The kernels of one fit, built."""
 
-    def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
+    def __init__(self, ws: Workspace, policy: Policy, objective: Objective, data: Dataset) -> None:
         self.ws = ws
         self.source = source_of(objective, ws, data) if objective.given else None
         self.leaf = Leaf(ws)
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
-        self.columns = Columns(ws) if ws.masks_columns else None
-        self.histogram, self.split, self.partition = Histogram(ws), Split(ws), Partition(ws)
+        self.search: SplitSearch = HistogramSearch(ws)
+        self.partition = Partition(ws)
         self.grow, self.finish = Grow(ws), Finish(ws)
-        self.picking = Pick(ws) if ws.params.leaf_wise else None
+        self.choose = policy.build(ws, self.grow)
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
 
     def trees(self, batch: Batch) -> list[Launch]:
@@ -42,16 +40,9 @@ class Steps:
         drawn = [] if self.sample is None else self.sample.launches(batch)
         launches = [*drawn, *self.gradients.launches(batch), grow.begin(batch)]
         for depth in range(ws.n_levels):
-            launches += self.histogram.level(depth)
-            if self.columns is not None:
-                launches.append(self.columns.level(depth, batch))
-            launches += self.split.level(depth)
-            if self.picking is not None:
-                launches += [self.picking.pick(depth, batch), self.picking.decide(depth, batch)]
-            else:
-                launches.append(grow.decide(depth))
-            # leaves of the last level need no lists of rows
-            if ws.params.leaf_wise or depth + 1 < ws.n_levels:
+            launches += self.search.search(depth, batch)
+            launches += self.choose(depth, batch)
+            if depth + 1 < ws.n_levels or ws.policy.moves_last_rows:
                 launches += [partition.move(depth, batch), grow.place(depth, batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
         return [

@@ -1,6 +1,6 @@
 """Metrics by XGBoost's names: functions of (label, prediction, weight), summed in float64.
 
-Predictions have the same bits on every device, and so has what is made of them here.
+Predictions have the same bits on every device, so metrics have too.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
-#: Of label, prediction, weight, and the queries' offsets where ``takes_queries`` says so.
+#: A function of label, prediction and weight; also of query offsets if ``takes_queries``.
 Metric = Callable[..., float]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One metric.
+class Entry:
+    """One metric of the table.
 
     Attributes
     ----------
     function : callable
-        Of label, prediction, weight, and perhaps a number.
+        A function of label, prediction, weight, and possibly a number.
     parameter : str
-        The attribute of ``Parameters`` that is this number where there is no ``@``.
+        The attribute of ``Parameters`` that gives this number if the name has no ``@``.
     default : float or None
-        The number without ``Parameters`` and ``@``; None asks for ``@``.
+        The number if there is neither ``@`` nor ``Parameters``; None requires ``@``.
     after_at : tuple of float, or None
-        Bounds of the number that may follow ``@``, the upper one excluded; None allows no ``@``.
+        Bounds of the number after ``@``, excluding the upper bound; None allows no ``@``.
     of_dataset : bool
-        The function is of prediction and data set instead.
+        Whether the function takes a prediction and a data set instead.
     """
 
     function: Callable[..., float]
@@ -77,28 +77,28 @@ class Row:
     of_dataset: bool = False
 
 
-#: Every metric by XGBoost's name.
-METRICS: dict[str, Row] = {
-    "rmse": Row(rmse),
-    "rmsle": Row(rmsle),
-    "mae": Row(mae),
-    "mape": Row(mape),
-    "mphe": Row(mphe, "huber_slope", 1.0),
-    "quantile": Row(quantile, "quantile_alpha", 0.5),
-    "logloss": Row(logloss),
-    "error": Row(error, default=0.5, after_at=(-np.inf, np.inf)),
-    "merror": Row(merror),
-    "mlogloss": Row(mlogloss),
-    "auc": Row(auc),
-    "aucpr": Row(aucpr),
-    "poisson-nloglik": Row(poisson_nloglik),
-    "gamma-nloglik": Row(gamma_nloglik),
-    "gamma-deviance": Row(gamma_deviance),
-    "tweedie-nloglik": Row(tweedie_nloglik, default=None, after_at=(1.0, 2.0)),
-    **{name: Row(function) for name, function in RANKING.items()},
-    "cox-nloglik": Row(cox_nloglik),
-    "aft-nloglik": Row(aft_nloglik, of_dataset=True),
-    "interval-regression-accuracy": Row(interval_regression_accuracy, of_dataset=True),
+#: Every metric, by XGBoost's name.
+METRICS: dict[str, Entry] = {
+    "rmse": Entry(rmse),
+    "rmsle": Entry(rmsle),
+    "mae": Entry(mae),
+    "mape": Entry(mape),
+    "mphe": Entry(mphe, "huber_slope", 1.0),
+    "quantile": Entry(quantile, "quantile_alpha", 0.5),
+    "logloss": Entry(logloss),
+    "error": Entry(error, default=0.5, after_at=(-np.inf, np.inf)),
+    "merror": Entry(merror),
+    "mlogloss": Entry(mlogloss),
+    "auc": Entry(auc),
+    "aucpr": Entry(aucpr),
+    "poisson-nloglik": Entry(poisson_nloglik),
+    "gamma-nloglik": Entry(gamma_nloglik),
+    "gamma-deviance": Entry(gamma_deviance),
+    "tweedie-nloglik": Entry(tweedie_nloglik, default=None, after_at=(1.0, 2.0)),
+    **{name: Entry(function) for name, function in RANKING.items()},
+    "cox-nloglik": Entry(cox_nloglik),
+    "aft-nloglik": Entry(aft_nloglik, of_dataset=True),
+    "interval-regression-accuracy": Entry(interval_regression_accuracy, of_dataset=True),
 }
 
 
@@ -108,63 +108,63 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     Parameters
     ----------
     name : str
-        One of ``METRICS``, some of them with a number, such as ``"error@0.7"`` or
-        ``"tweedie-nloglik@1.5"``; ``"ndcg@5"`` counts 5 rows of a query.
+        A name of ``METRICS``, some followed by a number, such as ``"error@0.7"`` or
+        ``"tweedie-nloglik@1.5"``; ``"ndcg@5"`` counts the first 5 rows of a query.
     parameters : Parameters or None
-        What ``mphe`` and ``quantile`` take their number from; None has the defaults.
+        Where ``mphe`` and ``quantile`` find their number; None uses defaults.
 
     Returns
     -------
     callable
-        Of label, prediction and weight: float32 arrays of shape (n_rows,), the weight or None.
-        With ``takes_queries`` also of offsets, int64 (n_queries + 1,), or None. Or a
-        ``DatasetMetric``.
+        A function of label, prediction and weight: float32 arrays of shape (n_rows,); the weight
+        may be None. If ``takes_queries``, also of offsets, int64 (n_queries + 1,), or None. Some
+        metrics are a ``DatasetMetric``.
 
     Raises
     ------
     ParameterError
-        If there is no such metric, or its number is missing, superfluous or out of range.
+        If there is no such metric, or its number is missing, not allowed or out of range.
     """
     family, at, text = name.partition("@") if isinstance(name, str) else (str(name), "", "")
-    row = METRICS.get(family)
+    entry = METRICS.get(family)
     if isinstance(name, str) and family_of(name) in RANKING:
         return ranking_metric(name, parameters)
-    if row is None:
+    if entry is None:
         near = difflib.get_close_matches(family, METRICS, n=1)
         move = f"did you mean {near[0]!r}?" if near else "choose one of these"
         raise ParameterError(f"eval_metric={name!r}: expected one of {sorted(METRICS)}; {move}")
     if at:
-        return partial(row.function, number=_number(name, text, row))
-    if row.default is None:
+        return partial(entry.function, number=_number(name, text, entry))
+    if entry.default is None:
         raise ParameterError(
             f"eval_metric={name!r}: expected a number after @; write {name}@1.5, say"
         )
-    if row.of_dataset:
+    if entry.of_dataset:
         if family == "aft-nloglik" and parameters is not None:
             scale = float(np.float32(parameters.aft_loss_distribution_scale))
             given = {"distribution": parameters.aft_loss_distribution, "scale": scale}
-            return DatasetMetric(partial(row.function, **given))
-        return DatasetMetric(row.function)
-    if row.parameter:
-        return _by_parameter(row, parameters)
-    return partial(row.function, number=row.default) if row.after_at else row.function
+            return DatasetMetric(partial(entry.function, **given))
+        return DatasetMetric(entry.function)
+    if entry.parameter:
+        return _by_parameter(entry, parameters)
+    return partial(entry.function, number=entry.default) if entry.after_at else entry.function
 
 
-def _by_parameter(row: Row, parameters: Parameters | None) -> Metric:
-    """Return a metric whose number, or numbers, a parameter has."""
-    number = row.default if parameters is None else getattr(parameters, row.parameter)
+def _by_parameter(entry: Entry, parameters: Parameters | None) -> Metric:
+    """Return a metric whose number or numbers come from a parameter."""
+    number = entry.default if parameters is None else getattr(parameters, entry.parameter)
     if isinstance(number, tuple):
         return partial(quantiles, numbers=tuple(float(np.float32(one)) for one in number))
-    return partial(row.function, number=float(np.float32(number)))
+    return partial(entry.function, number=float(np.float32(number)))
 
 
 def takes_queries(name: str) -> bool:
-    """Tell whether a metric's function takes the offsets of queries behind the weight."""
+    """Tell whether a metric's function takes query offsets after the weight."""
     return family_of(name) in RANKING
 
 
 def row_loss_of(metric: Metric) -> RowLoss | None:
-    """Return what one row adds to a metric of ``get_metric``; None if it is no mean over rows."""
+    """Return a metric's loss per row; None if the metric is not a mean over rows."""
     if isinstance(metric, DatasetMetric):
         return _of_bounds(metric)
     function, number = _parts(metric)
@@ -183,25 +183,25 @@ def _of_bounds(metric: DatasetMetric) -> RowLoss | None:
 
 
 def curve_of(metric: Metric) -> str:
-    """Return ``"auc"`` or ``"aucpr"`` for these metrics, else an empty string."""
+    """Return ``"auc"`` or ``"aucpr"`` for these metrics, an empty string for others."""
     function, _ = _parts(metric)
     return {auc: "auc", aucpr: "aucpr"}.get(function, "")
 
 
 def _parts(metric: Metric) -> tuple[Any, float | None]:
-    """Return the function that a metric calls, and its number; no metric for one of another's."""
+    """Return a metric's function and its number; ``(None, None)`` for a user's own metric."""
     if isinstance(metric, partial) and not metric.args and metric.keywords.keys() == {"number"}:
         return metric.func, metric.keywords["number"]
     return (metric if isinstance(metric, FunctionType) else None), None
 
 
-def _number(name: str, text: str, row: Row) -> float:
+def _number(name: str, text: str, entry: Entry) -> float:
     family = name.partition("@")[0]
-    if row.after_at is None:
+    if entry.after_at is None:
         raise ParameterError(f"eval_metric={name!r}: expected no number; write {family!r}")
-    low, high = row.after_at
+    low, high = entry.after_at
     try:
-        number = float(np.float32(float(text)))  # XGBoost's thresholds are float32
+        number = float(np.float32(float(text)))  # XGBoost stores thresholds as float32
     except (ValueError, OverflowError):
         number = float("nan")
     if low <= number < high:

@@ -1,4 +1,4 @@
-"""From areas as whole numbers to the metrics ``auc`` and ``aucpr``."""
+"""Convert areas, given as integers, to the metrics ``auc`` and ``aucpr``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ I64 = npt.NDArray[np.int64]
 
 
 class Areas:
-    """What the host divides areas by.
+    """Total weights by which the areas are divided.
 
     Attributes
     ----------
     positive, negative : int
-        Whole weights of labels 1 and of labels 0.
+        Integer weights of all rows with label 1, and with label 0.
     each : list of Areas
-        Of every class; here this one alone.
+        One ``Areas`` per class; here only this one.
     """
 
     def __init__(self, label: F32, weight: F32 | None) -> None:
@@ -37,15 +37,15 @@ class Areas:
 
     @property
     def undefined(self) -> bool:
-        """Whether a class is absent."""
+        """Whether there are no rows of one class."""
         return not (self.positive and self.negative)
 
     def value(self, curve: str, words: I64) -> float:
-        """Return the metric from one row of ``area_words``; NaN where a class is absent."""
+        """Return the metric for one row of ``area_words``; NaN if a class has no rows."""
         return math.nan if self.undefined else float(self.share(curve, words[0]))
 
     def share(self, curve: str, words: I64) -> Fraction:
-        """Return the metric without rounding; both classes are there."""
+        """Return the exact metric; both classes must have rows."""
         area = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
         if curve == "auc":
             return Fraction(area, 2 * self.positive * self.negative)
@@ -53,10 +53,10 @@ class Areas:
 
 
 class ClassAreas:
-    """Areas of every class against all others, and their mean.
+    """Areas of each class against all others, and their mean.
 
-    As in XGBoost 3.2, ``src/metric/auc.cc``, classes weigh as much as their rows in the mean of
-    ``auc``, and equally in that of ``aucpr``.
+    As in XGBoost 3.2, ``src/metric/auc.cc``, the mean of ``auc`` weights classes by rows; that
+    of ``aucpr`` weights all classes equally.
 
     Attributes
     ----------
@@ -69,11 +69,11 @@ class ClassAreas:
 
     @property
     def undefined(self) -> bool:
-        """Whether a class is absent."""
+        """Whether a class has no rows."""
         return any(areas.undefined for areas in self.each)
 
     def value(self, curve: str, words: I64) -> float:
-        """Return the metric from ``area_words`` of every class; NaN where one is absent."""
+        """Return the metric for the ``area_words`` of all classes; NaN if a class has no rows."""
         if self.undefined:
             return math.nan
         counts = [areas.positive if curve == "auc" else 1 for areas in self.each]

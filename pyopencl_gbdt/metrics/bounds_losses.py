@@ -1,7 +1,7 @@
-"""Metrics of times between bounds that are means over rows, as kernels compute them, with twins.
+"""Metrics of bounded times that are means over rows, as kernels compute them, with host twins.
 
-``y`` is the logarithm of the lower bound; the ``labels`` are that of both bounds, each in two
-floats, see ``log_pairs``. ``p`` is the logarithm of the predicted time.
+``y`` is the logarithm of the lower bound. ``labels`` holds the logarithms of both bounds, each as
+two floats, see ``log_pairs``. ``p`` is the logarithm of the predicted time.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from pyopencl_gbdt.numerics.portable_survival import decay, mills_right, minus_l
 from pyopencl_gbdt.objectives.base import literal
 
 _f = np.float32
-#: The logarithm of a bound that is not there, and the most that a row adds: -ln 1e-12.
+#: The logarithm that stands for a missing bound, and the largest loss of a row: -ln 1e-12.
 _FAR, _MOST = _f(1e35), _f(27.6310211)
 _HALF_LOG_TWO_PI, _PER_ROOT_TWO_PI = _f(0.918938533), _f(0.39894228)
 _LIMITS = {"normal": (-3e4, 3e4), "logistic": (-1e3, 1e3), "extreme": (-1e3, 60.0)}
-#: Gauss and Legendre's rule of five points on 0..1, as in ``templates/aft.cl.mako``.
+#: Gauss-Legendre quadrature with five points on 0..1, as in ``templates/aft.cl.mako``.
 _NODES = tuple(map(_f, (0.0469100773, 0.230765343, 0.5, 0.769234657, 0.953089952)))
 _WEIGHTS = tuple(map(_f, (0.118463442, 0.239314333, 0.284444451, 0.239314333, 0.118463442)))
 
 
 def log_pairs(lower: F32, upper: F32) -> F32:
-    """Return logarithms of bounds, float32 (4, n_rows): of the lower one, what its rounding left.
+    """Return the logarithms of bounds as pairs of floats, float32 (4, n_rows).
 
-    Then both of the upper one. Of 0 and infinity they are -1e35 and 1e35.
+    The order is: lower bound, its rounding error, upper bound, its rounding error. Logarithms of
+    0 and infinity are -1e35 and 1e35.
     """
     pairs = []
     for bound, far in ((lower, -_FAR), (upper, _FAR)):
@@ -56,7 +57,7 @@ ACCURACY = RowLoss(
     bounds=True,
 )
 
-#: Distances of the bounds from the prediction, in scales, and that from each other.
+#: Distances in scales: from the prediction to each bound, and between the bounds.
 _DISTANCES = (
     "const f32 y_rest = labels[(u64)n_rows + row], u = labels[2 * (u64)n_rows + row]; "
     "const f32 u_rest = labels[3 * (u64)n_rows + row]; "
@@ -67,7 +68,8 @@ _DISTANCES = (
     "f32 w = clamped(d_w, 0.0f, 1e35f) * SCALE; w = clamped(w, 0.0f, 1e5f); "
     "const int known = u == y && u_rest == y_rest; if (known) w = 1.0f; "
 )
-#: Sets ``density``, -ln of the density at z_l, and ``share``, that of what lies between the bounds.
+#: Statements that set ``density``, -ln of the density at z_l, and ``share``, -ln of the
+#: probability between the bounds.
 _KERNELS = {
     "normal": (
         "const f32 half_z = 0.5f * z_l; const f32 square = half_z * z_l; "
@@ -113,7 +115,7 @@ _QUADRATURE = " ".join(
 
 
 def nloglik(distribution: str, scale: float) -> RowLoss:
-    """Return the negative log likelihood of accelerated failure times.
+    """Return the negative log likelihood of accelerated failure times, as a loss per row.
 
     Parameters
     ----------
@@ -167,7 +169,7 @@ def _normal(z_l: F32, z_u: F32, w: F32) -> tuple[F32, F32]:
 
 
 def _mean(a: F32, w: F32) -> F32:
-    """Return the mean of phi(x) / phi(a) between a and a + w."""
+    """Return the mean of phi(x) / phi(a) for x between a and a + w."""
     mean = np.zeros_like(a)
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         slope = a + (_f(0.5) * w) * node

@@ -1,6 +1,7 @@
-"""Metrics of classes that are means over rows, as kernels compute them, with their twins.
+"""Multiclass metrics that are means over rows, as kernels compute them, with host twins.
 
-Probabilities are the softmax of a row's margins, in the order of ``objectives.softmax.softmax``.
+Probabilities are the softmax of a row's margins; sums are in the order of
+``objectives.softmax.softmax``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.objectives.base import literal
 
 _EDGE = np.float32(1e-16)
-#: Sets ``most``, the largest margin of the row, and ``share``, one over the sum of powers.
+#: Statements that set ``most``, the row's largest margin, and ``share``, 1 / sum of exponentials.
 _SOFTMAX = (
     "f32 most = margin; for (u32 k = 1; k < n_outputs; k++) { "
     "const f32 m = margins[(u64)k * n_rows + row]; most = m > most ? m : most; } "

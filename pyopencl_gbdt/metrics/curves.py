@@ -1,7 +1,7 @@
-"""Areas under curves: metrics of the order of predictions.
+"""Areas under curves: metrics that depend on the order of predictions.
 
-Each takes float32 arrays of shape (n_rows,), labels 0..1, and weights or None. With predictions of
-shape (n_classes, n_rows), labels are classes: the mean over all classes, each against the others.
+Each takes float32 arrays of shape (n_rows,), labels in 0..1, and weights or None. If predictions
+have shape (n_classes, n_rows), labels are classes, and the metric is a mean over the classes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ F64 = npt.NDArray[np.float64]
 
 
 def auc(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Area under the ROC curve; ties count one half; NaN where a class is absent.
+    """Return the area under the ROC curve; ties count one half; NaN if a class has no rows.
 
-    Fawcett 2006, "An introduction to ROC analysis", algorithm 3. Classes weigh as their rows do, as
-    in XGBoost's ``src/metric/auc.cc``.
+    Fawcett 2006, "An introduction to ROC analysis", algorithm 3. The mean over several classes
+    weights them by their rows, as in XGBoost's ``src/metric/auc.cc``.
     """
     if prediction.ndim > 1:
         counts = np.bincount(label.astype(np.intp), weight, len(prediction)).tolist()
@@ -32,12 +32,12 @@ def auc(label: F32, prediction: F32, weight: F32 | None = None) -> float:
 
 
 def aucpr(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Area under the curve of precision over recall; NaN where a class is absent.
+    """Return the area under the precision-recall curve; NaN if a class has no rows.
 
-    Between two thresholds false positives grow in proportion to true ones, and precision is
-    integrated exactly: Keilwagen et al. 2014, "Area under precision-recall curves for weighted and
-    unweighted data", section 2, as in XGBoost's ``src/metric/auc.cc``. scikit-learn's average
-    precision is a sum of steps, and differs.
+    Between two thresholds, false positives grow in proportion to true positives, and the integral
+    of precision is exact: Keilwagen et al. 2014, "Area under precision-recall curves for weighted
+    and unweighted data", section 2, as in XGBoost's ``src/metric/auc.cc``. scikit-learn's average
+    precision differs, since it is a sum of steps.
     """
     if prediction.ndim > 1:
         return _over_classes(aucpr, label, prediction, weight, [1.0] * len(prediction))
@@ -45,11 +45,11 @@ def aucpr(label: F32, prediction: F32, weight: F32 | None = None) -> float:
     total = positive.sum()
     if not total or not negative.sum():
         return float("nan")
-    here = positive > 0  # recall grows only there
+    here = positive > 0  # where recall grows
     after, false_after = np.cumsum(positive)[here], np.cumsum(negative)[here]
     grown, false_grown = positive[here], negative[here]
     slope = false_grown / grown
-    # precision = t / (a t + b) at t true positives
+    # with t true positives, precision is t / (a t + b)
     a, b = 1.0 + slope, (false_after - false_grown) - slope * (after - grown)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(a * after + b) - np.log(a * (after - grown) + b)
@@ -64,14 +64,14 @@ def _over_classes(
     weight: F32 | None,
     counts: list[float],
 ) -> float:
-    """Mean over classes, each against all others."""
+    """Return the mean over classes, each against all others."""
     own = [(label == k).astype(np.float32) for k in range(len(prediction))]
     values = [curve(y, p, weight) for y, p in zip(own, prediction, strict=True)]
     return float(np.average(values, weights=counts)) if sum(counts) else float("nan")
 
 
 def _by_prediction(label: F32, prediction: F32, weight: F32 | None) -> tuple[F64, F64]:
-    """Weights of labels 1 and of labels 0 at every distinct prediction, from the lowest."""
+    """Return the weights of labels 1 and 0 at every distinct prediction, in ascending order."""
     order = np.argsort(prediction, kind="stable")
     w = np.ones(label.size) if weight is None else weight.astype(np.float64)
     positive, negative = (w * label)[order], (w * (1.0 - label))[order]

@@ -1,4 +1,4 @@
-"""Metrics of a user's own."""
+"""Custom metrics: users' functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class _Named:
-    """The value of a function that returns its name, too."""
+    """A user's function that returns its name and a value; calling this returns the value."""
 
     function: Callable[[F32, Dataset], Any]
     name: str
@@ -31,8 +31,8 @@ class _Named:
         name, value = call(self.function, prediction, rows)
         if name != self.name:
             raise ParameterError(
-                f"eval_metric: {name_of(self.function)} called itself {name!r}, and {self.name!r} "
-                "before: expected one name; give two functions for two metrics"
+                f"eval_metric: {name_of(self.function)} returned the name {name!r}, but "
+                f"{self.name!r} before: expected the same name; give two functions for two metrics"
             )
         return value
 
@@ -40,12 +40,12 @@ class _Named:
 def named(
     function: Callable[[F32, Dataset], Any], prediction: F32, rows: Dataset
 ) -> tuple[str, DatasetMetric]:
-    """Return a user's metric and its name, for which it is called once.
+    """Call a user's metric once to learn its name; return the metric and the name.
 
     Parameters
     ----------
     function : callable
-        ``function(prediction, dataset)`` returns a name and a number, as XGBoost's do.
+        ``function(prediction, dataset)`` returns a name and a number, as in XGBoost.
     prediction : float32 array, shape (n_rows,)
     rows : Dataset
 

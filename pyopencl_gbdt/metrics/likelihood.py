@@ -1,7 +1,7 @@
 """Negative log-likelihoods and deviances of counts and positive amounts.
 
 Each takes float32 arrays of shape (n_rows,) and weights or None, and returns a float64. XGBoost
-3.2, ``src/metric/elementwise_metric.cu``; what it adds to keep logarithms finite is added here.
+3.2, ``src/metric/elementwise_metric.cu``, including its constants that keep logarithms finite.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 def poisson_nloglik(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Mean of ``ln(label!) + p - label ln p``; p is at least 1e-16."""
+    """Return the mean of ``ln(label!) + p - label ln p``; p is at least 1e-16."""
     y, p = label.astype(np.float64), np.maximum(prediction.astype(np.float64), 1e-16)
     return float(np.average(log_gamma(y + 1.0) + p - y * np.log(p), weights=weight))
 
 
 def gamma_nloglik(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Mean of ``label / p + ln p``, of shape 1; p is at least 1e-6."""
+    """Return the mean of ``label / p + ln p`` (shape 1); p is at least 1e-6."""
     p = np.maximum(prediction.astype(np.float64), 1e-6)
     return float(np.average(label / p + np.log(p), weights=weight))
 
 
 def gamma_deviance(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Twice the mean of ``ln(p / y) + y / p - 1``; 1e-6 is added to both."""
+    """Return twice the mean of ``ln(p / y) + y / p - 1``; 1e-6 is added to p and y."""
     y, p = label.astype(np.float64) + 1e-6, prediction.astype(np.float64) + 1e-6
     return 2.0 * float(np.average(np.log(p / y) + y / p - 1.0, weights=weight))
 
@@ -35,10 +35,10 @@ def gamma_deviance(label: F32, prediction: F32, weight: F32 | None = None) -> fl
 def tweedie_nloglik(
     label: F32, prediction: F32, weight: F32 | None = None, number: float = 1.5
 ) -> float:
-    """Mean of ``p^(2 - rho) / (2 - rho) - y p^(1 - rho) / (1 - rho)``; ``number`` is rho.
+    """Return the mean of ``p^(2 - rho) / (2 - rho) - y p^(1 - rho) / (1 - rho)``; rho: ``number``.
 
-    At 1, where XGBoost's is infinite, it is the limit without its infinite constant,
-    ``p - y ln p``. Predictions are at least 1e-30, so that it is finite.
+    At rho 1, where XGBoost's metric is infinite, this is the limit without the infinite constant,
+    ``p - y ln p``. Predictions below 1e-30 count as 1e-30, so that it is finite.
     """
     y, p = label.astype(np.float64), np.maximum(prediction.astype(np.float64), 1e-30)
     if number == 1.0:
@@ -52,7 +52,7 @@ def tweedie_nloglik(
 def log_gamma(z: F64) -> F64:
     """Return ln of the gamma function for z >= 1, within 1e-12 relative to max(1, result).
 
-    Stirling's series at z + 7 (Abramowitz and Stegun 6.1.41), and back by the recurrence.
+    Stirling's series at z + 7 (Abramowitz and Stegun 6.1.41), then the recurrence down to z.
     """
     product = z.copy()
     for step in range(1, 7):
@@ -68,8 +68,8 @@ def log_gamma(z: F64) -> F64:
 def log64(x: F64) -> F64:
     """Return ln x of finite x > 0, within 2e-16 relative to max(1, |result|).
 
-    The same bits on every machine, unlike NumPy's: IEEE 754's operations alone, in this order.
-    With s = (m - 1) / (m + 1), ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...).
+    The bits are the same on every machine, unlike NumPy's: it uses only IEEE 754 operations, in a
+    fixed order. With s = (m - 1) / (m + 1), ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...).
     """
     mantissa, exponent = np.frexp(x)
     low = mantissa < 0.7071067811865476

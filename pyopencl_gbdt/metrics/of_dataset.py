@@ -1,4 +1,4 @@
-"""Metrics that look at more of a data set than labels and weights."""
+"""Metrics that need more of a data set than labels and weights."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class DatasetMetric:
-    """A metric of predictions and the data set that they are of.
+    """A metric of predictions and a data set.
 
     Attributes
     ----------
     function : callable
     of_prediction : bool
-        It takes what ``predict`` returns, and not what other metrics take.
+        Whether it takes what ``predict`` returns, rather than what other metrics take.
     """
 
     function: Callable[[F32, Dataset], float]

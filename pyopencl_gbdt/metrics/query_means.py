@@ -1,4 +1,4 @@
-"""What the host knows of a metric of ranked queries: the best that each can reach, and weights."""
+"""Host's part of ranking metrics: the best value that each query can reach, and weights."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ I64 = npt.NDArray[np.int64]
 
 
 class QueryMean:
-    """From a sum over places, without rounding, to the mean over queries.
+    """Convert an exact sum over ranked rows to the mean over queries.
 
-    A query's norm is its weight over the sum of its parts when it is ranked best. The sum of all
-    parts times norms is divided by what it is then, so that the best ranking has exactly 1.
+    A query's norm is its weight divided by its sum in the best ranking. The metric is the sum of
+    all parts times norms, divided by the same sum in the best ranking, which thus has exactly 1.
 
     Parameters
     ----------
     ranked : Ranked
     label, weight : float32 array, shape (n_rows,)
-        The weight may be None, else is the same in all rows of a query.
+        The weight may be None; else it is the same in all rows of a query.
     offsets : int64 array, shape (n_queries + 1,)
 
     Attributes
     ----------
     norms : float32 array, shape (n_queries,)
-        Up to a factor of all: the largest one is 1.
+        Scaled by a common factor, so that the largest is 1.
     largest : int
-        The largest key of a product, see ``numerics.product_sums``.
+        The largest key of the products, see ``numerics.product_sums``.
     """
 
     def __init__(self, ranked: Ranked, label: F32, weight: F32 | None, offsets: I64) -> None:
@@ -55,12 +55,12 @@ class QueryMean:
         self._weights = exact_sum(of_query, None)
         self._ranked_weights = exact_sum(np.where(none, np.float32(0), of_query), None)
         self._constant = Fraction(0)
-        if not ranked.minus:  # XGBoost's 1 of such a query has its weight in map alone
+        if not ranked.minus:  # in XGBoost, the 1 of such a query has a weight only in map
             counted = none.astype(np.float32)
             self._constant = exact_sum(counted, None if ranked.family == "ndcg" else of_query)
 
     def value(self, words: I64) -> float:
-        """Return the metric from ``sum_words``; NaN if no query has a weight."""
+        """Return the metric for ``sum_words``; NaN if no query has a weight."""
         if not self._weights:
             return math.nan
         share = sum_of(words, self.largest) / self._best if self._best else Fraction(0)

@@ -1,4 +1,4 @@
-"""What the rows of ranked queries add to a metric, on the host."""
+"""What each row of a ranked query adds to a metric, on the host."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LN_2 = _f(0.693147182)
 
 
 def query_of(offsets: I64) -> I64:
-    """Return the query of every row."""
+    """Return the query of each row."""
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
 
 
 def parts(
     family: str, prediction: F32, label: F32, offsets: I64, top: int | None, exp_gain: bool
 ) -> F32:
-    """Return what every place adds, float32 (n_rows,): queries one behind the other, by rank.
+    """Return each row's part, float32 (n_rows,): query by query, ordered by rank.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ def parts(
     prediction, label : float32 array, shape (n_rows,)
     offsets : int64 array, shape (n_queries + 1,)
     top : int or None
-        Ranks that count.
+        How many of the first ranks count; None: all.
     exp_gain : bool
-        Whether the gain of a label is 2^label - 1 instead of the label.
+        Whether the gain of a label is 2^label - 1; else it is the label.
     """
     query = query_of(offsets)
-    order = np.lexsort((np.uint32(0xFFFFFFFF) - ordered(prediction), query))  # stable
+    order = np.lexsort((np.uint32(0xFFFFFFFF) - ordered(prediction), query))  # a stable sort
     label, rank = label[order], np.arange(label.size) - offsets[query]
     if family == "ndcg":
         gain = np.ldexp(_f(1), label.astype(np.int32)) - _f(1) if exp_gain else label

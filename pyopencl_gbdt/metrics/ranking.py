@@ -1,8 +1,8 @@
-"""Metrics of ranked queries: NDCG, mean average precision and precision.
+"""Ranking metrics: NDCG, mean average precision and precision.
 
-Each takes float32 labels and predictions of shape (n_rows,), weights or None (all rows of a query
-have its weight), and int64 offsets of the queries (n_queries + 1,), where None makes all rows one
-query. XGBoost 3.2, ``src/metric/rank_metric.cc``.
+Each takes float32 labels and predictions of shape (n_rows,); weights or None, where all rows of
+a query have the query's weight; and int64 query offsets, shape (n_queries + 1,), or None if all
+rows are one query. XGBoost 3.2, ``src/metric/rank_metric.cc``.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ def ndcg(
     minus: bool = False,
     exp_gain: bool = True,
 ) -> float:
-    """Normalised discounted cumulative gain of the ``top`` rows, mean over queries.
+    """Return the normalised discounted cumulative gain of the ``top`` rows, mean over queries.
 
     Parameters
     ----------
     label, prediction, weight, offsets
-        See above.
+        See the module.
     top : int or None
-        Rows of a query that count, by prediction; None is all. Ties rank as they lie.
+        Number of rows per query that count, by prediction; None is all. Ties keep their order.
     minus : bool
-        Queries without a relevant row have 0 instead of 1.
+        Whether queries without a relevant row count 0 instead of 1.
     exp_gain : bool
-        A label's gain is 2^label - 1, else the label.
+        Whether a label's gain is 2^label - 1; else it is the label.
 
     Raises
     ------
     DataError
-        If a label has no such gain.
+        If a label has no exponential gain.
 
     Notes
     -----
-    As in XGBoost's, the 1 of a query without a relevant row is not multiplied by its weight.
+    As in XGBoost, the 1 of a query without a relevant row is not weighted.
     """
     wrong = (label < 0) | (exp_gain & ((label != np.rint(label)) | (label > 31)))
     if wrong.any():
@@ -67,7 +67,7 @@ def ndcg(
         allowed = "whole numbers 0..31" if exp_gain else "numbers >= 0"
         raise DataError(
             f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"{allowed} for ndcg; grade them so, or give another eval_metric"
+            f"{allowed} for ndcg; change the labels, or give another eval_metric"
         )
     offsets, query, rank = _places(label, offsets)
     gain = np.exp2(label.astype(np.float64)) - 1.0 if exp_gain else label.astype(np.float64)
@@ -89,15 +89,15 @@ def average_precision(
     top: int | None = None,
     minus: bool = False,
 ) -> float:
-    """Mean over the relevant rows among the ``top`` of the share of relevant rows up to them.
+    """Return the mean over queries of the average precision at the relevant rows in the ``top``.
 
-    Labels are 0 and 1; parameters as for ``ndcg``.
+    Labels are 0 and 1; parameters are those of ``ndcg``.
     """
     _check_binary(label, "map")
     offsets, query, rank = _places(label, offsets)
     hit = label[_order(prediction, query)].astype(np.float64)
     total = np.bincount(query, hit)
-    hits = np.cumsum(hit)  # whole numbers: exact
+    hits = np.cumsum(hit)  # integers, so sums are exact
     hits -= np.r_[0.0, hits[offsets[1:-1] - 1]][query]
     found = np.bincount(query, hit * hits / (rank + 1.0) * _counted(rank, top))
     most = total if top is None else np.minimum(total, top)
@@ -116,9 +116,9 @@ def precision(
     top: int | None = None,
     minus: bool = False,
 ) -> float:
-    """Share of relevant rows among the ``top``; parameters as for ``average_precision``.
+    """Return the share of relevant rows in the ``top``; parameters as for ``average_precision``.
 
-    ``minus`` changes nothing: queries without a relevant row have 0.
+    ``minus`` has no effect: queries without a relevant row count 0 anyway.
     """
     _check_binary(label, "pre")
     offsets, query, rank = _places(label, offsets)
@@ -128,7 +128,7 @@ def precision(
     return _mean(hits / np.bincount(query, counted) * of_query, of_query)
 
 
-#: By XGBoost's names.
+#: Ranking metrics by XGBoost's names.
 RANKING: dict[str, Callable[..., float]] = {
     "ndcg": ndcg,
     "map": average_precision,
@@ -138,7 +138,7 @@ RANKING: dict[str, Callable[..., float]] = {
 
 @dataclass(frozen=True)
 class Ranked:
-    """A metric of ``RANKING`` with its options, see ``ndcg``; ``family`` is its name."""
+    """A metric of ``RANKING`` (its name is ``family``) with its options, see ``ndcg``."""
 
     family: str
     top: int | None = None
@@ -147,7 +147,7 @@ class Ranked:
 
 
 def ranked_of(metric: Callable[..., float]) -> Ranked | None:
-    """Return what a metric of ``ranking_metric`` is; None for another one."""
+    """Return the metric and options of a ``ranking_metric``; None for another metric."""
     if not isinstance(metric, partial) or metric.args:
         return None
     names = {function: name for name, function in RANKING.items()}
@@ -161,14 +161,14 @@ def ranking_metric(name: str, parameters: Parameters | None) -> Callable[..., fl
     Parameters
     ----------
     name : str
-        One of ``RANKING``, perhaps with the number of rows that count, and a ``-``.
+        A name of ``RANKING``, optionally with ``@`` and the number of rows, and a ``-``.
     parameters : Parameters or None
-        Where ``ndcg`` finds ``ndcg_exp_gain``.
+        Where ``ndcg`` finds ``ndcg_exp_gain``; None uses the default.
 
     Raises
     ------
     ParameterError
-        If what follows is no such number.
+        If the text after ``@`` is not such a number.
     """
     family = family_of(name)
     text = name[len(family) :]
@@ -185,20 +185,20 @@ def ranking_metric(name: str, parameters: Parameters | None) -> Callable[..., fl
 
 
 def family_of(name: str) -> str:
-    """Return the part of a metric's name before a number and a trailing ``-``."""
+    """Return a metric's name without its number and trailing ``-``."""
     family = name.partition("@")[0]
     return family.removesuffix("-") if family.removesuffix("-") in RANKING else family
 
 
 def _places(label: F32, offsets: I64 | None) -> tuple[I64, I64, I64]:
-    """Return offsets; and, for rows sorted within queries, query and rank from 0 of each."""
+    """Return query offsets and, for rows in ``_order``, each row's query and rank from 0."""
     offsets = whole_offsets(offsets, label.size)
     query = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     return offsets, query, np.arange(label.size) - offsets[query]
 
 
 def _order(values: F32, query: I64) -> I64:
-    """Return the rows of every query, largest value first; ties as they lie."""
+    """Return the rows of each query by descending value; ties keep their order."""
     return np.lexsort((-values, query))
 
 

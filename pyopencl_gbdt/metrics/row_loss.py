@@ -1,4 +1,4 @@
-"""What a row adds to a metric that is a mean over rows."""
+"""`RowLoss`: the loss per row of a metric that is a mean over rows."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RowLoss:
-    """One row's part of a mean.
+    """The loss of one row, whose mean over rows is the metric.
 
     Attributes
     ----------
     kernel : str
-        Statements in the kernels' vocabulary that set ``loss`` from the prediction ``p``, the label
-        ``y`` and ``unit`` (float32). NaN and infinity make the mean so. Of ``classes``, class k of
-        ``n_outputs`` has the margin ``margins[(u64)k * n_rows + row]``.
+        Statements in the kernels' vocabulary that set ``loss`` from the prediction ``p``, the
+        label ``y`` and ``unit`` (float32). A NaN or infinite loss makes the mean NaN or infinite.
+        With ``classes``, class k of ``n_outputs`` has margin ``margins[(u64)k * n_rows + row]``.
     twin : callable
-        Of prediction, label and unit: the same bits. Of ``classes``, of their probabilities, shape
-        (n_classes, n_rows).
+        Computes the same bits on the host from prediction, label and unit. With ``classes``, the
+        prediction is the array of probabilities, shape (n_classes, n_rows).
     root : bool
-        Whether the metric is the root of the mean; the parts are then to be multiplied by unit^2,
-        so that squares neither overflow nor vanish whatever the labels' own unit is.
+        Whether the metric is the root of the mean. The losses are then to be multiplied by
+        unit^2, so that squares neither overflow nor underflow at any scale of the labels.
     factor : float
-        The metric is so many times the mean.
+        The metric is the mean times this factor.
     constant : callable or None
-        Of the label: a float64 array, what to add to each row's part.
+        Computes from the labels a float64 array that is added to the losses.
     classes : bool
-        Whether rows have a margin a class, and the number of their own class as label.
+        Whether rows have one margin per class, and their class as label.
     bounds : bool
         Whether ``labels`` are bounds, see ``bounds_losses.log_pairs``: the twin gets all of them,
-        and ``y`` is the first of a row.
+        and ``y`` is the row's first.
     """
 
     kernel: str

@@ -1,9 +1,9 @@
-"""Metrics that are means over rows, as kernels compute them: one row's part, with its twin.
+"""Metrics that are means over rows, as kernels compute them, with host twins.
 
-A part is a float32, of +, -, * in a written order and of what ``portable_math.h``,
-``portable_log.h`` and ``portable_loss.h`` offer. Where XGBoost's formula is a small difference of
-large numbers, as in likelihoods near the best prediction, the part is that difference itself, and
-what depends on the label alone is summed once, on the host.
+A row's loss is a float32 computed by +, -, * in a fixed order and by functions of
+``portable_math.h``, ``portable_log.h`` and ``portable_loss.h``. Some formulas of XGBoost are
+small differences of large numbers, such as likelihoods close to the best prediction. Here the
+loss is that difference itself; terms of the label alone are summed once, on the host.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pyopencl_gbdt.objectives.base import literal
 
 _f = np.float32
 _ONE, _ZERO, _NAN, _INF = _f(1), _f(0), _f(np.nan), _f(np.inf)
-#: Logarithms take at least this, and a reciprocal at most ``_MOST``.
+#: Least argument of a logarithm, largest value of a reciprocal, and labels that count as 0.
 _EDGE, _MOST, _NO_LABEL = _f(1e-16), _f(1e36), _f(1e-30)
 _LOG_EDGE = _f(np.log(1e-16))
 _KERNEL_NAN, _KERNEL_INF = "as_f32(0x7FC00000u)", "as_f32(0x7F800000u)"
@@ -82,7 +82,7 @@ def _gamma_deviance(p: F32, y: F32, unit: np.float32) -> F32:
 
 
 def _label_logs(y: F32) -> npt.NDArray[np.float64]:
-    """Return y - y ln y; 0 where there is no label to speak of."""
+    """Return y - y ln y; 0 for labels that count as 0."""
     there = y >= _NO_LABEL
     some = np.where(there, np.minimum(y, _MOST), _ONE).astype(np.float64)
     return np.where(there, some - some * log64(some), 0.0)
@@ -233,7 +233,7 @@ _WITH_NUMBER: dict[object, Callable[[float], RowLoss]] = {
 
 
 def row_loss(function: object, number: float | None) -> RowLoss | None:
-    """Return the row's part of a metric, None of one that is no mean over rows."""
+    """Return the loss per row of a metric; None if it is not a mean over rows."""
     if number is not None and function in _WITH_NUMBER:
         return _WITH_NUMBER[function](number)
     return _PLAIN.get(function)

@@ -1,4 +1,4 @@
-"""Rows that metrics are computed of, on a device."""
+"""Rows that metrics are computed for, on a device."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray
 
 F32 = npt.NDArray[np.float32]
-#: Words (int64) that a metric leaves for the host, of which five are used: a row of the results.
+#: Size in int64 words of a metric's result on the device, of which five are used.
 N_WORDS = 8
 
 
 @dataclass(frozen=True)
 class RowShape:
-    """What memory for the metrics of a set depends on.
+    """The sizes that determine the memory of an evaluation set's metrics.
 
     Attributes
     ----------
     device : Device
     n_rows, n_classes : int
-        As of ``EvaluatedRows``.
+        As in ``EvaluatedRows``.
     weighted : bool
     """
 
@@ -33,28 +33,29 @@ class RowShape:
 
     @property
     def groups(self) -> int:
-        """Work-groups that share the rows evenly."""
+        """Number of work-groups; they share the rows evenly."""
         return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
 
 
 @dataclass(frozen=True)
 class EvaluatedRows:
-    """Margins, labels and weights of a set, on a device, and what the host knows of them.
+    """Margins, labels and weights of an evaluation set on a device, and its data on the host.
 
     Attributes
     ----------
     device : Device
     margins : DeviceArray of float32, n_rows elements, or shape (n_classes, n_rows)
     labels : DeviceArray of float32, n_rows elements
-    weights : DeviceArray of float32, n_rows elements; one that is not read, without weights
+    weights : DeviceArray of float32, n_rows elements; a dummy if there are no weights
     label : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
     link : str
         Statements that set the prediction ``p`` from ``margin``, see ``Objective.link``.
     wg_size : int
-        Work-items of a work-group; 0 leaves it to the variant.
+        Work-items per work-group; 0 is the variant's default.
     n_classes : int
-        Classes, whose probabilities are the softmax of a row's margins; 0 where a row has a margin.
+        Number of classes, whose probabilities are the softmax of a row's margins; 0 for rows
+        with a single margin.
     """
 
     device: Device
@@ -78,5 +79,5 @@ class EvaluatedRows:
 
     @property
     def groups(self) -> int:
-        """Work-groups that share the rows evenly."""
+        """Number of work-groups; they share the rows evenly."""
         return self.shape.groups

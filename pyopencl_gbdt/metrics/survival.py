@@ -1,4 +1,4 @@
-"""Metrics of times to an event, some of them censored."""
+"""Survival metrics: times to an event, some of them censored."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ F64 = npt.NDArray[np.float64]
 
 
 def cox_nloglik(label: F32, prediction: F32, weight: F32 | None = None) -> float:
-    """Negative log partial likelihood of hazards, by the number of events; NaN without any.
+    """Return the negative log partial likelihood of hazards per event; NaN without events.
 
-    Labels are as for ``survival:cox``. Like XGBoost's (3.2, ``src/metric/rank_metric.cc``) it takes
-    no notice of weights.
+    Labels are those of ``survival:cox``. Weights are ignored, as in XGBoost 3.2
+    (``src/metric/rank_metric.cc``).
     """
     times = np.abs(label)
     order = np.argsort(times, kind="stable")
@@ -36,7 +36,7 @@ def cox_nloglik(label: F32, prediction: F32, weight: F32 | None = None) -> float
 def aft_nloglik(
     margin: F32, rows: Dataset, distribution: str = "normal", scale: float = 1.0
 ) -> float:
-    """Mean negative log likelihood of bounds, for logarithms of times (margins).
+    """Return the mean negative log likelihood of bounds, for logarithms of times (margins).
 
     XGBoost 3.2, ``src/common/survival_util.h``; likelihoods are at least 1e-12.
     """
@@ -52,7 +52,7 @@ def aft_nloglik(
 
 
 def interval_regression_accuracy(margin: F32, rows: Dataset) -> float:
-    """Share of rows whose time, e^margin, is within its bounds.
+    """Return the share of rows whose predicted time, e^margin, is within the bounds.
 
     XGBoost 3.2, ``src/metric/survival_metric.cu``.
     """
@@ -80,7 +80,7 @@ def _extreme_share(z: F64) -> F64:
     return share
 
 
-#: Density and distribution function.
+#: Density and cumulative distribution function, by name.
 _DISTRIBUTIONS: dict[str, tuple[Callable[[F64], F64], Callable[[F64], F64]]] = {
     "normal": (_normal_density, _normal_share),
     "logistic": (lambda z: _logistic_share(z) * _logistic_share(-z), _logistic_share),

@@ -1,4 +1,4 @@
-"""Trees, ensembles, model files, and ways to look at them."""
+"""Trees, ensembles, model files, plots and explanations of models."""
 
 from __future__ import annotations
 

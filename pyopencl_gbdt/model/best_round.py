@@ -1,4 +1,4 @@
-"""The best round of a model that was stopped early, as XGBoost's attributes keep it."""
+"""The best round of a model that stopped early, as stored in XGBoost's attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pyopencl_gbdt.errors import ModelFormatError
 
-#: XGBoost's attributes of a model that was stopped early.
+#: XGBoost's names of the attributes.
 BEST_ITERATION, BEST_SCORE = "best_iteration", "best_score"
 
 _ROUND = re.compile(r"[0-9]{1,10}")
@@ -17,19 +17,19 @@ _SCORE = re.compile(
 
 
 def check_best_round(attributes: Mapping[str, str], place: str) -> tuple[int, float]:
-    """Return the round, counted from 0, and its score; 0 and NaN where there are none.
+    """Return the best round, counted from 0, and its score; 0 and NaN if they are absent.
 
     Parameters
     ----------
     attributes : mapping of str to str
-        Of a model.
+        The model's attributes.
     place : str
-        Where they stand, for the error.
+        The place of the attributes, for the error message.
 
     Raises
     ------
     ModelFormatError
-        If one of them is there and is no number of a round, or no number.
+        If an attribute is present but is not a round's number, or not a number.
     """
     number, score = attributes.get(BEST_ITERATION, "0"), attributes.get(BEST_SCORE, "nan")
     for name, text, pattern, expected in (

@@ -1,4 +1,4 @@
-"""A fitted model: trees, starting score and what is needed to read its output."""
+"""A fitted model: its trees, base score, and what is needed to interpret its output."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
-#: A starting score, or one for each of several outputs.
+#: One base score, or a tuple with one for each output.
 Score = float | tuple[float, ...]
 
 
 def each(score: Score) -> tuple[float, ...]:
-    """Return the score of every output."""
+    """Return the base score of every output, as a tuple."""
     return score if isinstance(score, tuple) else (score,)
 
 
 def check_is_ensemble(given: object) -> None:
-    """Refuse anything but an ``Ensemble``.
+    """Raise an error unless ``given`` is an ``Ensemble``.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def check_is_ensemble(given: object) -> None:
 
 
 def _rounded(score: Score) -> Score:
-    """Return a score as float32 holds it; what float32 cannot hold stays."""
+    """Round a score to float32; what does not fit float32 stays as it is."""
     if isinstance(score, (tuple, list, np.ndarray)):
         return tuple(float(_rounded(float(s))) for s in score)  # type: ignore[arg-type]
     return float(np.float32(score)) if abs(score) <= _MAX_FLOAT32 else float(score)
@@ -44,38 +44,37 @@ def _rounded(score: Score) -> Score:
 
 @dataclass(repr=False)
 class Ensemble:
-    """Trees that are summed; NumPy only, so it pickles and predicts on any machine.
+    """A sum of trees, as NumPy arrays only, so it pickles and predicts on any machine.
 
     Attributes
     ----------
     trees : list of Tree
-        Round by round; in a round the ``n_parallel`` trees of every output. A margin of a row is
-        the float32 sum, from left to right, of ``base_margin`` and the leaf values of its trees.
+        Round by round; within a round, ``n_parallel`` trees for every output. A row's margin is
+        the float32 sum, from left to right, of ``base_margin`` and its leaf values.
     objective : str
         Name of the loss, as in ``pyopencl_gbdt.objectives``.
     n_features : int
-        Columns that the model was trained on.
+        Number of columns that the model was trained on.
     base_margin : float or tuple of float
-        Starting score in margin space, exactly representable in float32; of every output, if there
-        are several.
+        Starting margin, exact in float32; a tuple if there are several outputs.
     base_score : float or tuple of float
-        The same in the space of the prediction (a probability for ``binary:logistic``), float32;
-        rounded to it here.
+        ``base_margin`` on the scale of predictions (a probability for ``binary:logistic``); it is
+        rounded to float32 here.
     feature_names : list of str or None
-        A tuple, array or Index of names becomes a list.
+        Column names; a tuple, array or Index becomes a list.
     attributes : dict of str to str
-        Facts of our own, kept in XGBoost's ``attributes``.
+        Facts of this library, stored in XGBoost's ``attributes``.
     n_outputs : int
-        Margins of a row: classes of ``multi:softprob``, targets of a regression.
+        Margins per row: classes of ``multi:softprob``, targets of a regression.
     n_parallel : int
-        Trees that a round adds to every output.
+        Trees per round and output.
     objective_parameters : dict of str to float or str
-        Parameters of the loss that are not its defaults, numbers as float32 holds them.
+        Parameters of the loss that differ from their defaults; numbers are rounded to float32.
 
     Raises
     ------
     ModelFormatError
-        See ``check``, which runs here and again before a model is written.
+        See ``check``, which runs at construction and before a model is written.
     """
 
     trees: list[Tree]
@@ -107,7 +106,7 @@ class Ensemble:
 
     @property
     def round_trees(self) -> int:
-        """Trees of a round."""
+        """Number of trees per round."""
         return self.n_outputs * self.n_parallel
 
     @property
@@ -115,7 +114,7 @@ class Ensemble:
         return len(self.trees) // self.round_trees
 
     def by_output(self) -> list[Tree]:
-        """Return the trees of the first output, round by round, then those of the next."""
+        """Return the first output's trees, round by round, then the second output's, and so on."""
         n, step = self.n_parallel, self.round_trees
         starts = range(0, len(self.trees), step)
         return [
@@ -126,7 +125,7 @@ class Ensemble:
         ]
 
     def check(self) -> None:
-        """Raise ``ModelFormatError`` where parts of the model contradict each other."""
+        """Raise ``ModelFormatError`` if parts of the model contradict each other."""
         if not 1 <= self.n_features < 2**31:
             raise ModelFormatError(
                 f"n_features={self.n_features}: expected 1..2147483647; train on a column or more"
@@ -173,5 +172,5 @@ class Ensemble:
                 )
 
     def feature_name(self, feature: int) -> str:
-        """Name of a column: its own, or ``f0``, ``f1``, ... as XGBoost calls it."""
+        """Return a column's name, or XGBoost's ``f0``, ``f1``, ... if columns have no names."""
         return f"f{feature}" if self.feature_names is None else self.feature_names[feature]

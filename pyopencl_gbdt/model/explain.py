@@ -1,4 +1,4 @@
-"""What a model looks at: feature importances, and its trees as text."""
+"""Explain a model: feature importances, and its trees as text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
 
 
 def check_importance_kind(kind: str | None, name: str = "kind") -> str:
-    """Return a kind of importance; None is ``"gain"``, and ``"split"`` LightGBM's ``"weight"``.
+    """Return a kind of importance; None becomes ``"gain"``, LightGBM's ``"split"`` ``"weight"``.
 
     Raises
     ------
     ParameterError
-        If ``kind`` is another.
+        If ``kind`` is not a kind of importance.
     """
     found = {None: "gain", "split": "weight"}.get(kind, kind) if _is_name(kind) else None
     if found not in IMPORTANCE_KINDS:
@@ -42,27 +42,27 @@ def feature_importances(
     ----------
     ensemble : Ensemble
     kind : {"gain", "weight", "split", "cover", "total_gain", "total_cover"}
-        ``weight``, or ``split``: number of splits on the feature. ``total_gain``,
-        ``total_cover``: sum of the gains, or of the nodes' Hessian sums, of those splits.
-        ``gain``, ``cover``: their mean.
+        ``weight`` or ``split``: the number of splits on the feature.
+        ``total_gain``, ``total_cover``: the sum of the gains, or of the Hessian sums, of the
+        nodes that split on the feature. ``gain``, ``cover``: the mean of the same.
     normalize : bool
-        Divide by the sum over the features, as ``feature_importances_`` of XGBoost's
-        scikit-learn classes does; no effect when it is 0.
+        Divide by the sum over all features, as XGBoost's ``feature_importances_`` does; no effect
+        if that sum is 0.
 
     Returns
     -------
     float64 array, shape (n_features,)
-        0 for features without a split. Sums are in float64 (in float32 in XGBoost).
+        0 for features without a split. Sums are taken in float64 (XGBoost uses float32).
 
     Raises
     ------
     ParameterError
-        If ``kind`` is another.
+        If ``kind`` is not a kind of importance.
     """
     check_is_ensemble(ensemble)
     kind = check_importance_kind(kind)
     asked = [tree.feature[~tree.is_leaf] for tree in ensemble.trees]
-    # a file may name 2^31 features in ten bytes: memory for those that are used alone
+    # A ten-byte file can claim 2^31 features, so allocate for the features in use only.
     used = np.unique(np.concatenate([np.zeros(0, np.int32), *asked]))
     n_splits, total = np.zeros(used.size), np.zeros(used.size)
     for tree, features in zip(ensemble.trees, asked, strict=True):
@@ -77,13 +77,13 @@ def feature_importances(
     else:
         importance = total / np.maximum(n_splits, 1.0)
     whole = importance.sum()
-    found = np.zeros(ensemble.n_features)  # pages that nothing is written to take no memory
+    found = np.zeros(ensemble.n_features)  # unwritten pages take no memory
     found[used] = importance / whole if normalize and whole != 0.0 else importance
     return found
 
 
 def dump_text(ensemble: Ensemble) -> str:
-    """Write every tree as indented text, for people.
+    """Format every tree as indented text for people to read.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def dump_text(ensemble: Ensemble) -> str:
                 1: leaf -0.25  (cover 10)
                 2: leaf 0.125  (cover 20)
 
-        The first child is for "yes". Cover is the sum of the Hessians. Numbers are float32 in
-        the fewest digits that tell them from their neighbours.
+        "Yes" leads to the first child. Cover is the sum of the Hessians. Numbers are float32,
+        in the fewest digits that distinguish them from their neighbours.
     """
     check_is_ensemble(ensemble)
     lines = [

@@ -1,4 +1,4 @@
-"""Formats of model files that are not written or read here, told by name or by first bytes."""
+"""Recognise model files of formats that are not supported, by name or by first bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 
-#: What files with these endings hold elsewhere; JSON under such a name would mislead its readers.
+#: Other formats by their endings; JSON under such a name would mislead whoever reads the file.
 _ENDINGS = {
     ".ubj": "UBJSON, XGBoost's binary JSON",
     ".ubjson": "UBJSON, XGBoost's binary JSON",
@@ -30,7 +30,7 @@ _BY_XGBOOST = "save it by XGBoost under a name that ends in .json"
 _AS_XGBOOST = "in XGBoost, load it and save it under a name that ends in .json"
 _PICKLED = "load it by pickle or joblib, and save the model under a name that ends in .json"
 _UNPACKED = "unpack it first"
-#: First bytes, what such a file is, and what to do with it.
+#: First bytes of a file, its format, and what the user can do with it.
 _BEGINNINGS = (
     (b"{L", "UBJSON, XGBoost's binary JSON", _AS_XGBOOST),
     (b"{l", "UBJSON", _AS_XGBOOST),
@@ -56,7 +56,7 @@ _BEGINNINGS = (
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse to write a model under a name that tells of another format.
+    """Refuse to write a model under a name that other formats use.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def check_ending(path: str | os.PathLike[str]) -> None:
 
 
 def check_beginning(data: bytes, source: str) -> None:
-    """Refuse the content of a file that is a model, or none, in another known format.
+    """Refuse the content of a file in a known format other than XGBoost's JSON.
 
     Raises
     ------

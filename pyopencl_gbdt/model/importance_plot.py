@@ -1,4 +1,4 @@
-"""Bars of feature importances on axes of the user's, by XGBoost's names."""
+"""Bar plot of feature importances on the user's axes, with XGBoost's parameter names."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pyopencl_gbdt.model.explain import check_importance_kind, feature_importanc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Room at the right of the longest bar, for its value.
+#: Width of the axes relative to the longest bar, to leave room for its value.
 _ROOM = 1.1
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """Return the trees of an estimator, a ``Model`` or an ``Ensemble``.
+    """Return the ``Ensemble`` of an estimator, a ``Model`` or an ``Ensemble``.
 
     Raises
     ------
     ParameterError
-        If it is something else.
+        If ``model`` is anything else.
     NotFittedError
-        If it is an estimator that is not fitted.
+        If ``model`` is an estimator that is not fitted.
     """
     if hasattr(model, "_fitted"):  # an estimator
         model = model._fitted()
@@ -54,33 +54,33 @@ def plot_importance(
     values_format: str = "{v:.6g}",
     **options: Any,
 ) -> Axes:
-    """Draw the importance of features as bars, the largest at the top.
+    """Draw feature importances as horizontal bars, the largest at the top.
 
     Parameters
     ----------
     model : estimator, Model, Ensemble, or dict of str to float
-        A dict has the importance of each feature.
+        A dict maps feature names to importances.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure by ``matplotlib.pyplot``.
+        Where to draw; None makes a new figure with ``matplotlib.pyplot``.
     height : float, default 0.2
-        Height of a bar; bars are 1 apart.
+        Height of a bar; the distance between bars is 1.
     xlim, ylim : (float, float) or None
         Limits of the axes; None makes room for all bars.
     title, xlabel, ylabel : str or None
-        Empty for none. Where ``xlabel`` is None, it names the importance.
+        An empty string leaves it out. If ``xlabel`` is None, it names the kind of importance.
     importance_type : str or None
-        As in ``feature_importances``; None is the estimator's own, ``"gain"`` of others. XGBoost's
-        function takes ``"weight"`` here.
+        As in ``feature_importances``. None uses the estimator's ``importance_type``, or
+        ``"gain"`` for other models. The default of XGBoost's function is ``"weight"``.
     max_num_features : int or None
-        Draw the most important ones alone; None draws all that have a split.
+        How many of the most important features to draw; None: all that have a split.
     grid : bool, default True
         Draw the grid.
     show_values : bool, default True
         Write each value beside its bar.
     values_format : str, default "{v:.6g}"
-        How a value ``v`` is written.
+        Format of a value ``v``.
     **options
-        For ``Axes.barh``.
+        Passed to ``Axes.barh``.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def plot_importance(
 
 
 def importance_scores(model: Any, kind: str) -> dict[str, float]:
-    """Return the importance, not shared out, of every feature that has a split, by its name."""
+    """Return the unnormalised importance of every feature with a split, by feature name."""
     ensemble = ensemble_of(model)
     counts = feature_importances(ensemble, "weight", normalize=False)
     values = feature_importances(ensemble, kind, normalize=False)

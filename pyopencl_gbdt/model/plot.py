@@ -1,7 +1,7 @@
-"""Pictures of a model, by matplotlib, which is imported only here and only when asked for.
+"""Pictures of a model; matplotlib is imported only when a picture is drawn.
 
-The figures belong to no window and no global state (no pyplot), so they can be made on a server
-and in threads.
+The figures do not use pyplot, so no window or global state is involved: they can be drawn on a
+server and in threads.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 INK, FAINT, LINE = "#1f2933", "#6b7785", "#9aa5b1"
 SPLIT_FILL, CUT_FILL = "#eef2f6", "#ffffff"
-#: Leaves below and above 0, as red, green and blue of the strongest one.
+#: Colors (red, green, blue) of the strongest leaf below 0 and above 0.
 NEGATIVE, POSITIVE = (0.80, 0.40, 0.17), (0.20, 0.47, 0.73)
 
-#: Inches. A box holds two lines of text; a slot is a box and the space below it.
+#: Sizes in inches. A box holds two lines of text; a slot is a box and the space below it.
 BOX_HEIGHT, SLOT_HEIGHT, GAP, MARGIN, HEADER = 0.40, 0.50, 0.95, 0.30, 0.75
-#: Inches per character, at the 9 points of the boxes; letters that do not fit are cut.
+#: Inches per character at the boxes' font size of 9 points; longer labels are cut.
 CHARACTER, LONGEST_LABEL = 0.077, 34
 
 
@@ -43,7 +43,7 @@ def plot_tree(
     *,
     max_depth: int = 6,
 ) -> Figure:
-    """Draw one tree, root at the left; the upper branch is "yes".
+    """Draw one tree with the root at the left; the upper branch of a node is "yes".
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def plot_tree(
     tree : int
         Index of the tree.
     path : path-like, optional
-        Where to save the picture; its ending chooses the format (.png, .svg, .pdf).
+        Where to save the picture; the ending chooses the format (.png, .svg, .pdf).
     max_depth : int
-        Deepest level drawn. What is below is counted in the picture.
+        Deepest level drawn; the picture says how many nodes are below.
 
     Returns
     -------
     matplotlib.figure.Figure
-        As large as the tree needs: about 0.5 inch per leaf drawn.
+        Its size depends on the tree: about 0.5 inch per drawn leaf.
 
     Raises
     ------
@@ -95,15 +95,15 @@ def plot_importances(
     *,
     kind: str = "gain",
 ) -> Figure:
-    """Draw the most important features as bars.
+    """Draw the most important features as horizontal bars.
 
     Parameters
     ----------
     model : estimator, Model or Ensemble
     path : path-like, optional
-        Where to save the picture; its ending chooses the format (.png, .svg, .pdf).
+        Where to save the picture; the ending chooses the format (.png, .svg, .pdf).
     top : int
-        Number of features drawn at the most; ties go to the lower column.
+        Number of features drawn at most; of equal features the lower column comes first.
     kind : str
         As in ``feature_importances``.
 
@@ -152,7 +152,7 @@ def plot_importances(
 
 
 def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a figure whose data coordinates are inches from its upper left corner."""
+    """Return a figure whose data coordinates are inches from the upper left corner."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -174,7 +174,7 @@ def _finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
         longest_side = float(max(figure.get_size_inches()))
         name, drawn = os.fsdecode(path), io.BytesIO()
         ending = PurePath(name).suffix
-        dpi = min(120.0, 60_000 / longest_side)  # Agg draws 65 535 pixels
+        dpi = min(120.0, 60_000 / longest_side)  # Agg draws at most 65,535 pixels
         figure.savefig(drawn, dpi=dpi, format=ending[1:] or "png")
         write_whole(name if ending else f"{name}.png", drawn.getvalue())
     return figure
@@ -183,7 +183,7 @@ def _finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
 def _text(
     axes: Axes, x: float, y: float, text: str, room: float | None = None, **style: Any
 ) -> None:
-    """Write text, of which a ``$`` is a part and no formula; smaller if it is wider than room."""
+    """Write text, with ``$`` as a plain character; reduce the font size if it exceeds ``room``."""
     defaults: dict[str, Any] = {"size": 9.0, "color": INK, "ha": "center", "va": "center"}
     style = defaults | style
     written = axes.text(x, y, text, parse_math=False, **style)
@@ -247,7 +247,7 @@ def _draw_edge(axes: Axes, x0: float, y0: float, x1: float, y1: float, width: fl
 
 
 def _leaf_color(value: float, strongest: float) -> tuple[float, float, float]:
-    """Blend white with the color of the sign; weak enough at the strongest to read text on it."""
+    """Blend white with the color of the sign; text stays readable on the strongest leaf."""
     strength = 0.10 + 0.45 * abs(value) / strongest if strongest > 0.0 else 0.0
     red, green, blue = POSITIVE if value >= 0.0 else NEGATIVE
     return (

@@ -1,4 +1,4 @@
-"""One decision tree as flat NumPy arrays, checked once, then immutable."""
+"""One decision tree as flat NumPy arrays, checked at construction and immutable."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
 
-#: ``Tree.split_kind``: ``x < threshold`` goes left; category sets are reserved by the format.
+#: ``Tree.split_kind``: ``x < threshold`` goes left. The format reserves category sets.
 NUMERIC_SPLIT = 0
 CATEGORY_SPLIT = 1
-#: ``Tree.left`` and ``Tree.right`` of a leaf, and ``Tree.parent`` of the root.
+#: The value of ``Tree.left`` and ``Tree.right`` in a leaf, and of ``Tree.parent`` in the root.
 NO_NODE = -1
 
-#: Dtype and number of axes of each array of a tree.
+#: Dtype and number of dimensions of each array of a tree.
 _LAYOUT: dict[str, tuple[type[np.generic], int]] = {
     "left": (np.int32, 1),
     "right": (np.int32, 1),
@@ -45,21 +45,21 @@ class Tree:
     Attributes
     ----------
     left, right, parent : int32 array, shape (n_nodes,)
-        Child and parent ids; ``NO_NODE`` for a leaf's children and the root's parent.
+        Node ids; ``NO_NODE`` for the children of a leaf and the parent of the root.
     feature : int32 array, shape (n_nodes,)
-        Column that an inner node asks for; 0 in leaves.
+        Column that an inner node splits on; 0 in leaves.
     threshold : float32 array, shape (n_nodes,)
-        ``x < threshold`` goes left, compared in float32; 0 in leaves.
+        Rows with ``x < threshold``, compared in float32, go left; 0 in leaves.
     default_left : bool array, shape (n_nodes,)
-        Where a missing value goes.
+        Whether missing values go left.
     split_kind : uint8 array, shape (n_nodes,)
         ``NUMERIC_SPLIT`` or ``CATEGORY_SPLIT``.
     value : float32 array, shape (n_nodes, n_outputs)
-        What a leaf adds to the margin (learning rate included); 0 in inner nodes.
+        What a leaf adds to the margin, learning rate included; 0 in inner nodes.
     weight : float32 array, shape (n_nodes, n_outputs)
-        The optimal weight of every node; in leaves times the learning rate, unless the leaf is
-        the root, as in files by XGBoost's ``hist``. (Files by its ``exact``, and by version 0.1
-        of this library, have it without the learning rate everywhere.)
+        The optimal weight of every node; multiplied by the learning rate in leaves except the
+        root, as in files of XGBoost's ``hist``. (Files of XGBoost's ``exact`` and of version 0.1
+        of this library do not multiply it.)
     gain : float32 array, shape (n_nodes,)
         Loss reduction of an inner node's split; 0 in leaves.
     sum_hessian : float32 array, shape (n_nodes,)
@@ -68,11 +68,11 @@ class Tree:
     Raises
     ------
     ModelFormatError
-        If a dtype, a shape, the numbering or a zero above is different, or a float is not finite.
+        If a dtype, a shape, the numbering or a 0 above is violated, or a float is not finite.
 
     Notes
     -----
-    The arrays are copied and made read-only. Two trees are equal when all their arrays are.
+    The arrays are copied and made read-only. Two trees are equal if all their arrays are equal.
     """
 
     left: npt.NDArray[np.int32]
@@ -98,7 +98,7 @@ class Tree:
 
     @classmethod
     def trusted(cls, **arrays: npt.NDArray[Any]) -> Tree:
-        """Return a tree of arrays that are known to be right; they are not copied or checked."""
+        """Return a tree of arrays that are known to be valid, without copying or checking them."""
         tree = object.__new__(cls)
         for name, array in arrays.items():
             array.setflags(write=False)
@@ -125,14 +125,14 @@ class Tree:
 
     @property
     def is_leaf(self) -> npt.NDArray[np.bool_]:
-        """Bool array, shape (n_nodes,)."""
+        """Whether each node is a leaf: bool array, shape (n_nodes,)."""
         return np.equal(self.left, NO_NODE)
 
     @property
     def depth(self) -> npt.NDArray[np.int32]:
-        """Int32 array, shape (n_nodes,): splits between the root and each node."""
+        """Number of splits between the root and each node: int32 array, shape (n_nodes,)."""
         depth = [0]
-        for parent in self.parent.tolist()[1:]:  # a parent comes before its children
+        for parent in self.parent.tolist()[1:]:  # parents come before their children
             depth.append(depth[parent] + 1)
         return np.array(depth, np.int32)
 
@@ -194,7 +194,7 @@ class Tree:
 
 
 def _same(name: str, found: npt.NDArray[Any], expected: npt.NDArray[Any], move: str) -> None:
-    """Raise for the first node in which ``found`` is not what the rest of the tree implies."""
+    """Raise an error for the first node where ``found`` differs from ``expected``."""
     wrong = found != expected
     if wrong.any():
         node = int(np.argwhere(wrong)[0, 0])

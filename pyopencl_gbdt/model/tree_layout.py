@@ -1,7 +1,7 @@
-"""Where the boxes of a drawn tree stand and what they say; no matplotlib here.
+"""Positions and texts of the boxes of a drawn tree; does not use matplotlib.
 
-Levels are columns. Every box without drawn children takes the next slot (a row), from the top;
-an inner box stands in the middle of its children::
+Each level of the tree is a column. A box without drawn children takes the next free slot from
+the top; an inner box is placed at the middle of its children::
 
     level    0     1     2
     slot 0               [3]
@@ -31,17 +31,17 @@ class Box:
         Node id and depth.
     parent : Box or None
     lines : tuple of str
-        What is asked, or the leaf's value; then gain and cover.
+        The split's condition or the leaf's value; then gain and cover.
     answer : str
-        What leads here from the parent: ``yes`` or ``no``, and whether missing values do.
+        The branch from the parent: ``yes`` or ``no``, and whether missing values take it.
     share : float
-        Part of the root's cover that comes here, 0..1.
+        The node's cover as a part of the root's, 0..1.
     value : float
-        A leaf's value.
+        The leaf's value.
     is_leaf, is_cut : bool
         Cut: an inner node whose children are not drawn.
     slot : float
-        Vertical place, in slots.
+        Vertical position in slots.
     """
 
     node: int
@@ -66,9 +66,9 @@ class TreeLayout:
     n_slots : int
         Height, in slots.
     level_widths : list of int
-        Letters of the longest line of each level.
+        Number of characters of the longest line of each level.
     note : str
-        How to read the picture, and what it leaves out.
+        How to read the picture, and what is left out of it.
     """
 
     boxes: list[Box]
@@ -78,12 +78,12 @@ class TreeLayout:
 
 
 def lay_out(ensemble: Ensemble, tree: int, max_depth: int, longest: int) -> TreeLayout:
-    """Place the nodes of one tree down to ``max_depth``; cut labels to ``longest`` letters."""
+    """Lay out the nodes of one tree down to ``max_depth``; cut labels to ``longest`` characters."""
     shown = ensemble.trees[tree]
     n_below = _count_descendants(shown)
     boxes: list[Box] = []
     pending: list[tuple[int, Box | None]] = [(0, None)]
-    while pending:  # depth first, left before right: the order of the slots
+    while pending:  # depth first, left before right, which is the order of the slots
         node, parent = pending.pop()
         box = _box(ensemble, shown, node, parent, max_depth, n_below[node], longest)
         boxes.append(box)
@@ -108,7 +108,7 @@ def _place(boxes: list[Box]) -> int:
         if box.is_leaf or box.is_cut:
             box.slot = float(n_slots)
             n_slots += 1
-    for box in reversed(boxes):  # children before parents
+    for box in reversed(boxes):  # children come before their parents
         if box.node in children:
             box.slot = sum(children[box.node]) / 2
         if box.parent is not None:
@@ -153,6 +153,6 @@ def _box(
 def _count_descendants(tree: Tree) -> list[int]:
     below = [0] * tree.n_nodes
     parents = tree.parent.tolist()
-    for node in range(tree.n_nodes - 1, 0, -1):  # children before parents
+    for node in range(tree.n_nodes - 1, 0, -1):  # children come before their parents
         below[parents[node]] += below[node] + 1
     return below

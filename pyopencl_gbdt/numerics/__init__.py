@@ -1,4 +1,4 @@
-"""Arithmetic that production code and its twins share: the same bits on every machine.
+"""Arithmetic that production code and the reference twins share: same bits on every machine.
 
-It imports NumPy, ``errors`` and ``dtypes`` alone, and its tests compare it with exact fractions.
+This room imports only NumPy, ``errors`` and ``dtypes``. Its tests compare with exact fractions.
 """

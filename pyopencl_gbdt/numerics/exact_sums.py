@@ -1,4 +1,4 @@
-"""Sums of float32 numbers without any rounding, hence the same in any order and on any machine."""
+"""Sums of float32 numbers without rounding; the result is the same in any order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-#: Rows that are summed at a time, so that what they take stays in a processor's cache.
+#: Rows summed at a time: their temporaries fit into a processor's cache.
 _CHUNK = 1 << 15
 #: Exponents of the last bit of a product of two float32 numbers: 2 (-148 - 24) .. 2 (128 - 24).
 _LOWEST, _N_PLACES = -344, 553
@@ -39,7 +39,7 @@ def exact_sum(values: F32, weight: F32 | None) -> Fraction:
             other, shift = _decompose(weight[rows])
             mantissa, exponent = mantissa * other, exponent + shift  # at most 48 bits
         place = exponent - _LOWEST
-        # halves of 24 bits: float64 sums of a chunk's are exact
+        # Each half has 24 bits, so the float64 sums of a chunk are exact.
         high += _by_place(place, mantissa >> 24)
         low += _by_place(place, mantissa & 0xFFFFFF)
     pairs = zip(high.tolist(), low.tolist(), strict=True)

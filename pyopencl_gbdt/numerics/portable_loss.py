@@ -45,7 +45,7 @@ def divergence(d: F, a: F, b: F) -> F:
 
 
 def portable_sqrt(x: F) -> F:
-    """Return the root of x in 2^-100 .. 2^100, within 2.5 ulp; 0 below."""
+    """Return the square root of x in 2^-100 .. 2^100, within 2.5 ulp; 0 for smaller x."""
     x = np.asarray(x, _f)
     r = portable_rsqrt(np.maximum(x, _LEAST_SQUARE))
     return np.where(x < _LEAST_SQUARE, _f(0.0), x * r)

@@ -1,7 +1,7 @@
 """Twin of ``cl_kernels/portable_math.h``: the same operations in the same order, in float32.
 
-Every function takes and returns float32 (or int64) arrays and works elementwise. A number carried
-in two floats is a pair ``(hi, lo)``.
+Every function takes and returns float32 (or int64) arrays and works elementwise. A pair
+``(hi, lo)`` is one number stored as the sum of two floats.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def power_of_two(k: int) -> np.float32:
 
 
 def scale_by(x: F, k: int) -> F:
-    """Return x * 2^k by factors in range."""
+    """Return x * 2^k, in several steps so that every factor is in range."""
     c = min(max(int(k), -252), 254)
     first = int(c / 2)
     scaled: F = (x * power_of_two(first)) * power_of_two(c - first)
@@ -105,7 +105,7 @@ def df_div(a: DF, b: DF) -> DF:
 
 
 def df_from_i64(v: I) -> DF:
-    """Return an integer of up to 63 bits as two floats."""
+    """Return an integer of up to 63 bits as a pair of floats."""
     v = np.asarray(v, np.int64)
     top = (v >> 42).astype(_f) * _f(2.0**42)
     middle = ((v >> 21) & 0x1FFFFF).astype(_f) * _f(2.0**21)
@@ -117,7 +117,7 @@ def df_from_i64(v: I) -> DF:
 
 
 def finite(x: F) -> F:
-    """Return x; the largest number of its sign where it is infinite, the largest one for NaN."""
+    """Return x, with infinities replaced by the largest number of that sign, NaN by the largest."""
     most = np.finfo(_f).max
     kept: F = np.maximum(np.where(x <= most, x, most), -most).astype(_f)
     return kept
@@ -154,13 +154,13 @@ def to_quanta(x: F, s: int) -> I:
     bits = np.asarray(x, _f).view(np.uint32)
     exponent = ((bits >> 23) & 0xFF).astype(np.int64)
     mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.float64)
-    # float64 holds the shifted mantissa exactly; beyond 2^53 it is whole already
+    # float64 holds the shifted mantissa exactly; from 2^53 on the result is an integer anyway.
     size = np.rint(np.ldexp(mantissa, np.clip(exponent - 150 + int(s), -26, 38))).astype(np.int64)
     return np.where(exponent == 0, 0, np.where(bits >> 31, -size, size))
 
 
 def weigh(q: I, w: F) -> I:
-    """Return round(q * w) for w >= 0, ties upward, exact in integers."""
+    """Return round(q * w) for w >= 0, ties upward, in exact integer arithmetic."""
     bits = np.asarray(w, _f).view(np.uint32)
     exponent = ((bits >> 23) & 0xFF).astype(np.int64)
     mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.int64)
@@ -175,13 +175,13 @@ def weigh(q: I, w: F) -> I:
 
 
 def ordered(x: F) -> npt.NDArray[np.uint32]:
-    """Return keys that order floats as unsigned integers; -0 and +0 share one."""
+    """Return unsigned keys in the order of the floats; -0 and +0 have the same key."""
     bits = np.asarray(x, _f).view(np.uint32)
     keys = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000))
     return np.where((bits & 0x7FFFFFFF) == 0, np.uint32(0x80000000), keys).astype(np.uint32)
 
 
 def is_missing(x: F) -> npt.NDArray[np.bool_]:
-    """Return which are NaN, by their bits."""
+    """Return a mask of NaN, tested by their bits."""
     missing: npt.NDArray[np.bool_] = (np.asarray(x, _f).view(np.uint32) & 0x7FFFFFFF) > 0x7F800000
     return missing

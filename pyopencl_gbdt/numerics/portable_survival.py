@@ -22,14 +22,14 @@ _DECAY = (
 
 
 def mills_right(x: F) -> F:
-    """Return (1 - Phi(x)) / phi(x) of the normal distribution for x >= 0, within 4e-7 of itself."""
+    """Return the normal (1 - Phi(x)) / phi(x) for x >= 0, relative error below 4e-7."""
     t = (x - _f(3.75)) * reciprocal(x + _f(3.75))
     ratio: F = _horner(t, -1.35691371e-4, *_MILLS) * reciprocal(x + _f(1.5))
     return ratio
 
 
 def mills_ratio(x: F) -> F:
-    """Return Mills' ratio for any x, within 1e-5 of itself; below -11 that of -11."""
+    """Return Mills' ratio, relative error below 1e-5; below -11 the value at -11."""
     c = np.maximum(x, _f(-11.0))
     right = mills_right(np.abs(c))
     square = (_f(0.5) * c) * c
@@ -48,7 +48,7 @@ def mills_rest(x: F, r: F) -> F:
 
 
 def bernoulli(x: F) -> F:
-    """Return x / (e^x - 1) for x >= 0, within 1e-6 of itself; 0 beyond 60."""
+    """Return x / (e^x - 1) for x >= 0, relative error below 1e-6; 0 above 60."""
     c = np.minimum(x, _f(60.0))
     series = _horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358, 1.0)
     small = series - _f(0.5) * c
@@ -58,7 +58,7 @@ def bernoulli(x: F) -> F:
 
 
 def bernoulli_rest(x: F, q: F) -> F:
-    """Return q + x - 1, where q is ``bernoulli`` of x, within 1e-6 of itself."""
+    """Return q + x - 1, where q is ``bernoulli`` of x, relative error below 1e-6."""
     c = np.minimum(x, _f(0.5))
     series = _horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358)
     small = (series * c + _f(0.5)) * c
@@ -67,19 +67,19 @@ def bernoulli_rest(x: F, q: F) -> F:
 
 
 def mean_decay(x: F) -> F:
-    """Return (1 - e^-x) / x for x in 0 .. 1, within 2e-7 of itself."""
+    """Return (1 - e^-x) / x for x in 0 .. 1, relative error below 2e-7."""
     return _horner(x, *_DECAY)
 
 
 def decay(x: F) -> F:
-    """Return 1 - e^-x for x >= 0, within 3e-7 of itself."""
+    """Return 1 - e^-x for x >= 0, relative error below 3e-7."""
     near = x * mean_decay(np.minimum(x, _f(1.0)))
     share: F = np.where(x < _f(1.0), near, _f(1.0) - portable_exp(-x))
     return share
 
 
 def minus_log_decay(x: F) -> F:
-    """Return -ln(1 - e^-x) for x > 0, within 5e-7 of itself or of 1."""
+    """Return -ln(1 - e^-x) for x > 0, relative or absolute error below 5e-7."""
     near = x * mean_decay(np.minimum(x, _f(1.0)))
     far = -portable_log1p(-portable_exp(-np.maximum(x, _f(1.0))))
     loss: F = np.where(x < _f(1.0), -portable_log(near), far)

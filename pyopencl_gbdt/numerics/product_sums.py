@@ -1,4 +1,4 @@
-"""Sums of float32 numbers times float32 weights, in limbs of 32 bits, as kernels write them."""
+"""Exact sums of float32 numbers times float32 weights, in 32-bit limbs as kernels store them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy.typing as npt
 F32 = npt.NDArray[np.float32]
 U64 = npt.NDArray[np.uint64]
 
-#: Keys of sums that are infinite and of those that are no number; others lie below.
+#: Keys of infinite sums and of NaN sums. The keys of finite sums are smaller.
 INFINITE, UNDEFINED = 1000, 2000
 N_LIMBS = 4
 
 
 def parts_of(x: F32) -> tuple[npt.NDArray[np.int64], U64]:
-    """Return biased exponents, and mantissas of 24 bits; subnormals count as 0."""
+    """Return biased exponents and 24-bit mantissas; subnormal numbers count as 0."""
     bits = x.view(np.uint32)
     exponent = ((bits >> 23) & 0xFF).astype(np.int64)
     mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.uint64)
@@ -24,7 +24,7 @@ def parts_of(x: F32) -> tuple[npt.NDArray[np.int64], U64]:
 
 
 def key_of(loss: F32, weight: F32) -> npt.NDArray[np.int64]:
-    """Return the sum of the exponents of loss and weight, 0 where one of them is 0."""
+    """Return the exponent of loss plus the exponent of weight; 0 where either number is 0."""
     (e, m), (of_weight, n) = parts_of(loss), parts_of(weight)
     fraction = loss.view(np.uint32) & 0x7FFFFF
     key = np.where(e == 255, np.where(fraction != 0, UNDEFINED, INFINITE), e + of_weight)
@@ -38,13 +38,13 @@ def sum_words(loss: F32, weight: F32 | None, largest: int | None = None) -> npt.
     ----------
     loss, weight : float32 array, shape (n_rows,)
     largest : int or None
-        A key that no product is above; None takes that of the largest product.
+        An upper limit of the products' keys; None takes the key of the largest product.
 
     Returns
     -------
     int64 array, shape (5,)
         Limbs l, and the largest key k: the sum is ``(l0 + l1 2^32 + l2 2^64) 2^(k - 348)``. Bits
-        of a product below 2^-94 of what the largest key stands for are cut off.
+        of a product that are smaller than 2^-94 of the scale of the largest key are cut off.
     """
     weight = np.ones_like(loss) if weight is None else weight
     key = key_of(loss, weight)
@@ -71,6 +71,6 @@ def sum_words(loss: F32, weight: F32 | None, largest: int | None = None) -> npt.
 
 
 def sum_of(words: npt.NDArray[np.int64], largest: int) -> Fraction:
-    """Return the sum that words of ``sum_words`` stand for, without rounding."""
+    """Return the exact sum that the words of ``sum_words`` represent."""
     whole = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
     return whole * Fraction(2) ** (largest - 348)

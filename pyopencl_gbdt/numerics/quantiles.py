@@ -1,7 +1,7 @@
-"""Quantiles of float32 values, weighted by integers: the same bits on every machine.
+"""Quantiles of float32 values with integer weights: the same bits on every machine.
 
-XGBoost 3.2, ``src/common/stats.h`` (``Quantile``, ``WeightedQuantile``); see the NIST/SEMATECH
-e-Handbook, 7.2.6.2, for the interpolation.
+The definitions are those of XGBoost 3.2, ``src/common/stats.h`` (``Quantile``,
+``WeightedQuantile``); for the interpolation see the NIST/SEMATECH e-Handbook, 7.2.6.2.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ def finite(x: np.float32) -> np.float32:
 
 
 def quantile(values: F32, weights: I64 | None, alpha: float) -> np.float32 | None:
-    """Return the alpha-quantile; None if no value counts.
+    """Return the alpha-quantile; None if no value has a weight.
 
-    Without weights it is value ``alpha * (n + 1)``, counted from 1 in order, interpolated between
-    neighbours. With weights it is the least value up to which there is a weight of at least
-    ``alpha`` times their sum, a threshold that is rounded as float32 is.
+    Without weights, the quantile is the sorted value at position ``alpha * (n + 1)``, counted from
+    1 and interpolated between neighbours. With weights, it is the smallest value whose cumulative
+    weight reaches ``alpha`` times the total weight; that threshold is rounded to float32.
 
     Parameters
     ----------
     values : float32 array, shape (n,)
-        Finite.
+        Finite values.
     weights : int64 array, shape (n,), or None
-        At least 0, with a sum below 2^62.
+        Weights >= 0 with a sum below 2^62.
     alpha : float
         0 to 1.
     """
     mantissa, shift = fraction_of(alpha)
     order = np.argsort(values, kind="stable")
-    ranked = values[order] + np.float32(0)  # -0 is +0
+    ranked = values[order] + np.float32(0)  # turns -0 into +0
     if weights is not None:
         sums = np.cumsum(weights[order])
         if not values.size or not sums[-1]:
@@ -62,7 +62,7 @@ def quantile(values: F32, weights: I64 | None, alpha: float) -> np.float32 | Non
 
 
 def _of_24_bits(x: int) -> tuple[int, int]:
-    """Return (kept, shift): kept * 2^shift is the nearest number of 24 bits, ties to even."""
+    """Return (kept, shift): kept * 2^shift is the nearest 24-bit number, ties to even."""
     shift = max(0, x.bit_length() - 24)
     kept, below = divmod(x, 1 << shift)
     return kept + (2 * below + (kept & 1) > 1 << shift), shift
@@ -77,7 +77,7 @@ def _weighted_rank(total: int, mantissa: int, shift: int) -> int:
 
 
 def fraction_of(alpha: float) -> tuple[int, int]:
-    """Return (mantissa, shift) with float32(alpha) = mantissa / 2^shift; below 2^-36 it is 0.
+    """Return (mantissa, shift) with float32(alpha) = mantissa / 2^shift; alpha < 2^-36 gives 0.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Twin of ``cl_kernels/random.h``."""
+"""Random numbers without state: the twin of ``cl_kernels/random.h``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _u = np.uint32
 
 
 def mix(given: Any) -> U32:
-    """Return a bijection of 32 bits of each number."""
+    """Mix the bits of each 32-bit number; the mapping is a bijection."""
     x: U32 = np.atleast_1d(np.asarray(given, np.uint32)).copy()
     x ^= x >> _u(16)
     x *= _u(0x7FEB352D)
@@ -23,18 +23,18 @@ def mix(given: Any) -> U32:
 
 
 def stream(seed: int, a: int, b: int) -> U32:
-    """Return the key of a stream of random numbers, uint32 (1,)."""
+    """Return the key of a random stream, uint32 (1,)."""
     start = np.array([(seed + 0x9E3779B9) & 0xFFFFFFFF], np.uint32)
     other = np.array([(b * 0x85EBCA6B + 0xC2B2AE35) & 0xFFFFFFFF], np.uint32)
     return mix(mix(mix(start) + _u(a)) ^ other)
 
 
 def random_bits(key: U32, i: npt.ArrayLike) -> U32:
-    """Return numbers ``i`` of a stream, uint32."""
+    """Return the numbers at positions ``i`` of a stream, uint32."""
     return mix(mix(np.asarray(i, np.uint32) + key) ^ (key * _u(0x27D4EB2F)))
 
 
 def unit_numbers(bits: U32) -> npt.NDArray[np.float32]:
-    """Return float32 in 0 .. 1, one excluded."""
+    """Convert random bits to float32 numbers x with 0 <= x < 1."""
     numbers: npt.NDArray[np.float32] = (bits >> _u(8)).astype(np.float32) * np.float32(2.0**-24)
     return numbers

@@ -1,4 +1,4 @@
-"""Row weights, and shares of their sum, on the scale that the kernels expect."""
+"""Row weights and shares of their sum, scaled as the kernels expect."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ I64 = npt.NDArray[np.int64]
 
 
 def normalise(weight: F32 | None) -> tuple[F32 | None, int, int]:
-    """Scale weights by a power of two so that nearly all of them lie below 128.
+    """Scale weights by a power of two, so that nearly all of them lie below 128.
 
-    Weights that lie in 1..128 stay as they are: a whole weight k then counts as exactly k rows.
+    Weights that all lie in 1..128 are not scaled: an integer weight k counts as exactly k rows.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def normalise(weight: F32 | None) -> tuple[F32 | None, int, int]:
     -------
     scaled : float32 array, shape (n_rows,), or None
     bits : int
-        All scaled weights lie below ``2**bits``; 0 without weights.
+        All scaled weights lie below ``2**bits``; 0 if there are no weights.
     shift : int
-        ``weight = scaled * 2**shift``, but for weights 2**100 times smaller than most.
+        ``weight = scaled * 2**shift``, except for weights 2**100 times smaller than most.
     """
     if weight is None:
         return None, 0, 0
@@ -37,14 +37,14 @@ def normalise(weight: F32 | None) -> tuple[F32 | None, int, int]:
     above = counts[::-1].cumsum()[::-1] - counts
     bulk = int(np.flatnonzero(above <= exponents.size // 1024)[0]) - 200
     shift = 0 if 1 <= bulk <= 7 else (bulk - 7 if bulk > 7 else bulk - 1)
-    # in float64: no overflow; then within what the kernels can multiply, and no subnormals
+    # float64 cannot overflow here; then clip to what kernels can multiply, without subnormals
     scaled = np.ldexp(weight.astype(np.float64), -shift) + 0.0
     kept = np.where(scaled > 0, np.clip(scaled, 2.0**-100, 2.0**30), 0).astype(np.float32)
     return kept, max(0, int(np.frexp(kept.max())[1])), shift
 
 
 def whole(weight: F64) -> I64:
-    """Return integers in proportion to weights, as exact as a sum below 2^61 allows.
+    """Return integers in proportion to the weights, as precise as a sum below 2^61 allows.
 
     Parameters
     ----------

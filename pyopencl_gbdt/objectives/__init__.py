@@ -1,4 +1,4 @@
-"""Losses by XGBoost's names, and by LightGBM's where XGBoost has none."""
+"""Losses by XGBoost's names, or by LightGBM's names for losses that XGBoost lacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pyopencl_gbdt.objectives.squared_log_error import SquaredLogError
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.parameters import Parameters
 
-#: Every loss, with the defaults of its own parameters.
+#: Every loss, with default parameters.
 OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
@@ -45,9 +45,9 @@ def get_objective(
     Parameters
     ----------
     name : str
-        One of ``OBJECTIVES``, or "custom": what a file knows of a user's own loss.
+        A name of ``OBJECTIVES``, or "custom", which model files use for all custom losses.
     parameters : Parameters, mapping of str to float or str, or None
-        Where the loss's own parameters are looked up; one that a mapping lacks has its default.
+        The loss's parameters; those that a mapping lacks have their defaults.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def get_objective(
     """
     if name == CUSTOM:
         named: Any = parameters if isinstance(parameters, Mapping) else {}
-        return Custom(**named)
+        return Custom(**{f.name: named[f.name] for f in fields(Custom) if f.name in named})
     if name not in OBJECTIVES:
         raise ParameterError(f"objective={name!r}: expected one of {sorted(OBJECTIVES)}")
     objective = OBJECTIVES[name]

@@ -1,4 +1,4 @@
-"""``survival:aft``: accelerated failure times, with bounds of every row's time to its event."""
+"""``survival:aft``: accelerated failure times, with a lower and an upper bound of each time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
 
 _f = np.float32
-#: The logarithm of a bound that is not there.
+#: The logarithm that stands for a missing bound.
 _FAR = _f(1e35)
 _LIMITS = {"normal": (-30000.0, 30000.0), "logistic": (-50.0, 50.0), "extreme": (-60.0, 23.0)}
 _NODES = (0.0469100773, 0.230765343, 0.5, 0.769234657, 0.953089952)
@@ -30,10 +30,10 @@ _WEIGHTS = (0.118463442, 0.239314333, 0.284444451, 0.239314333, 0.118463442)
 
 @dataclass(frozen=True)
 class Aft(LogLink):
-    """Negative log likelihood of ``ln time = margin + scale z``, z of a known distribution.
+    """Negative log likelihood of ``ln time = margin + scale z``; z has a given distribution.
 
-    Bounds say what is known of a time: equal ones all of it, an upper one of infinity that it is
-    at least the lower one, a lower one of 0 that it is at most the upper one. XGBoost 3.2,
+    Equal bounds mean that the time is known. An upper bound of infinity means a time of at least
+    the lower bound; a lower bound of 0 means a time of at most the upper bound. XGBoost 3.2,
     ``src/objective/aft_obj.cu`` and ``src/common/survival_util.h``; Barnwal, Cho and Hocking 2020,
     "Survival regression with accelerated failure time model in XGBoost".
 
@@ -44,10 +44,11 @@ class Aft(LogLink):
 
     Notes
     -----
-    Gradients are kept within -15..15, Hessians within 1e-16..15, as in XGBoost. It takes
-    differences of distribution functions, which are lost some 8 scales from the margin, and limits
-    instead; formulas here hold everywhere. z scales from the margin they are exact within
-    1e-6 (1 + |z|), Hessians within 1e-6 (4 + z^2), before they are divided by the scale.
+    Gradients are limited to -15..15 and Hessians to 1e-16..15, as in XGBoost. XGBoost subtracts
+    distribution functions; more than about 8 scales from the margin the difference is 0, and it
+    uses limits instead. The formulas here are valid everywhere. At a distance of z scales from the
+    margin, gradients have errors below 1e-6 (1 + |z|) and Hessians below 1e-6 (4 + z^2), before
+    they are divided by the scale.
     """
 
     name = "survival:aft"
@@ -65,7 +66,7 @@ class Aft(LogLink):
 
     @property
     def template_parameters(self) -> dict[str, str]:
-        """What ``templates/aft.cl.mako`` is rendered with."""
+        """The parameters for rendering ``templates/aft.cl.mako``."""
         return {
             "distribution": self.aft_loss_distribution,
             "inverse": literal(self._inverse),
@@ -73,11 +74,11 @@ class Aft(LogLink):
         }
 
     def check_data(self, data: Dataset) -> None:
-        if data.label_lower_bound is None:  # bounds are checked
+        if data.label_lower_bound is None:  # bounds have been checked already
             super().check_data(data)
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        """Return the gradients of times that are known."""
+        """Return the gradients of rows whose times are known."""
         return self.between(margin, *log_bounds(label, label))
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
@@ -86,7 +87,7 @@ class Aft(LogLink):
         return g[None], h[None]
 
     def between(self, margin: F32, lower: F32, upper: F32) -> tuple[F32, F32]:
-        """Twin of ``templates/aft.cl.mako``; bounds as ``log_bounds`` returns them."""
+        """Twin of ``templates/aft.cl.mako``; the bounds are results of ``log_bounds``."""
         limits = tuple(map(_f, _LIMITS[self.aft_loss_distribution]))
         near, far = (
             np.clip(np.clip(bound - margin, -_FAR, _FAR) * self._inverse, *limits).astype(_f)
@@ -101,7 +102,7 @@ class Aft(LogLink):
         )
 
     def to_probability(self, margin: F32) -> F32:
-        """Return the margin: metrics take the logarithm of the time, as in XGBoost."""
+        """Return the margin itself: metrics take ln time, as in XGBoost."""
         return margin
 
     @property
@@ -109,12 +110,12 @@ class Aft(LogLink):
         return False
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return 0.5, as XGBoost does whatever the data."""
+        """Return 0.5 for all data, as XGBoost does."""
         return 0.5
 
 
 def log_bounds(lower: F32, upper: F32) -> tuple[F32, F32]:
-    """Return the logarithms of bounds; of 0 and infinity, -1e35 and 1e35."""
+    """Return the logarithms of bounds; -1e35 for 0 and 1e35 for infinity."""
     return (
         np.where(lower <= 0, -_FAR, portable_log(lower)),
         np.where(np.isposinf(upper), _FAR, portable_log(upper)),

@@ -1,4 +1,4 @@
-"""What a loss must say: one small file each."""
+"""The interface of a loss, and base classes that share a link function."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ if TYPE_CHECKING:
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 
-#: Starting probabilities stay this far from 0 and 1, where the margin would be infinite.
+#: Base scores that are probabilities stay this far from 0 and 1, where the margin is infinite.
 _EDGE = 1e-6
-#: Starting means of a logarithmic link are at least this: the logarithm of 0 is infinite.
+#: Base scores with a logarithmic link are at least this, since the logarithm of 0 is infinite.
 _LEAST_MEAN = 1e-30
 
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """A loss of one row, whose prediction is the margin itself.
+    """A loss that is a sum over rows; by default the prediction is the margin.
 
-    The fields of a subclass are the loss's own parameters, called as in ``Parameters``; their
-    defaults are those of the losses' authors.
+    The fields of a subclass are the loss's parameters, with the names of ``Parameters``. Their
+    defaults are those of XGBoost, or of LightGBM for its losses.
 
     Attributes
     ----------
     name : str
-        XGBoost's name, or LightGBM's where XGBoost has none.
+        XGBoost's name, or LightGBM's if XGBoost lacks the loss.
     metric : str
-        Metric reported when none is asked for.
+        The default metric.
     kernel : str
         Statements in the kernels' vocabulary that set ``g`` and ``h`` (float32) from ``margin``
-        and ``label``; only +, -, * and what ``portable_math.h`` and ``portable_log.h`` offer. One
-        operation a statement where an order matters. Numbers come in by ``literal``. Finite for
-        finite margins and labels. Of no use where gradients are ``given``.
+        and ``label``. They use only +, -, * and functions of ``portable_math.h`` and
+        ``portable_log.h``, one operation a statement where the order matters, and write numbers
+        by ``literal``. Results are finite for finite margins and labels. Not used if ``given``.
     given : bool
-        Whether gradients come from kernels of the loss's own, see ``gradients/sources.py``.
+        Whether kernels of the loss itself compute the gradients, see ``gradients/sources.py``.
     renews : bool
-        Whether leaves take a quantile of their rows' ``label - margin``, see ``leaf_alpha`` and
-        ``leaf_weights``.
+        Whether each leaf's value becomes a quantile of its rows' ``label - margin``, see
+        ``leaf_alpha`` and ``leaf_weights``.
     applies_weights : bool
-        Whether given gradients have been multiplied by the rows' weights.
+        Whether the loss's kernels multiply gradients by the row weights.
     """
 
     given: ClassVar[bool] = False
     renews: ClassVar[bool] = False
     applies_weights: ClassVar[bool] = False
     link: ClassVar[str] = "p = margin;"
-    """Kernel statements for ``to_probability``: set ``p`` (float32) from ``margin``, same bits."""
+    """Kernel statements of ``to_probability``: they set ``p`` (float32) from ``margin``."""
 
     @property
     @abstractmethod
@@ -76,7 +76,7 @@ class Objective(ABC):
 
     @abstractmethod
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        """Host twin of ``kernel``: the same bits.
+        """Compute on the host what ``kernel`` does, with the same bits.
 
         Parameters
         ----------
@@ -85,41 +85,41 @@ class Objective(ABC):
         Returns
         -------
         g, h : float32 array, shape (n_rows,)
-            Gradient and Hessian by the margin, without weights.
+            Gradient and Hessian with respect to the margin, without weights.
         """
 
     @property
     def statements(self) -> str:
-        """Return ``kernel``, or where gradients are given, what takes them as they are."""
+        """Return ``kernel``; for ``given`` gradients, statements that only pass them on."""
         return "g = margin; h = label;" if self.given else self.kernel
 
     @property
     def n_outputs(self) -> int:
-        """Margins of a row."""
+        """Number of margins per row."""
         return 1
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
-        """Return the gradients of a round; for ``given`` ones the host twin of their kernels.
+        """Return the gradients of a round; for ``given`` ones, the host twin of their kernels.
 
-        A loss whose gradients depend on earlier rounds has its twin in ``reference`` alone.
+        If gradients depend on earlier rounds, only ``reference`` has a twin.
 
         Parameters
         ----------
         margins : float32 array, shape (n_outputs, n_rows)
         data : Dataset
-            Labels, weights and what else the loss looks at.
+            Labels, weights and whatever else the loss reads.
 
         Returns
         -------
         g, h : float32 array, shape (n_outputs, n_rows)
-            Gradient and Hessian by the margins, without the rows' weights.
+            Gradient and Hessian with respect to the margins, without row weights.
         """
         label = data.label if data.n_targets == 1 else data.label.T
         g, h = self.gradient(margins, label)
         return g, h
 
     def check_data(self, data: Dataset) -> None:
-        """Refuse data that lack what the loss looks at, or hold what it does not take.
+        """Raise an error if the data lack something that the loss needs, or hold invalid labels.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class Objective(ABC):
             check_labels(target, self.name)
 
     def check_continued(self) -> None:
-        """Refuse to add trees to a model, if its file lacks what the next round needs.
+        """Raise an error if trees cannot be added to a model, since its file lacks needed state.
 
         Raises
         ------
@@ -138,11 +138,11 @@ class Objective(ABC):
         return
 
     def leaf_alpha(self, output: int) -> float:
-        """Return the quantile, 0 to 1, that renewed leaves of an output take."""
+        """Return which quantile, 0 to 1, the renewed leaves of an output take."""
         return 0.5
 
     def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
-        """Return what rows weigh in renewed leaves.
+        """Return the weights of rows in renewed leaves.
 
         Parameters
         ----------
@@ -152,34 +152,34 @@ class Objective(ABC):
         Returns
         -------
         int64 array, shape (n_rows,), or None
-            Whole weights >= 0 with a sum below 2^62. None if all are equal, see
+            Integer weights >= 0 with a sum below 2^62. None if all weights are equal, see
             ``numerics.quantiles.quantile``.
         """
         return None if weight is None else whole(weight.astype(np.float64))
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        """The loss's own parameters that are not their defaults; numbers as float32 holds them."""
+        """The loss's parameters that differ from their defaults; numbers rounded to float32."""
         given = {f.name: _as_kept(getattr(self, f.name)) for f in fields(self)}
         usual = type(self)()
         return {k: v for k, v in given.items() if v != _as_kept(getattr(usual, k))}
 
     def to_prediction(self, margin: F32) -> F32:
-        """Map margins, of any shape, to what ``predict`` returns, of the same shape."""
+        """Convert margins of any shape to what ``predict`` returns, in the same shape."""
         return margin
 
     def to_probability(self, margin: F32) -> F32:
-        """Map margins to what metrics take: the prediction, or the probability of label 1."""
+        """Convert margins to what metrics take: the prediction, or the probability of label 1."""
         return self.to_prediction(margin)
 
     def to_margin(self, score: Score) -> Score:
-        """Map a starting score from the space of predictions to margins, rounded to float32."""
+        """Convert a base score from the scale of predictions to margins, rounded to float32."""
         if isinstance(score, tuple):
             return tuple(margin_from_base_score(self.name, one) for one in score)
         return margin_from_base_score(self.name, score)
 
     def starting_scores(self, label: F32, weight: F32 | None) -> Score:
-        """Return the score before the first tree: of every output, if there are several.
+        """Return the score before the first tree; a tuple if there are several outputs.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Objective(ABC):
         return tuple(self.starting_score(target, weight) for target in targets)
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return the score before the first tree, in the space of predictions, as a float32.
+        """Return the score before the first tree, on the scale of predictions, as a float32.
 
         Parameters
         ----------
@@ -202,9 +202,9 @@ class Objective(ABC):
 
         Notes
         -----
-        It is ``score_of_mean`` of the mean label where the loss ``starts_at_mean``, else XGBoost's
-        "fitted stump" (``init_estimation.cc``): a Newton step from the margin 0. Sums are exact, so
-        the score has the same bits on every machine.
+        For losses that ``starts_at_mean`` it is ``score_of_mean`` of the mean label. For others it
+        is XGBoost's "fitted stump" (``init_estimation.cc``): one Newton step from margin 0. Sums
+        are exact, so the score has the same bits on every machine.
         """
         if self.starts_at_mean:
             return self.score_of_mean(exact_mean(label, weight))
@@ -212,11 +212,11 @@ class Objective(ABC):
 
     @property
     def starts_at_mean(self) -> bool:
-        """Whether the score before the first tree depends on the mean label alone."""
+        """Whether the score before the first tree depends only on the mean label."""
         return False
 
     def score_of_mean(self, mean: Fraction | float) -> float:
-        """Return the starting score of a loss that ``starts_at_mean``; the mean as a float64."""
+        """Return the base score for a mean label; only if ``starts_at_mean``."""
         return float(np.float32(float(mean)))
 
     def _stump(self, label: F32, weight: F32 | None) -> F32:
@@ -235,7 +235,7 @@ _HESSIAN_EDGE = np.array([1e-6], np.float32)
 
 @dataclass(frozen=True)
 class MeanStart(Objective):
-    """A loss whose starting score is the mean label."""
+    """A loss whose base score is the mean label."""
 
     @property
     def starts_at_mean(self) -> bool:
@@ -244,7 +244,7 @@ class MeanStart(Objective):
 
 @dataclass(frozen=True)
 class LogLink(Objective):
-    """A loss whose prediction is e^margin; starts at the mean label."""
+    """A loss whose prediction is e^margin; its base score is the mean label."""
 
     link = "p = portable_exp(margin);"
 
@@ -261,7 +261,7 @@ class LogLink(Objective):
 
 @dataclass(frozen=True)
 class LogitLink(Objective):
-    """A loss whose prediction is the sigmoid of the margin; starts at the mean label."""
+    """A loss whose prediction is the sigmoid of the margin; its base score is the mean label."""
 
     link = "p = portable_sigmoid(margin);"
 
@@ -277,10 +277,10 @@ class LogitLink(Objective):
 
 
 def clamp_probability(score: float) -> float:
-    """Keep a starting probability where its margin is finite, as a float32."""
+    """Clamp a probability so that its margin is finite; return a float32."""
     return float(np.float32(min(max(score, _EDGE), 1.0 - _EDGE)))
 
 
 def literal(number: float | np.float32) -> str:
-    """Render a number as the float32 nearest to it, exactly, in the kernels' vocabulary."""
+    """Return the float32 nearest to a number as an exact constant for kernels."""
     return f"as_f32(0x{np.float32(number).view(np.uint32):08X}u)"

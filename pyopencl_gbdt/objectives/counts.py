@@ -1,6 +1,6 @@
-"""``count:poisson``, ``reg:gamma`` and ``reg:tweedie``: e^margin as prediction.
+"""``count:poisson``, ``reg:gamma`` and ``reg:tweedie``: the prediction is e^margin.
 
-A label below float32's normal numbers counts as 0, since some devices read it so.
+Subnormal labels count as 0, since some devices read them so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyopencl_gbdt.objectives.base import F32, LogLink, literal
 
 _f = np.float32
 _TINY = _f(2.0**-126)
-#: Products of labels and exponentials are at most this, so that sums stay finite.
+#: Upper limit of products of labels and exponentials, so that their sums stay finite.
 _MOST = _f(1e30)
 _LABEL = f"const f32 y = label < {literal(_TINY)} ? 0.0f : label; "
 
@@ -32,7 +32,7 @@ class Poisson(LogLink):
     Attributes
     ----------
     max_delta_step : float
-        Raises the Hessian; it also limits leaf values.
+        Raises the Hessian; leaf values are limited by it too.
     """
 
     name = "count:poisson"
@@ -79,7 +79,7 @@ class Tweedie(LogLink):
     Attributes
     ----------
     tweedie_variance_power : float
-        rho in 1..2: towards 1 like Poisson's, towards 2 like gamma's loss.
+        rho in 1..2: 1 gives Poisson's loss, close to 2 the loss is close to gamma's.
     """
 
     name = "reg:tweedie"

@@ -1,4 +1,4 @@
-"""``survival:cox``: proportional hazards; the sign of a label tells events from censored rows."""
+"""``survival:cox``: proportional hazards; negative labels are censored rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 _f = np.float32
 
-#: Sums of 1 / S and of 1 / S^2: planes of 31 bits, and the unit of the lowest is 2^-unit.
+#: Sums of 1 / S and 1 / S^2: (number of 31-bit planes, unit); the lowest plane counts 2^-unit.
 PLANES = {"r": (2, 88), "s": (3, 122)}
 EVENT = np.uint32(1 << 31)
 
@@ -33,18 +33,18 @@ EVENT = np.uint32(1 << 31)
 class Cox(LogLink):
     """Negative log partial likelihood of Cox's model of proportional hazards.
 
-    A row with label t > 0 had its event at time t, one with label -t was censored then. Gradient
-    ``e^m r - event``, Hessian ``e^m r - e^2m s``; r and s are the sums of 1 / S and 1 / S^2 over
-    the events up to the row's own, S is the sum of e^m over all rows that are not earlier than an
-    event. XGBoost 3.2, ``src/objective/regression_obj.cu``; Cox 1972, "Regression models and
-    life-tables"; ties as XGBoost has them: one risk set (Breslow 1974), but events of a tie count
-    one after the other, in the order of the rows.
+    A row with label t > 0 had its event at time t; a row with label -t was censored at time t.
+    S is the sum of e^m over all rows that are not earlier than an event; r and s are the sums of
+    1 / S and 1 / S^2 over the events up to the row's time. The gradient is ``e^m r - event``, the
+    Hessian ``e^m r - e^2m s``. XGBoost 3.2, ``src/objective/regression_obj.cu``; Cox 1972,
+    "Regression models and life-tables". Ties are as in XGBoost: events of a tie share one risk set
+    (Breslow 1974) but count one after the other, in the order of the rows.
 
     Notes
     -----
-    As in XGBoost a weight multiplies gradient and Hessian of its row, and risk sets do not know it:
-    a row of weight k is not the row repeated k times. Risks are integers, see ``top_bits``: a
-    hazard that is e^-28 of the largest or less (among a million rows) counts as that.
+    As in XGBoost, a weight multiplies its row's gradient and Hessian but not the risk sets: a row
+    of weight k is not the same as k equal rows. Risks are integers, see ``top_bits``: a hazard
+    below e^-28 of the largest one (among a million rows) counts as e^-28 of it.
     """
 
     name = "survival:cox"
@@ -79,12 +79,12 @@ class Cox(LogLink):
 
     @property
     def starts_at_mean(self) -> bool:
-        """Return False: it starts at the hazard after a step from 1; without ties that is 1."""
+        """Return False: the base score is the hazard after one Newton step from hazard 1."""
         return False
 
 
 def in_time(label: F32) -> tuple[U32, U32]:
-    """Return the rows by time, and of every position where its ties begin, with bit 31 for events.
+    """Return the row numbers by time, and per position the first position with the same time.
 
     Parameters
     ----------
@@ -93,6 +93,7 @@ def in_time(label: F32) -> tuple[U32, U32]:
     Returns
     -------
     order, starts : uint32 array, shape (n_rows,)
+        Bit 31 of ``starts`` marks events.
     """
     times = np.abs(label)
     order = np.argsort(times, kind="stable").astype(np.uint32)
@@ -103,17 +104,17 @@ def in_time(label: F32) -> tuple[U32, U32]:
 
 
 def top_bits(n_rows: int) -> int:
-    """Return the bits of the largest risk.
+    """Return the number of bits of the largest risk.
 
-    All risks sum to less than 2^61, and 2^-122, the unit of s, is 2^-20 of the product of the
-    largest risk and that sum, or less: a Hessian is as precise, relative to ``e^m r``.
+    All risks sum to less than 2^61. The unit of s, 2^-122, is at most 2^-20 of the product of the
+    largest risk and that sum, so a Hessian is as precise, relative to ``e^m r``.
     """
     length = n_rows.bit_length()
     return min((102 - length) // 2, 61 - length)
 
 
 def _running_sum(terms: F32, planes: int, unit: int) -> F32:
-    """Sum float32 terms up to each, without rounding but the last one."""
+    """Return the running sums of float32 terms, rounded only once each, at the end."""
     total = np.zeros_like(terms)
     for j in range(planes):
         part = np.cumsum(plane_of(terms, unit, j, planes))
@@ -122,7 +123,7 @@ def _running_sum(terms: F32, planes: int, unit: int) -> F32:
 
 
 def plane_of(x: F32, unit: int, j: int, planes: int) -> I64:
-    """Return the bits of x >= 0 that a plane holds; the last one holds all above, too."""
+    """Return the bits of x >= 0 in plane j; the last plane holds all higher bits too."""
     bits = x.view(np.uint32)
     shift = (bits >> 23).astype(np.int64) - 150 + unit - 31 * j
     mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Losses of a user's own: functions of NumPy arrays or of device arrays, and kernel code."""
+"""Custom losses: functions of NumPy arrays or of device arrays, and kernel code."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _Own = TypeVar("_Own", bound="Custom")
 
 @dataclass(frozen=True)
 class Custom(Objective):
-    """A loss of a user's own. By itself, as a model file names it, it predicts, but cannot train.
+    """A custom loss. This base class, as read from a model file, can predict but not train.
 
-    Predictions are margins, and ``base_score`` is one.
+    Predictions are margins, and ``base_score`` is a margin.
 
     Attributes
     ----------
     custom_name : str
-        What a model that is continued, and a checkpoint, are compared by.
+        Identifies the loss when a model is continued or a checkpoint is resumed.
     custom_link : {"identity", "logit"}
-        ``"logit"``: a classifier's, whose probabilities are sigmoids of margins.
+        ``"logit"`` for classifiers: probabilities are the sigmoids of margins.
     """
 
     name = CUSTOM
@@ -49,21 +49,21 @@ class Custom(Objective):
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        """Name and link, where they are not empty and the identity."""
+        """The name and the link, each if it differs from the default."""
         given = {"custom_name": self.custom_name, "custom_link": self.custom_link}
         return {k: v for k, v in given.items() if v not in ("", "identity")}
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         raise ParameterError(
-            f"objective={self.custom_name!r}: a model's file has the name of a custom loss alone; "
-            "give the loss itself as objective="
+            f"objective={self.custom_name!r}: a model file stores only the name of a custom loss; "
+            "pass the loss itself as objective="
         )
 
     def to_probability(self, margin: F32) -> F32:
         return portable_sigmoid(margin) if self.custom_link == "logit" else margin
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return the margin that XGBoost starts from: 0.5, or a classifier's probability of 0.5."""
+        """Return XGBoost's base score: margin 0.5, or a classifier's probability 0.5."""
         return 0.0 if self.custom_link == "logit" else 0.5
 
     def linked(self: _Own, link: str) -> _Own:
@@ -75,31 +75,31 @@ class Custom(Objective):
 
 @dataclass(frozen=True)
 class FunctionObjective(Custom):
-    """A loss as a function of NumPy arrays, called once a round.
+    """A loss given as a function of NumPy arrays, called once a round.
 
     Attributes
     ----------
     function : callable
         ``function(margins, dataset)`` returns gradients and Hessians; ``margins`` is float32
-        (n_rows,), the results are numbers of the same shape. As XGBoost's ``obj``: weights are the
-        function's to apply.
+        (n_rows,), the results are arrays of numbers of that shape. As with XGBoost's ``obj``,
+        the function must apply the weights.
     """
 
     applies_weights = True
     function: Callable[..., Any] = field(kw_only=True)
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
-        """Return what the function does, checked, shape (1, n_rows)."""
+        """Return the function's result, checked, each of shape (1, n_rows)."""
         g, h = self.checked(margins[0], data, 0)
         return g[None], h[None]
 
     def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, F32]:
-        """Call the function in a round.
+        """Call the function and check its result.
 
         Raises
         ------
         ParameterError
-            If it returns something else than two arrays of finite numbers, one a row.
+            If it does not return two arrays of finite numbers, one number per row.
         """
         what = f"objective={self.custom_name}: round {number}, counted from 0"
         found = self.function(margin, data)
@@ -117,20 +117,21 @@ class FunctionObjective(Custom):
 
 @dataclass(frozen=True, init=False)
 class DeviceObjective(Custom):
-    """A loss as a function of arrays on the device, called once a round; nothing is copied.
+    """A loss given as a function of device arrays, called once a round; nothing is copied.
 
     Parameters
     ----------
     function : callable
-        ``function(margins, labels, g, h)``: ``DeviceArray`` of float32, shape (n_rows,). It
-        enqueues, on the queue (CUDA: stream) of ``margins.device``, what fills ``g`` and ``h``; it
-        need not wait. Weights are applied behind it. Margins and labels are to be left as they are.
+        ``function(margins, labels, g, h)``: each a ``DeviceArray`` of float32, shape (n_rows,).
+        It enqueues kernels that fill ``g`` and ``h`` on the queue (CUDA: stream) of
+        ``margins.device``, and need not wait for them. Weights are applied afterwards. It must
+        not change margins and labels.
     custom_name : str
         Default: the function's name.
 
     Notes
     -----
-    A gradient that is NaN or infinite ends the training when the host next waits for a round.
+    A NaN or infinite gradient ends the training when the host next waits for a round.
     """
 
     function: Callable[..., Any] = field(kw_only=True)
@@ -151,20 +152,20 @@ class DeviceObjective(Custom):
 
 @dataclass(frozen=True, init=False)
 class KernelObjective(Custom):
-    """A loss as kernel code, for every row by itself; as fast as a loss of the library.
+    """A loss given as kernel code for one row; as fast as the losses of this library.
 
     Parameters
     ----------
     code : str
-        C statements that set ``g`` and ``h`` from ``margin`` and ``label``, all of them float32
-        (``f32``), such as ``"g = margin - label; h = 1.0f;"``. It has the kernels' own words, among
-        them ``portable_exp``, ``portable_log`` and ``reciprocal``, which give the same bits on
-        every device. Weights are applied behind it.
+        C statements that set ``g`` and ``h`` from ``margin`` and ``label``, all float32
+        (``f32``), such as ``"g = margin - label; h = 1.0f;"``. They can use the kernels'
+        functions, such as ``portable_exp``, ``portable_log`` and ``reciprocal``, which give the
+        same bits on every device. Weights are applied afterwards.
 
     Notes
     -----
-    A gradient that is NaN or infinite ends the training when the host next waits for a round. Code
-    that does not compile is a ``KernelBuildError`` with the compiler's log, before the first round.
+    A NaN or infinite gradient ends the training when the host next waits for a round. Code that
+    does not compile raises ``KernelBuildError`` with the compiler's log, before the first round.
     """
 
     code: str = field(kw_only=True)
@@ -179,7 +180,7 @@ class KernelObjective(Custom):
 
 
 def _encodes(code: str) -> bool:
-    """Tell whether a compiler can be given a text; lone surrogates are no UTF-8."""
+    """Tell whether a text can be passed to a compiler; lone surrogates cannot be UTF-8."""
     return not any("\ud800" <= character <= "\udfff" for character in code)
 
 
@@ -189,12 +190,12 @@ def _set(objective: Custom, **values: Any) -> None:
 
 
 def custom_objective(given: object) -> Custom | None:
-    """Return a loss of the user's own, None for the name of one of ours.
+    """Return a custom loss, or None if ``given`` names a loss of this library.
 
     Parameters
     ----------
     given : object
-        A ``Custom``, a callable, a string that begins with ``kernel:``, or anything else.
+        A ``Custom``, a callable, a string that starts with ``kernel:``, or anything else.
     """
     if isinstance(given, Custom):
         return given

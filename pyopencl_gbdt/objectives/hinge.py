@@ -1,4 +1,4 @@
-"""``binary:hinge``: classes 0 and 1 as predictions, by the distance from a margin of 1."""
+"""``binary:hinge``: predictions are the classes 0 and 1; the loss is the distance to margin 1."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _f = np.float32
 
 @dataclass(frozen=True)
 class Hinge(Objective):
-    """Gradient ``-y``, Hessian 1 where ``margin y < 1``, else nothing; y is -1 or 1.
+    """Gradient ``-y`` and Hessian 1 where ``margin y < 1``, else 0; y is -1 or 1.
 
-    XGBoost 3.2, ``src/objective/hinge.cu``. The Hessian of nothing is a quantum there as here.
-    Starts at the class of the fitted stump.
+    XGBoost 3.2, ``src/objective/hinge.cu``. There, as here, a Hessian of 0 becomes one quantum.
+    The base score is the class of the fitted stump.
     """
 
     name = "binary:hinge"

@@ -1,4 +1,4 @@
-"""Cross-entropy of labels 0..1, by four names: they differ in labels, link and metric."""
+"""Four cross-entropy losses of labels 0..1; they differ in labels, link and metric."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _CrossEntropy(Objective):
     Attributes
     ----------
     scale_pos_weight : float
-        Gradient and Hessian of rows with label 1 are multiplied by it.
+        Factor of the gradients and Hessians of rows with label 1.
     """
 
     scale_pos_weight: float = 1.0
@@ -50,7 +50,7 @@ class _CrossEntropy(Objective):
 
 @dataclass(frozen=True)
 class _Probability(LogitLink, _CrossEntropy):
-    """Starts at the mean label, or as XGBoost with the stump where label 1 has a weight."""
+    """Base score: the mean label; with a scale_pos_weight, XGBoost's fitted stump."""
 
     @property
     def starts_at_mean(self) -> bool:
@@ -62,7 +62,7 @@ class _Probability(LogitLink, _CrossEntropy):
 
 @dataclass(frozen=True)
 class Logistic(_Probability):
-    """``binary:logistic``: labels 0 and 1, probabilities as predictions."""
+    """``binary:logistic``: labels are 0 and 1, predictions are probabilities."""
 
     name = "binary:logistic"
     metric = "logloss"
@@ -70,7 +70,7 @@ class Logistic(_Probability):
 
 @dataclass(frozen=True)
 class LogisticRegression(_Probability):
-    """``reg:logistic``: labels 0..1, probabilities as predictions."""
+    """``reg:logistic``: labels are in 0..1, predictions are probabilities."""
 
     name = "reg:logistic"
     metric = "rmse"
@@ -86,9 +86,9 @@ class CrossEntropy(LogitLink, _CrossEntropy):
 
 @dataclass(frozen=True)
 class LogitRaw(_CrossEntropy):
-    """``binary:logitraw``: labels 0 and 1, margins as predictions.
+    """``binary:logitraw``: labels are 0 and 1, predictions are margins.
 
-    XGBoost starts the margin at the mean label itself, without the logit, and so do we.
+    The first margin is the mean label itself, without the logit, as in XGBoost.
     """
 
     name = "binary:logitraw"

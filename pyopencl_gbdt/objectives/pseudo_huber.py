@@ -1,4 +1,4 @@
-"""``reg:pseudohubererror``: squared near 0, absolute far away, smooth in between."""
+"""``reg:pseudohubererror``: squared for small residuals, absolute for large ones, smooth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyopencl_gbdt.numerics.portable_log import portable_rsqrt
 from pyopencl_gbdt.objectives.base import F32, Objective, literal
 
 _f = np.float32
-#: Differences count as at most so many slopes: the gradient has long been the slope by then.
+#: Residuals are clamped to so many slopes; the gradient equals the slope long before.
 _FAR = 1e9
 
 
@@ -24,7 +24,7 @@ class PseudoHuber(Objective):
     Attributes
     ----------
     huber_slope : float
-        Where it turns from squared to absolute; the largest gradient.
+        The residual where the loss turns from squared to absolute; also the largest gradient.
     """
 
     name = "reg:pseudohubererror"

@@ -1,4 +1,4 @@
-"""``reg:absoluteerror`` and ``reg:quantileerror``: leaves are quantiles of residuals."""
+"""``reg:absoluteerror`` and ``reg:quantileerror``: leaf values are quantiles of residuals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _f = np.float32
 
 @dataclass(frozen=True)
 class QuantileLeaves(Objective):
-    """A loss that is least at a quantile, where it starts and which its leaves take."""
+    """A loss whose minimum is a quantile: base score and leaf values are quantiles."""
 
     renews = True
 
@@ -27,7 +27,7 @@ class QuantileLeaves(Objective):
 
 @dataclass(frozen=True)
 class AbsoluteError(QuantileLeaves):
-    """Gradient ``sign(margin - label)``, Hessian 1; starts at the median.
+    """Gradient ``sign(margin - label)``, Hessian 1; the base score is the median.
 
     XGBoost 3.2, ``src/objective/regression_obj.cu``.
     """
@@ -51,7 +51,7 @@ class QuantileError(QuantileLeaves):
     Attributes
     ----------
     quantile_alpha : float, tuple of float, or str
-        The quantile, 0 to 1; several of them have an output each. A string is their JSON.
+        The quantile, 0 to 1; with several quantiles each is an output. A string holds JSON.
     """
 
     name = "reg:quantileerror"
@@ -60,7 +60,7 @@ class QuantileError(QuantileLeaves):
 
     @property
     def alphas(self) -> F32:
-        """The quantile of each output."""
+        """The quantile of each output, float32."""
         given = self.quantile_alpha
         return np.atleast_1d(np.array(json.loads(given) if isinstance(given, str) else given, _f))
 

@@ -1,6 +1,6 @@
-"""What never changes while queries are ranked, as the kernels and their twin take it.
+"""What stays constant while a ranking model is trained, as kernels and their twin take it.
 
-Numbers are made of exact sums and of ``portable_log``: the same bits on every machine.
+The numbers come from exact sums and ``portable_log``: the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LN_2 = np.float32(0.693147182)
 
 @dataclass(frozen=True)
 class QueryTables:
-    """Rows of queries, gains and discounts.
+    """Rows, gains and discounts of queries.
 
     Attributes
     ----------
@@ -36,16 +36,16 @@ class QueryTables:
     query : uint32 array, shape (n_rows,)
         The query of each row.
     discount : float32 array, shape (longest,)
-        Of each rank from 0: 1 / log2(rank + 2); for ``rank:map`` 1 / (rank + 1).
+        For rank k from 0: 1 / log2(k + 2), or 1 / (k + 1) for ``rank:map``.
     gain : float32 array, shape (n_rows,)
-        The label's gain over the query's largest DCG, 0 where that is 0; for ``rank:map`` 1 over
-        the relevant rows of the query.
+        The label's gain divided by the query's largest DCG, or 0 if that is 0. For ``rank:map``
+        1 divided by the number of relevant rows of the query.
     by_label, bucket_begin, bucket_end : uint32 array, shape (n_rows,)
-        Rows of each query, largest label first, as places within the query; and, for every row,
-        where in that order those of its own label begin and end.
+        ``by_label`` lists each query's rows by descending label, as positions within the query.
+        For every row, the others say where its label's rows begin and end in that list.
     factor : float32
-        What gradients are multiplied by: number of queries over their weights, and one over the
-        pairs of a row with ``mean``.
+        Factor of all gradients: the number of queries divided by the sum of their weights, and
+        for pairs by ``mean`` divided by the number of pairs per row.
     """
 
     offsets: U32
@@ -63,15 +63,15 @@ class QueryTables:
 
     @property
     def loss_scale(self) -> int:
-        """The exponent of the fixed point in which losses, each below 2^16, are summed."""
+        """The exponent of the fixed-point unit for sums of losses, each below 2^16."""
         return min(32, 46 - (self.offsets.size - 1).bit_length())
 
 
 def query_tables(loss: LambdaRank, data: Dataset) -> QueryTables:
-    """Return the tables of a loss on some data; without queries all rows are one."""
+    """Compute the tables of a loss for some data; without queries, all rows are one query."""
     offsets = whole_offsets(data.group_offsets, data.n_rows)
     query = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-    order = np.lexsort((-data.label, query))  # stable
+    order = np.lexsort((-data.label, query))  # a stable sort
     place = np.arange(data.n_rows) - offsets[query]
     ranks = np.arange(int(np.diff(offsets).max()))
     discount = _discount(loss, ranks)
@@ -98,7 +98,7 @@ def _discount(loss: LambdaRank, ranks: I64) -> F32:
 
 
 def _gain(loss: LambdaRank, label: F32, query: I64, order: I64, place: I64, discount: F32) -> F32:
-    """Return gains over the sum that divides them, taken row by row in float64."""
+    """Return gains divided by each query's best sum; sums run row by row in float64."""
     wide = label.astype(np.float64)
     if loss.name == "rank:map":
         gain, share = np.ones(label.size), wide
@@ -107,13 +107,13 @@ def _gain(loss: LambdaRank, label: F32, query: I64, order: I64, place: I64, disc
         gain = (np.ldexp(1.0, label.astype(np.int64)) - 1.0) if exponential else wide
         gain = gain.astype(np.float32).astype(np.float64)
         counts = place < (np.inf if loss.is_mean else loss.n_pairs)
-        share = gain[order] * np.where(counts, discount[place], 0)  # exact: 24 bits times 24
+        share = gain[order] * np.where(counts, discount[place], 0)  # exact: two factors of 24 bits
     total = np.bincount(query, weights=share)[query]
     return (gain * np.where(total > 0, 1.0 / np.where(total > 0, total, 1.0), 0)).astype(np.float32)
 
 
 def _buckets(label: F32, query: I64) -> tuple[I64, I64]:
-    """Return where equal labels of a query begin and end, for rows sorted by query and label."""
+    """Return where runs of equal labels in a query begin and end; rows are sorted by both."""
     heads = np.r_[True, (label[1:] != label[:-1]) | (query[1:] != query[:-1])]
     starts = np.append(np.flatnonzero(heads), label.size)
     bucket = np.cumsum(heads) - 1

@@ -19,42 +19,42 @@ from pyopencl_gbdt.objectives.base import F32, Objective
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
 
-#: How ``lambdarank_pair_method`` is numbered where parameters are numbers.
+#: Pair methods; their indices are stored in model files.
 PAIR_METHODS = ("topk", "mean")
-#: Largest label with exponential gain: 2^label has to fit 32 bits.
+#: Largest label with exponential gain: 2^label must fit 32 bits.
 MOST_RELEVANT = 31
-#: Pairs that are taken where none are asked for, by method.
+#: Default number of pairs, by method.
 _DEFAULT_PAIRS = {"topk": 32, "mean": 1}
-#: Positions whose bias is estimated with pairs by ``mean``.
+#: Number of positions whose bias is estimated if pairs are made by ``mean``.
 _POSITIONS = 32
 
 
 @dataclass(frozen=True)
 class LambdaRank(Objective):
-    """Pairs of rows of a query with different labels; lambdas by what a swap does to a metric.
+    """LambdaMART: a pair of rows with different labels counts by what swapping it changes.
 
     Attributes
     ----------
     lambdarank_pair_method : str
-        ``"topk"``: pairs with one row at least among the best by margin. ``"mean"``: pairs with
-        rows drawn for each row.
+        ``"topk"``: pairs in which at least one row is among the top rows by margin. ``"mean"``:
+        pairs of each row with sampled rows.
     lambdarank_num_pair_per_sample : int
-        How many are the best, or are drawn for a row; 0 is the method's default, 32 or 1.
+        Number of top rows, or of rows sampled per row; 0 is the method's default, 32 or 1.
     lambdarank_normalization : bool
-        Gradients of a query times log2(1 + s) / s, where s is the sum of its lambdas; with pairs by
-        ``mean`` divided by the pairs of a row.
+        Multiply a query's gradients by log2(1 + s) / s, where s is the sum of its lambdas; for
+        pairs by ``mean`` divide them by the number of pairs per row.
     lambdarank_score_normalization : bool
-        A pair counts less the further its margins are apart.
+        A pair counts less, the larger the difference of its margins is.
     lambdarank_unbiased : bool
-        Labels are clicks, rows lie as they were shown: estimate and correct the bias of positions.
+        Labels are clicks and rows are in the order shown: estimate and correct position bias.
     lambdarank_bias_norm : float
-        p of the bias's regularisation: ratios are raised to 1 / (1 + p).
+        p in the regularisation of the bias: ratios are raised to the power 1 / (1 + p).
     ndcg_exp_gain : bool
-        Gain of a label is 2^label - 1, else the label.
+        The gain of a label is 2^label - 1, else the label itself.
     """
 
     given: ClassVar[bool] = True
-    kernel = "g = margin; h = label;"  # never built: gradients are given
+    kernel = "g = margin; h = label;"  # not used, since gradients are given
 
     lambdarank_pair_method: str = "topk"
     lambdarank_num_pair_per_sample: int = 0
@@ -65,7 +65,7 @@ class LambdaRank(Objective):
     ndcg_exp_gain: bool = True
 
     def __post_init__(self) -> None:
-        """Take the numbers that a model file holds for words and switches."""
+        """Convert the numbers that model files store for strings and booleans."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "lambdarank_pair_method":
@@ -89,12 +89,12 @@ class LambdaRank(Objective):
 
     @property
     def n_pairs(self) -> int:
-        """The best rows whose pairs count, or the rows drawn for each row."""
+        """Number of top rows whose pairs count, or of rows sampled per row."""
         asked = self.lambdarank_num_pair_per_sample
         return asked or _DEFAULT_PAIRS[self.lambdarank_pair_method]
 
     def n_positions(self, longest: int) -> int:
-        """Return how many first rows of a query have a bias of their own."""
+        """Return the number of leading positions of a query whose bias is estimated."""
         return min(longest, _POSITIONS if self.is_mean else self.n_pairs)
 
     @property
@@ -102,7 +102,7 @@ class LambdaRank(Objective):
         return "ndcg" if self.is_mean else f"ndcg@{self.n_pairs}"
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return 0: the lambdas of a pair cancel, and only differences of margins matter."""
+        """Return 0: only differences of margins matter."""
         return 0.0
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
@@ -121,28 +121,28 @@ class LambdaRank(Objective):
     def check_continued(self) -> None:
         if self.lambdarank_unbiased:
             raise ParameterError(
-                "lambdarank_unbiased=True: no trees can be added to a model, which does not hold "
+                "lambdarank_unbiased=True: trees cannot be added to a model, as files do not store "
                 "the bias of positions; train all rounds at once"
             )
 
 
 @dataclass(frozen=True)
 class RankNdcg(LambdaRank):
-    """A pair weighs what swapping its rows changes in NDCG."""
+    """A pair is weighted by the change of NDCG if its rows were swapped."""
 
     name = "rank:ndcg"
 
 
 @dataclass(frozen=True)
 class RankPairwise(LambdaRank):
-    """Every pair weighs the same: RankNet's loss."""
+    """All pairs have the same weight: RankNet's loss."""
 
     name = "rank:pairwise"
 
 
 @dataclass(frozen=True)
 class RankMap(LambdaRank):
-    """A pair weighs what swapping its rows changes in mean average precision; labels 0 and 1."""
+    """A pair is weighted by the change of mean average precision; labels are 0 and 1."""
 
     name = "rank:map"
 
@@ -152,12 +152,12 @@ class RankMap(LambdaRank):
 
 
 def check_relevance(label: F32) -> None:
-    """Refuse labels that have no exponential gain: they are whole numbers, 0 to 31."""
+    """Raise an error unless labels are integers 0 to 31, which have an exponential gain."""
     wrong = (label != np.rint(label)) | (label < 0) | (label > MOST_RELEVANT)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
             f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"whole numbers 0..{MOST_RELEVANT}, as their gain is 2^label - 1; grade them so, or "
+            f"whole numbers 0..{MOST_RELEVANT}, as their gain is 2^label - 1; regrade them, or "
             "give ndcg_exp_gain=False"
         )

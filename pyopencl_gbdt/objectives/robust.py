@@ -1,4 +1,4 @@
-"""LightGBM's losses for targets with outliers: ``huber``, ``fair`` and ``mape``."""
+"""LightGBM's robust losses, for targets with outliers: ``huber``, ``fair`` and ``mape``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAR = _f(2.0**110)
 
 @dataclass(frozen=True)
 class Huber(MeanStart):
-    """Gradient ``margin - label`` within ``huber_alpha`` of 0, Hessian 1; starts at the mean.
+    """Gradient ``margin - label``, clamped to ``huber_alpha``; Hessian 1; starts at the mean.
 
     LightGBM 4, ``src/objective/regression_objective.hpp``; Huber 1964, "Robust estimation of a
     location parameter".
@@ -24,7 +24,7 @@ class Huber(MeanStart):
     Attributes
     ----------
     huber_alpha : float
-        LightGBM's ``alpha``, a word that XGBoost uses for ``reg_alpha``.
+        LightGBM's ``alpha``, a name that means ``reg_alpha`` in XGBoost.
     """
 
     name = "huber"
@@ -80,7 +80,7 @@ class Fair(MeanStart):
 class Mape(Objective):
     """Gradient ``sign(margin - label) / max(1, |label|)``, Hessian 1.
 
-    Starts at the median by weights ``1 / max(1, |label|)``, and so do leaves. LightGBM 4,
+    Base score and leaf values are medians weighted by ``1 / max(1, |label|)``. LightGBM 4,
     ``src/objective/regression_objective.hpp``.
     """
 
@@ -108,11 +108,11 @@ class Mape(Objective):
         return whole(share if weight is None else share * weight)
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        """Return the least label up to which there is more than half of the weight."""
+        """Return the smallest label whose cumulative weight exceeds half of the total."""
         order = np.argsort(label, kind="stable")
         share = self._share(label).astype(np.float64)
         if weight is not None:
             share *= weight
-        total = np.cumsum(share[order])  # one after the other: the same bits everywhere
+        total = np.cumsum(share[order])  # in a fixed order: the same bits everywhere
         at = int(np.searchsorted(total, 0.5 * total[-1], side="right"))
         return float(label[order[min(at, label.size - 1)]])

@@ -1,4 +1,4 @@
-"""``multi:softprob`` and ``multi:softmax``: classes, a margin each."""
+"""``multi:softprob`` and ``multi:softmax``: multiclass losses, one margin per class."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
 
 _f = np.float32
-#: Shares of classes that no row has are taken to be this, for a finite margin.
+#: The share of a class without rows is set to this, so that its margin is finite.
 _LEAST_SHARE = 1e-16
 LEAST_HESSIAN = _f(1e-16)
 
 
 def softmax(margins: F32) -> F32:
-    """Return probabilities, float32 (n_classes, n_rows), of margins of that shape.
+    """Return probabilities, float32 (n_classes, n_rows), from margins of the same shape.
 
-    Sums run over the classes in order: the same bits everywhere.
+    Sums run over the classes in order, so bits are the same everywhere.
     """
     powers = portable_exp(margins - margins.max(axis=0))
     total = np.zeros(margins.shape[1], np.float32)
@@ -40,7 +40,7 @@ def softmax(margins: F32) -> F32:
 class SoftProb(Objective):
     """Gradient ``p - (label is the class)``, Hessian ``2 p (1 - p)``; p is the softmax of margins.
 
-    Starts at the logarithms of the classes' shares, less their mean. XGBoost 3.2,
+    The base scores are the logarithms of the classes' shares, minus their mean. XGBoost 3.2,
     ``src/objective/multiclass_obj.cu``.
 
     Attributes
@@ -59,7 +59,7 @@ class SoftProb(Objective):
         return int(self.num_class)
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        """Return gradients of margins of shape (n_classes, n_rows)."""
+        """Return the gradients for margins of shape (n_classes, n_rows)."""
         p = softmax(margin)
         own = label == np.arange(margin.shape[0], dtype=np.float32)[:, None]
         g = np.where(own, p - _f(1.0), p)
@@ -86,7 +86,7 @@ class SoftProb(Objective):
         return tuple(float(np.float32(float(log - mean))) for log in logs)
 
     def to_prediction(self, margin: F32) -> F32:
-        """Map margins, shape (n_classes, n_rows), to probabilities."""
+        """Convert margins, shape (n_classes, n_rows), to probabilities."""
         return softmax(margin)
 
     def to_probability(self, margin: F32) -> F32:
@@ -95,7 +95,7 @@ class SoftProb(Objective):
 
 @dataclass(frozen=True)
 class SoftMax(SoftProb):
-    """As ``multi:softprob``, but the prediction is the most probable class, the first of equals."""
+    """Like ``multi:softprob``, but predicts the most probable class, the first if several are."""
 
     name = "multi:softmax"
 

@@ -1,4 +1,4 @@
-"""``reg:squarederror``: half the squared difference."""
+"""``reg:squarederror``: half the squared residual."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyopencl_gbdt.objectives.base import F32, MeanStart
 
 @dataclass(frozen=True)
 class SquaredError(MeanStart):
-    """Gradient ``margin - label``, Hessian 1; starts at the mean."""
+    """Gradient ``margin - label``, Hessian 1; the base score is the mean label."""
 
     name = "reg:squarederror"
     metric = "rmse"

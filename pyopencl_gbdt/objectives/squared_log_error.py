@@ -18,7 +18,7 @@ _LOW, _HIGH, _LEAST = _f(-1.0 + 1e-6), _f(1e30), _f(1e-6)
 class SquaredLogError(Objective):
     """Gradient ``d / (1 + m)``, Hessian ``max((1 - d) / (1 + m)^2, 1e-6)``.
 
-    m is the margin, kept above -1 + 1e-6, and d is ``ln(1 + m) - ln(1 + label)``. XGBoost 3.2,
+    m is the margin, at least -1 + 1e-6, and d is ``ln(1 + m) - ln(1 + label)``. XGBoost 3.2,
     ``src/objective/regression_loss.h``.
     """
 

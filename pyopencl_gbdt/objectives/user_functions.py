@@ -1,4 +1,4 @@
-"""Functions of a user's own: what they are called, and scikit-learn's manner of calling them."""
+"""Names of user functions, and adapters for scikit-learn's argument order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F32 = npt.NDArray[np.float32]
 
 
 def name_of(function: object) -> str:
-    """Return the name of a function, of the one in a ``partial``, or of a callable's class."""
+    """Return the name of a function, of the function in a ``partial``, or of a callable's class."""
     if isinstance(function, (ScikitLearnLoss, ScikitLearnMetric)):
         return name_of(function.function)
     inner = getattr(function, "func", function)
@@ -28,7 +28,7 @@ def name_of(function: object) -> str:
 
 @dataclass(frozen=True)
 class ScikitLearnLoss:
-    """A loss of labels and margins, as XGBoost's estimators have it."""
+    """Adapt a loss of (labels, margins), as XGBoost's estimators take it."""
 
     function: Callable[..., Any]
 
@@ -45,7 +45,7 @@ class ScikitLearnLoss:
 
 @dataclass(frozen=True)
 class ScikitLearnMetric:
-    """A metric of labels and predictions, as scikit-learn has it."""
+    """Adapt a metric of (labels, predictions), as scikit-learn defines it."""
 
     function: Callable[..., Any]
 
@@ -55,7 +55,7 @@ class ScikitLearnMetric:
 
 
 def scikit_learn_metrics(eval_metric: Any) -> Any:
-    """Return an estimator's ``eval_metric`` as ``train`` takes it."""
+    """Convert an estimator's ``eval_metric`` to one that ``train`` accepts."""
     if callable(eval_metric):
         return ScikitLearnMetric(eval_metric)
     if isinstance(eval_metric, np.ndarray):

@@ -1,1 +1,1 @@
-"""Data as codes on a device: cut points, pages of codes, the memory that they take."""
+"""Quantised data on a device: cut points, pages of codes, and the memory that they need."""

@@ -1,15 +1,15 @@
-"""How much device memory quantising takes: no more than training will, where that can be.
+"""Plan the device memory of quantising: if possible, no more than training needs.
 
-Training holds the codes, once row by row and once feature by feature, and 24 bytes a row: margin,
-label, two quanta, two lists of row ids. Set-up has as much to spend, but `LEAST_BYTES` at least:
+Training holds the codes twice, by row and by feature, and 24 bytes for each row: margin, label, two
+quanta, two row ids. Quantising may use as much, but at least `LEAST_BYTES`:
 
-- values go to the device as a whole if they fit besides; otherwise in pieces of 16 MiB, once for
-  every block of features that is cut, and once more to be encoded;
-- as many sorted columns as fit wait for their cuts in a block;
-- a few of them are sorted at a time, which takes as much again for scratch; where rows have
-  weights, row ids and running sums of these few, too.
+- If all values fit too, they are uploaded as a whole. Otherwise they are uploaded in pieces of 16
+  MiB, once for every block of columns that is cut, and once more to be encoded.
+- A block has as many sorted columns as fit.
+- A batch of these columns is sorted at a time. The sort's scratch takes as much memory as the
+  batch. If rows have weights, row ids and running sums of the batch are kept too.
 
-A device that shares the host's memory reads values where they are.
+A device that shares the host's memory reads the values without a copy.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 
-#: What training holds for each row beside its codes.
+#: Bytes that training holds for each row beside its codes.
 ROW_BYTES = 24
-#: Any device has so much to spare: a million rows of 28 features are cut in one block.
+#: Smallest budget; with it, a million rows of 28 features are cut in one block.
 LEAST_BYTES = 128 * 1024 * 1024
-#: Keys that are sorted at a time: fewer leave a GPU idle between launches.
+#: Bytes of keys that are sorted at a time; with fewer, a GPU is idle between launches.
 BATCH_BYTES = 32 * 1024 * 1024
-#: Sorted columns of a device that reads values where they are. Memory that is touched for the
-#: first time costs a CPU more than reading the values once more.
+#: Bytes of a block of sorted columns on a device that shares the host's memory. Writing to memory
+#: for the first time costs a CPU more than reading the values once more.
 SHARED_BLOCK_BYTES = 32 * 1024 * 1024
 
 
 class _Paper:
-    """Stands in for a device, and counts what would be allocated."""
+    """Stands in for a device, and counts the bytes that would be allocated."""
 
     def __init__(self, device: Device) -> None:
         self.caps, self.n_bytes = device.caps, 0
@@ -51,7 +51,7 @@ class _Paper:
 
 
 def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> int:
-    """Return the bytes of all codes, of features with ``max_bin`` codes if there are the rows."""
+    """Return the bytes of all codes, with ``max_bin`` codes per feature, or fewer for few rows."""
     paper: Any = _Paper(device)
     empty_codes(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
     n_bytes: int = paper.n_bytes
@@ -59,24 +59,24 @@ def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> in
 
 
 def found_words(max_bin: int) -> int:
-    """Return the uint32 that hold the cuts of a feature: three numbers, and both sides' values."""
+    """Return the number of uint32 for a feature's cuts: three numbers, and values on both sides."""
     return 3 + 2 * max_bin
 
 
 @dataclass(frozen=True)
 class SetUp:
-    """Sizes of a quantisation.
+    """Memory plan of a quantisation.
 
     Attributes
     ----------
     piece_rows : int
-        Rows of a piece of values; all of them if values stay on the device as a whole.
+        Rows of a piece of values; all rows if the values stay on the device as a whole.
     block : int
-        Sorted columns that wait for their cuts.
+        Sorted columns that are kept until they are cut.
     batch : int
         Columns that are sorted at a time.
     n_bytes : int
-        Most bytes at a time.
+        Most bytes that are allocated at the same time.
     """
 
     piece_rows: int
@@ -94,9 +94,9 @@ def plan_set_up(
     weighted: bool,
     resident: bool = False,
 ) -> SetUp:
-    """Return sizes that keep to the budget, or the least possible ones.
+    """Return sizes within the budget, or the smallest possible ones.
 
-    Values that are ``resident`` lie on the device already, in one piece.
+    ``resident`` says that the values are on the device already, in one piece.
     """
     caps = device.caps
     page = page_bytes(device, n_rows, n_features, max_bin)
@@ -104,27 +104,27 @@ def plan_set_up(
     weights = 4 * n_rows if weighted else 4
     budget = min(max(page + ROW_BYTES * n_rows + weights, LEAST_BYTES), there)
     column = 4 * n_rows + 4 * found_words(max_bin)
-    row = 4 * n_features
-    most_rows = max(1, caps.max_alloc_bytes // row)
+    row_bytes = 4 * n_features
+    most_rows = max(1, caps.max_alloc_bytes // row_bytes)
 
     batch = max(1, min(n_features, MOST_Y, BATCH_BYTES // (n_rows * (8 if weighted else 4))))
     if not caps.side_by_side and 2 * caps.compute_units * column <= budget // 2:
-        batch = max(batch, min(n_features, caps.compute_units))  # a column for every core
+        batch = max(batch, min(n_features, caps.compute_units))  # one column for each core
     scratch = _scratch(device, n_rows, batch, weighted)
 
     piece_rows = n_rows if resident else min(n_rows, most_rows)
-    values = 0 if device.borrows or resident else row * n_rows
+    values = 0 if device.borrows or resident else row_bytes * n_rows
     whole = weights + values + max(page, column + scratch) <= budget and piece_rows == n_rows
     if not (device.borrows or resident or whole):
-        piece_rows = min(piece_rows, max(1, PIECE_BYTES // row))
-        values = row * piece_rows
+        piece_rows = min(piece_rows, max(1, PIECE_BYTES // row_bytes))
+        values = row_bytes * piece_rows
     fixed = weights + values
 
     fits = min((budget - fixed - scratch) // column, caps.max_alloc_bytes // (4 * n_rows))
     if device.borrows:
         fits = min(fits, max(batch, SHARED_BLOCK_BYTES // column))
     block = max(1, min(fits, n_features, MOST_Y))
-    block = -(-n_features // -(-n_features // block))  # evenly full
+    block = -(-n_features // -(-n_features // block))  # blocks of equal size
     batch = min(batch, block)
     tables = 4 * n_features * (3 + 2 * max_bin)
     cutting = block * column + _scratch(device, n_rows, batch, weighted)
@@ -132,6 +132,6 @@ def plan_set_up(
 
 
 def _scratch(device: Device, n_rows: int, batch: int, weighted: bool) -> int:
-    """Bytes of a sort, with row ids and running sums where rows have weights."""
+    """Return the bytes of a sort's scratch, with row ids and running sums if rows have weights."""
     beside = 12 * n_rows * batch if weighted else 12
     return beside + scratch_bytes(device, n_rows, batch, has_values=weighted)

@@ -1,4 +1,4 @@
-"""Cut points as the host sees them: thresholds, the layout of codes, tables to search."""
+"""Compute thresholds, the layout of codes and search tables from cut points, on the host."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pyopencl_gbdt.pages.page import Layout
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 _LARGEST = float(np.finfo(np.float32).max)
-#: Above the key of every number.
+#: A key above those of all numbers.
 _NO_KEY = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Cut points before thresholds: values on both sides of each, per feature.
+    """Cut points of every feature, as the values on both sides of each.
 
     Attributes
     ----------
     below, above : float32 array, shape (n_features, max_bin)
-        Last value of each bin and first value of the next; the last bin's are equal.
+        Last value of each bin, and first value of the next. For the last bin they are equal.
     n_bins : uint32 array, shape (n_features,)
     missing : bool array, shape (n_features,)
         Whether any row's value is missing.
     fullest : uint32 array, shape (n_features,)
-        The bin with most rows; ``n_bins`` where more are missing than in any bin.
+        The bin with the most rows; ``n_bins`` if more rows are missing than are in any bin.
     """
 
     below: F32
@@ -39,14 +39,14 @@ class Cuts:
 
 
 def make_layout(cuts: Cuts) -> Layout:
-    """Put thresholds half-way between neighbours and lay the codes of all features in a row.
+    """Put thresholds half-way between the values on both sides; number all features' codes.
 
-    The last threshold of a feature lies beyond all its values: it parts values from missing ones.
+    The last threshold of a feature is above all its values: it separates values from missing ones.
     """
     used = np.arange(cuts.below.shape[1]) < cuts.n_bins[:, None]
     below, above = (np.where(used, side, 0).astype(np.float64) for side in (cuts.below, cuts.above))
     middle = ((below + above) / 2).astype(np.float32)
-    middle = np.where(middle > cuts.below, middle, cuts.above)  # neighbours in float32
+    middle = np.where(middle > cuts.below, middle, cuts.above)  # no float32 lies between
     n_bins = cuts.n_bins.astype(np.int64)
     offset = np.zeros(n_bins.size + 1, np.int64)
     np.cumsum(n_bins + cuts.missing, out=offset[1:])
@@ -61,19 +61,19 @@ def make_layout(cuts: Cuts) -> Layout:
 
 
 def ordered(values: F32) -> U32:
-    """Return keys that order values as integers, as ``portable_math.h`` does; no NaN."""
+    """Return integer keys in the order of the values, as ``portable_math.h`` does; not for NaN."""
     bits = values.view(np.uint32)
     keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
     return np.where(bits << 1 == 0, np.uint32(1 << 31), keys)
 
 
 def search_tables(layout: Layout) -> U32:
-    """Return what kernels search for codes in: uint32, for all features one after the other.
+    """Return the tables in which kernels search for codes, as one uint32 array.
 
-    First the bins of every feature, then the first step of its search, then where its keys begin;
-    then the keys of its thresholds but the last, which is beyond all values. A search takes steps
-    of half the last one's length, down to 1: a feature has 2 * first step - 1 keys, the greatest
-    of which no value reaches.
+    It holds the number of bins of every feature, then the first step of every feature's search,
+    then the index of every feature's first key, then the keys. A feature's keys are those of its
+    thresholds without the last one, which is above all values. A search halves its step until it
+    is 1, so a feature has ``2 * first_step - 1`` keys; unused ones are above all values.
     """
     n_features = layout.n_features
     bins = layout.feature_bins.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Data as codes on a device, and where a histogram has them."""
+"""Quantised data on a device, and the order of its codes in a histogram."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ class Layout:
     Attributes
     ----------
     feature_bins : uint32 array, shape (n_features,)
-        Value bins; code ``feature_bins[f]`` stands for a missing value.
+        Bins for values; code ``feature_bins[f]`` means a missing value.
     feature_offset : uint32 array, shape (n_features + 1,)
-        First code of every feature in a histogram, the missing one included where a feature has
-        missing values.
+        Index of every feature's first code in a histogram, then the number of codes. A feature with
+        missing values has a code for them.
     thresholds : float32 array, shape (n_codes,)
-        ``thresholds[feature_offset[f] + bin]``: values below it lie in ``0 .. bin``.
+        Values below ``thresholds[feature_offset[f] + bin]`` are in bins ``0 .. bin``.
     fullest : uint32 array, shape (n_features,)
-        The code of every feature that most rows have, or nearly most: histograms may leave it out.
+        The code that most rows have, or nearly most. Histograms may leave it out, because its sums
+        are the node's sums minus those of the feature's other codes.
     """
 
     feature_bins: np.ndarray[tuple[int], np.dtype[np.uint32]]
@@ -37,17 +38,17 @@ class Layout:
 
     @property
     def n_codes(self) -> int:
-        """Codes of all features together."""
+        """Number of codes of all features together."""
         return int(self.feature_offset[-1])
 
     @property
     def most_codes(self) -> int:
-        """Codes of the feature that has most, the missing one counted for every feature."""
+        """Largest number of codes of a feature, the code for missing values included."""
         return int(np.diff(self.feature_offset).max())
 
 
 def smallest_layout(n_features: int) -> Layout:
-    """Return the layout with a single bin a feature: no data need less memory."""
+    """Return the layout with one bin per feature, which needs the least memory of all."""
     ones = np.ones(n_features, np.uint32)
     offset = np.arange(n_features + 1, dtype=np.uint32)
     return Layout(ones, offset, np.zeros(n_features, np.float32), np.zeros(n_features, np.uint32))
@@ -55,7 +56,7 @@ def smallest_layout(n_features: int) -> Layout:
 
 @dataclass(frozen=True)
 class QuantizedData:
-    """A data set as codes; a list of pages, of which training takes one for now."""
+    """A data set as pages of codes; training uses the first page only."""
 
     pages: list[PackedCodes]
     layout: Layout

@@ -1,4 +1,4 @@
-"""Feature values to cut points and codes, on the device."""
+"""Quantise feature values on a device: find cut points, then encode the values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.staging import Staging
 from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype, row_codes
@@ -23,24 +23,24 @@ from pyopencl_gbdt.primitives.scan import Scan
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
-#: Rows whose values the host looks through at a time.
+#: Rows that the host searches for missing values at a time.
 _HOST_ROWS = 1 << 16
 
 
 def quantized(data: Dataset, device: Device, max_bin: int) -> QuantizedData:
-    """Return a data set as codes on a device; kept until another device or ``max_bin`` asks.
+    """Return a data set as codes on a device; the data set keeps the result for the next call.
 
     Parameters
     ----------
     data : Dataset
     device : Device
     max_bin : int
-        Most value bins of a feature, 2..65535; missing values have a code of their own.
+        Most bins for values of a feature, 2..65535; missing values have a code of their own.
 
     Raises
     ------
     MemoryPlanError
-        If it does not fit the device.
+        If the codes, or the arrays to compute them, do not fit the device.
     """
     key = (device.process_key, max_bin)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
@@ -58,10 +58,10 @@ class Quantizer:
     ----------
     device : Device
     values : float32 array or DeviceArray, shape (n_rows, n_features), C order
-        NaN is missing. What lies on the device already is read there.
+        NaN is missing. A ``DeviceArray`` is read without a copy.
     weight : float32 array, shape (n_rows,), or None
     max_bin : int
-        Most value bins of a feature, 2..65535.
+        Most bins for values of a feature, 2..65535.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class Quantizer:
         self._staging: Staging | None = None
 
     def run(self) -> QuantizedData:
-        """Return codes and layout."""
+        """Return the codes and their layout."""
         layout = make_layout(self.cuts())
         return QuantizedData([self.encode(layout)], layout)
 
@@ -104,7 +104,10 @@ class Quantizer:
 
     # -- pieces of the input ---------------------------------------------------------------
     def _pieces(self) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield (first row, rows, values on the device); a whole stays there."""
+        """Yield (first row, number of rows, values on the device) of each piece.
+
+        If there is only one piece, it stays on the device.
+        """
         rows = self.plan.piece_rows
         if isinstance(self.values, DeviceArray):
             yield 0, self.n_rows, self.values
@@ -123,17 +126,19 @@ class Quantizer:
                 yield first, n_rows, self._staging.piece
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
-        """Return the program and the values that one of its work-items takes."""
-        row, program = build_row(self.device, "quantize", "auto", weighted=self.weighted, code=code)
-        return program, row.params["items"]
+        """Return the program, and the number of elements that a work-item encodes."""
+        variant, program = build_variant_program(
+            self.device, "quantize", "auto", weighted=self.weighted, code=code
+        )
+        return program, variant.params["items"]
 
     def _groups(self, n_rows: int) -> int:
-        """Work-groups that share rows evenly."""
+        """Return the number of work-groups that share ``n_rows`` rows evenly."""
         return max(1, min(8 * self.device.caps.compute_units, (n_rows + 255) // 256))
 
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:
-        """Sort every column and cut it by equal frequency."""
+        """Sort every column, and cut it into bins of equally many rows (or equal weight)."""
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE)
         few = (self.plan.batch, n) if self.weighted else (1, 1)
@@ -175,15 +180,16 @@ class Quantizer:
     def _running_weight(
         self, ids: DeviceArray, running: DeviceArray
     ) -> tuple[list[Launch], list[Launch]]:
-        """Return what numbers rows, and what sums whole weights in their order then.
+        """Return launches for the running sums of weights in a batch of sorted columns.
 
-        Of a batch of columns, as if they were one.
+        The first list numbers the rows before the sort. The second list sums integer weights in the
+        order of the sorted rows, over all columns of the batch as if they were one.
         """
         if self.weight is None:
             return [], []
         n, batch = self.n_rows, self.plan.batch
         top = int(np.frexp(self.weight)[1].max())
-        # exact for whole numbers, and their sum stays below 2^61
+        # exact for integer weights, and their sum stays below 2^61
         power = 61 - top - n.bit_length()
         groups = (self._groups(n), batch)
         program, _ = self._program()
@@ -193,11 +199,11 @@ class Quantizer:
         return [number], [gather, *scan.bind(running, running)]
 
     def _read(self, found: U32, counted: int) -> Cuts:
-        """Take apart what `cuts` found."""
+        """Return the cut points from the arrays that the kernel `cuts` wrote."""
         n_bins, present, fullest = found[:, :3].T
         sides = np.ascontiguousarray(found[:, 3:]).view(np.float32)
         missing = present < counted
-        if counted < self.n_rows:  # rows without weight were set aside as missing: ask the values
+        if counted < self.n_rows:  # kernels treat rows with weight 0 as missing
             missing |= self._missing_where_no_weight()
         below, above = sides[:, : self.max_bin], sides[:, self.max_bin :]
         return Cuts(below, above, n_bins.copy(), missing, fullest.copy())
@@ -213,7 +219,7 @@ class Quantizer:
 
     # -- codes -----------------------------------------------------------------------------
     def encode(self, layout: Layout) -> PackedCodes:
-        """Return every value's code."""
+        """Return the codes of all values."""
         device = self.device
         dtype = code_dtype(layout.most_codes)
         program, items = self._program(c_type(dtype))
@@ -224,7 +230,7 @@ class Quantizer:
             "n_features": self.n_features, "block_features": page.block_features,
             **page.row_arguments(),
         }  # fmt: skip
-        alone = program.wg_size == 1  # a work-item takes some rows; others take single codes
+        alone = program.wg_size == 1  # then a work-item encodes rows, else single codes
         per_group = items * program.wg_size
         both = {"all_rows": self.n_rows, "by_feature": page.by_feature} if alone else {}
         for start, rows, piece in self._pieces():

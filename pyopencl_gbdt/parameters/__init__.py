@@ -1,4 +1,4 @@
-"""THE table of parameters, checked parameters, and constraints of a training."""
+"""The table of parameters, the checked parameters, and the constraints of a training."""
 
 from pyopencl_gbdt.parameters.parameters import Parameters
 

@@ -1,4 +1,4 @@
-"""What limits the splits of a training: constraints of features, and their weights."""
+"""Constraints of splits: monotone and interaction constraints, and feature weights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.parameters import Parameters
 
-#: In kernels: a feature along which the model rises, one along which it falls.
+#: Kernels' codes of monotone features: predictions rise with the feature, or fall.
 RISING, FALLING = 1, 2
 _CODES = {0: 0, 1: RISING, -1: FALLING}
 
 
 class Columns(Protocol):
-    """What is to be known of columns; a ``Dataset`` does."""
+    """The facts about columns that constraints need; a ``Dataset`` has them."""
 
     feature_names: list[str] | None
     feature_weights: npt.NDArray[np.float32] | None
@@ -31,16 +31,16 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of splits; what is not limited is None or empty.
+    """Checked constraints; an attribute without a constraint is None or empty.
 
     Attributes
     ----------
     monotone : uint32 array, shape (n_features,), or None
         ``RISING``, ``FALLING`` or 0 for every feature.
     interactions : tuple of tuple of int
-        Features that may follow each other on the way to a leaf.
+        Groups of features that may split along the same path from root to leaf.
     feature_weights : float32 array, shape (n_features,), or None
-        For the sampling of features.
+        Sampling weight of each feature.
     """
 
     monotone: npt.NDArray[np.uint32] | None = None
@@ -49,12 +49,12 @@ class Limits:
 
 
 def limits_of(params: Parameters, data: Columns) -> Limits:
-    """Return the limits of a training.
+    """Parse and check the constraints of a training.
 
     Raises
     ------
     ParameterError
-        If a constraint names an unknown column, or is none.
+        If a constraint names an unknown column or cannot be parsed.
     """
     sampled = params.samples_columns and data.feature_weights is not None
     return Limits(
@@ -65,7 +65,7 @@ def limits_of(params: Parameters, data: Columns) -> Limits:
 
 
 def _parsed(name: str, text: str, expected: str) -> Any:
-    """Return what a constraint's text says, XGBoost's ``(1,0,-1)`` included."""
+    """Parse a constraint's text; XGBoost's ``(1,0,-1)`` is accepted too."""
     plain = text.strip()
     if plain.startswith("(") and plain.endswith(")"):
         inner = plain[1:-1].strip().rstrip(",")
@@ -117,7 +117,7 @@ def _columns(name: str, group: Iterable[Any], data: Columns) -> tuple[int, ...]:
 
 
 def _column(name: str, column: Any, data: Columns) -> int:
-    """Return the number of a column, given by name or number."""
+    """Return the index of a column, given by name or number."""
     names = data.feature_names or [f"f{i}" for i in range(data.n_features)]
     if column in names:
         return names.index(column)

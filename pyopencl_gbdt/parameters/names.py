@@ -1,4 +1,4 @@
-"""Names of parameters: aliases, those of XGBoost that change nothing, and nearest names."""
+"""Parameter names: aliases, XGBoost's names that have no effect, and suggestions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.row import ParameterRow, same
 from pyopencl_gbdt.parameters.table import IGNORED, TABLE, XGBOOST_ONLY
 
-#: Every spelling of every parameter.
+#: The table's entry for every spelling of every parameter.
 ROWS: dict[str, ParameterRow] = {
     spelling: row for row in TABLE for spelling in (row.name, *row.aliases)
 }
@@ -20,16 +20,16 @@ _SUGGESTIONS = 3
 
 
 def unknown(name: object, known: Iterable[str], what: str = "parameter") -> ParameterError:
-    """Return the error for a name that is not known, with the nearest ones.
+    """Return the error for an unknown name, with the most similar known names.
 
     Parameters
     ----------
     name : object
-        What was given as a name.
+        The unknown name.
     known : iterable of str
-        The names to choose from.
+        The valid names.
     what : str, default "parameter"
-        What was named, for the message.
+        What the name stands for, for the message.
     """
     near = difflib.get_close_matches(str(name).lower(), list(known), n=_SUGGESTIONS, cutoff=0.0)
     *others, last = [f"{one!r}" for one in near]
@@ -38,7 +38,7 @@ def unknown(name: object, known: Iterable[str], what: str = "parameter") -> Para
 
 
 def check_foreign(name: object, value: object) -> None:
-    """Accept what changes nothing; raise ``ParameterError`` for anything else not in `TABLE`."""
+    """Accept parameters that have no effect; raise ``ParameterError`` for others not in `TABLE`."""
     if not isinstance(name, str) or name not in (*IGNORED, *XGBOOST_ONLY):
         raise unknown(name, [*ROWS, *IGNORED, *XGBOOST_ONLY])
     if name in IGNORED or value is None:
@@ -50,18 +50,18 @@ def check_foreign(name: object, value: object) -> None:
 
 
 def as_mapping(params: Any) -> dict[Any, Any]:
-    """Return the parameters of ``train`` as a dict of their own.
+    """Return the parameters of ``train`` as a new dict.
 
     Parameters
     ----------
     params : mapping, or iterable of (name, value)
-        Of pairs with one name the last counts, as in XGBoost; metrics of several pairs
-        ``eval_metric`` are all taken.
+        If a name occurs in several pairs, the last counts, as in XGBoost; but of several
+        ``eval_metric`` pairs all count.
 
     Raises
     ------
     ParameterError
-        If it is neither.
+        If ``params`` is neither.
     """
     if isinstance(params, Mapping):
         return dict(params)

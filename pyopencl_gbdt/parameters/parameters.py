@@ -1,7 +1,7 @@
-"""Training parameters, checked before anything runs.
+"""Training parameters, checked before training starts.
 
-`Parameters` has one typed attribute per row of `parameter_table.TABLE`, in the same order; a test
-holds the two together.
+`Parameters` has one typed attribute for each entry of `table.TABLE`, in the same order;
+a test compares the two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
-from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL, POISSON_DELTA_STEP, TABLE
+from pyopencl_gbdt.parameters.table import POISSON_DELTA_STEP, TABLE
 
 _BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
 
@@ -26,7 +26,7 @@ _BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
 class Parameters:
     """Checked training parameters; `TABLE` has the meaning, default and bounds of each.
 
-    Built with `from_dict`. Built directly or by `dataclasses.replace`, the values are checked too.
+    Use `from_dict` to build it. Direct construction and `dataclasses.replace` check values too.
     """
 
     objective: str
@@ -75,7 +75,7 @@ class Parameters:
     random_state: int
 
     def __post_init__(self) -> None:
-        """Convert and check every attribute, then what concerns two of them."""
+        """Convert and check every attribute, then check combinations of attributes."""
         for field in fields(self):
             checked = ROWS[field.name].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, checked)
@@ -114,12 +114,12 @@ class Parameters:
             )
 
     def starting_scores(self, n_outputs: int) -> Score | None:
-        """Return the score before the first tree, if one is given; of several outputs a tuple.
+        """Return ``base_score`` or None; a tuple if there are several outputs.
 
         Raises
         ------
         ParameterError
-            If there are several, and not as many as outputs.
+            If ``base_score`` has several numbers, but not one for each output.
         """
         if self.base_score is None:
             return None
@@ -135,43 +135,38 @@ class Parameters:
 
     @property
     def leaf_wise(self) -> bool:
-        """Whether leaves split one by one; without a limit of them the order does not matter."""
+        """Whether trees grow leaf by leaf: only with a limit of leaves does the order matter."""
         return self.grow_policy == "lossguide" and self.max_leaves > 0
 
     @property
-    def deepest(self) -> int:
-        """Most splits between root and leaf that are tried."""
-        return self.max_depth or (2**31 if self.leaf_wise else DEEPEST_LEVEL)
-
-    @property
     def samples_rows(self) -> bool:
-        """Whether trees see some of the rows alone."""
+        """Whether each tree is trained on a sample of the rows."""
         return self.sampling_method == "goss" or self.subsample < 1
 
     @property
     def keep_below(self) -> np.uint32:
-        """Uniform sampling: random numbers of 32 bits of rows that are seen lie below this."""
+        """Uniform sampling keeps a row if its 32-bit random number is below this."""
         most: np.uint32 = np.uint32(min(int(self.subsample * 2.0**32), 2**32 - 1))
         return most
 
     @property
     def root_lambda(self) -> np.float32:
-        """The weight of a Hessian in the importance of a row."""
+        """The factor of the squared Hessian in a row's sampling importance."""
         root: np.float32 = np.float32(math.sqrt(min(self.reg_lambda, 1e12)))
         return root
 
     @property
     def rounds_of_all_rows(self) -> int:
-        """Rounds before the first that GOSS samples for, as LightGBM has it: 1 / learning_rate."""
+        """Rounds before GOSS starts to sample: 1 / learning_rate, as in LightGBM."""
         return int(min(1.0 / max(self.learning_rate, 2.0**-31), 2.0**31))
 
     @property
     def samples_columns(self) -> bool:
-        """Whether trees, levels or nodes get some of the features alone."""
+        """Whether trees, levels or nodes use a sample of the features."""
         return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
 
     def column_counts(self, n_features: int) -> tuple[int, int, int]:
-        """Return how many features a tree, a level of it and a node get."""
+        """Return the number of features sampled for a tree, for a level and for a node."""
         counts, n = [], n_features
         for share in (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode):
             n = max(1, int(np.float32(share) * np.float32(n)))
@@ -179,9 +174,9 @@ class Parameters:
         return counts[0], counts[1], counts[2]
 
     def _check_base_score(self) -> None:
-        """Refuse a score whose margin is infinite.
+        """Raise an error if the margin of ``base_score`` is infinite.
 
-        In float32, as the kernels see it: 1 - 1e-9 is 1 there, and its log-odds are infinite.
+        The check is in float32, as in kernels: there 1 - 1e-9 is 1, whose log-odds are infinite.
         """
         link = LINKS[self.objective]
         given = () if self.base_score is None else each(self.base_score)
@@ -197,14 +192,14 @@ class Parameters:
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, object] | Sequence[tuple[str, object]]) -> Parameters:
-        """Check a user's parameters and fill in the defaults.
+        """Check a user's parameters and fill in defaults.
 
         Parameters
         ----------
         mapping : mapping of str to object, or sequence of (str, object)
-            XGBoost's names or aliases. None stands for "not given", as in XGBoost. NumPy scalars,
-            an int for a float, 6.0 for an int and numbers as strings are accepted. Of pairs with
-            one name the last counts.
+            XGBoost's names or aliases. None means "not given", as in XGBoost. NumPy scalars, an int
+            for a float, 6.0 for an int and numbers as strings are accepted. If a name occurs in
+            several pairs, the last counts.
 
         Returns
         -------
@@ -215,7 +210,7 @@ class Parameters:
         ------
         ParameterError
             A name is unknown or given in two spellings; a value has the wrong type or is out of
-            range; a parameter of XGBoost that is not supported yet has a value that matters.
+            range; an unsupported parameter of XGBoost has a value that would have an effect.
         """
         values: dict[str, Any] = {row.name: row.default for row in TABLE}
         spelled: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""One row of the table of parameters: its type, default, bounds and meaning."""
+"""`ParameterRow`, one entry of the parameter table: type, default, bounds and meaning."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-"""Parameters reach the kernels as float32, so a larger number would turn into infinity."""
+"""Kernels take parameters as float32; a larger number would become infinite."""
 
 
-#: A number as text; digits are limited, since Python reads thousands of them slowly.
+#: A decimal number. The number of digits is limited, since Python parses thousands slowly.
 _DECIMAL = re.compile(r"[-+]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,5})?")
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 
-#: What a parameter can be when it is checked.
+#: Types of a checked parameter.
 Value = int | float | str | tuple[int | float, ...] | None
 
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """One parameter: what is accepted, and what is used when it is left out.
+    """One parameter: accepted values, default and meaning.
 
     Attributes
     ----------
     name, aliases : str, tuple of str
-        The attribute of `Parameters`, and XGBoost's other spellings of it.
+        The attribute of `Parameters`, and XGBoost's other names for it.
     kind : type
         ``int``, ``float``, ``str`` or ``bool``.
     default : int, float, str or None
-        Used for a parameter that is absent or None.
+        The value of a parameter that is absent or None.
     low, high : float or None
-        Bounds of a number; None is unbounded (a float still has to fit into float32).
-        Both are allowed themselves, unless `low_open` or `high_open`.
+        Bounds of a number, inclusive unless `low_open` or `high_open`; None is unbounded, but
+        a float must fit into float32.
     low_open, high_open : bool
-        The number has to be above `low`, or below `high`.
+        Whether the number must be above `low`, or below `high`.
     allowed : tuple of str
-        The strings to choose from; empty for any string but "".
+        The allowed strings; empty allows any string but "".
     power_of_two : bool
-        The number is 0 or a power of two.
+        Whether the number must be 0 or a power of two.
     structured : bool
-        The string may be given as a list, tuple or dict, and is kept as JSON; "" is none.
+        Whether a list, tuple or dict is allowed too; it is stored as JSON, and "" means none.
     several : bool
-        A list of numbers is allowed too, also as JSON, and kept as a tuple; that of one is the
-        number.
+        Whether a list of numbers is allowed too, also as JSON; it is stored as a tuple, but a
+        list of one number as that number.
     doc : str
-        One sentence for the user.
+        One sentence that tells users the meaning.
     """
 
     name: str
@@ -71,7 +71,7 @@ class ParameterRow:
     aliases: tuple[str, ...] = ()
 
     def convert(self, value: object, spelling: str | None = None) -> Value:
-        """Return `value` as `kind`, or raise `ParameterError` in the user's own spelling."""
+        """Convert `value` to `kind`, or raise `ParameterError` with the user's ``spelling``."""
         if value is None:
             return self.default
         name = spelling or self.name
@@ -91,7 +91,7 @@ class ParameterRow:
         return self._checked(value, name)
 
     def _checked(self, value: object, name: str) -> int | float:
-        """Return a number within bounds."""
+        """Return `value` as a number within the bounds, or raise."""
         number = _number(value, name, self.expected, integral=self.kind is int)
         below = self.low is not None and (
             number < self.low or (self.low_open and number == self.low)
@@ -109,7 +109,7 @@ class ParameterRow:
 
     @property
     def expected(self) -> str:
-        """What is allowed, in the words of an error message."""
+        """What is allowed, as worded in error messages."""
         if self.kind is bool:
             return "True or False"
         if self.kind is str:
@@ -148,7 +148,7 @@ class ParameterRow:
 
 
 def _as_json(value: object, name: str) -> str:
-    """Return a list, tuple or dict as JSON, and a string as it is; "" for an empty one."""
+    """Return a list, tuple or dict as JSON, "" if it is empty; return a string unchanged."""
     if isinstance(value, str):
         return "" if value.strip() in ("", "()", "[]") else value
     try:
@@ -163,7 +163,7 @@ def _as_json(value: object, name: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return arrays, sets and NumPy's numbers as lists and numbers."""
+    """Convert arrays and sets to lists, NumPy's numbers to Python's; for ``json.dumps``."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, (set, frozenset)):
@@ -172,7 +172,7 @@ def _plain(value: object) -> object:
 
 
 def _listed(text: str) -> object:
-    """Return the list that a text holds as JSON; the text itself if it is none."""
+    """Parse a JSON list; return any other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -180,14 +180,14 @@ def _listed(text: str) -> object:
 
 
 def _spelled_out(text: str) -> object:
-    """Return the number that a text holds in decimal digits; the text itself if it is none."""
+    """Parse a decimal number; return any other text unchanged."""
     if not _DECIMAL.fullmatch(text.strip()):
         return text
     return int(text) if _WHOLE.fullmatch(text.strip()) else float(text)
 
 
 def _number(value: object, name: str, expected: str, *, integral: bool) -> int | float:
-    """Return a real number as int or float; bool, NaN, infinity and other strings are refused."""
+    """Return a real number as int or float; refuse bool, NaN, infinity and other strings."""
     if isinstance(value, str):
         value = _spelled_out(value)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
@@ -198,7 +198,7 @@ def _number(value: object, name: str, expected: str, *, integral: bool) -> int |
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not abs(number) <= FLOAT32_MAX:  # true for NaN as well
+    if not abs(number) <= FLOAT32_MAX:  # also true for NaN
         raise ParameterError(
             f"{name}={show(value)}: expected {expected}; give a number that float32 can hold"
         )
@@ -210,7 +210,7 @@ def _number(value: object, name: str, expected: str, *, integral: bool) -> int |
 
 
 def same(value: object, neutral: object) -> bool:
-    """Compare a value with a neutral one: NaN equals NaN, and empty equals empty."""
+    """Tell whether a value is the neutral one: NaN equals NaN, and empty containers are equal."""
     if isinstance(neutral, tuple):
         size = value.size if isinstance(value, np.ndarray) else None
         return size == 0 or (isinstance(value, (list, tuple, dict)) and len(value) == 0)

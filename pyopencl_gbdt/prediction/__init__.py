@@ -1,1 +1,1 @@
-"""Margins of an ensemble on any device; the fitted model."""
+"""Predict on any device; the fitted model."""

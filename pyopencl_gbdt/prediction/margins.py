@@ -1,4 +1,4 @@
-"""Margins of an ensemble on any device."""
+"""Compute an ensemble's margins on any device."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pyopencl_gbdt.prediction import predict
 from pyopencl_gbdt.prediction.packing import packed
 
 F32 = npt.NDArray[np.float32]
-#: Rows go to the device in pieces of at most this many bytes.
+#: Rows are copied to the device in pieces of at most this many bytes.
 _PIECE_BYTES = 256 * 1024 * 1024
-#: Rows times trees of one launch: none may run into a display's watchdog (0.2 s), and binding a
-#: launch takes the host 0.3 ms.
+#: Most rows times trees of a launch: it must stay below a display's watchdog (0.2 s), while the
+#: host needs 0.3 ms to bind a launch.
 _WALKS_A_LAUNCH = 2**27
-#: Intel's CPU runtime reads the host's memory in place where it lies on a multiple of so many bytes
-#: (MEM_BASE_ADDR_ALIGN), and copies it otherwise, 28 MB in 17 ms. NumPy's arrays do not lie so.
+#: Intel's CPU runtime uses host memory in place only at addresses that are multiples of so many
+#: bytes (MEM_BASE_ADDR_ALIGN); else it copies, 28 MB in 17 ms. NumPy does not align arrays so.
 _ALIGNED = 128
 _WORTH_ALIGNING = 4 * 1024 * 1024
-#: Rows of 4 bytes or more that end at a multiple of 4096 bytes.
+#: So many rows, of 4 bytes or more each, end at a multiple of 4096 bytes.
 _RESIDENT_ROWS = 1024
 
 
@@ -40,18 +40,18 @@ def predict_margins(
     start: F32 | None = None,
     rounds: tuple[int, int] | None = None,
 ) -> F32:
-    """Return the margins of every row: the float32 sum of starting score and leaf values, in order.
+    """Return each row's margin: the float32 sum, in order, of base score and leaf values.
 
     Parameters
     ----------
     ensemble : Ensemble
     values : float32 array or DeviceMatrix, shape (n_rows, n_features), C order
-        NaN is missing. A matrix that lies on the device is read there.
+        NaN means missing. A matrix on the device is not copied.
     device : str or Device
     start : float32 array, shape of the result, or None
-        Where the sum of every row starts; None is the ensemble's ``base_margin``.
+        What the sum of every row starts from; None: the ensemble's ``base_margin``.
     rounds : (int, int) or None
-        First round and round behind the last; None is all of them.
+        First round, and last round plus 1; None: all rounds.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def _add_trees(
     rounds: tuple[int, int],
 ) -> None:
     if not isinstance(values, DeviceArray):
-        values = np.ascontiguousarray(values, np.float32)  # itself, where the contract is kept
+        values = np.ascontiguousarray(values, np.float32)  # no copy if the caller kept the contract
     n_rows = values.shape[0]
     limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
     walk = predict.plan_walk(opened, packed(ensemble), n_rows, limit)
@@ -113,10 +113,10 @@ def _rows(opened: Device, values: F32 | DeviceArray, piece: slice) -> F32 | Devi
 
 
 def _pieces(values: F32 | DeviceArray, most: int, borrows: bool) -> Iterator[slice]:
-    """Cut rows into pieces of ``most`` rows.
+    """Split rows into pieces of at most ``most`` rows.
 
-    Where the device reads the host's memory, a few rows go first, so that the others are aligned;
-    pieces of what is on the device start at a multiple of 4096 bytes.
+    If the device uses host memory in place, the first piece has only the rows up to an aligned
+    address. Pieces of an array on the device start at multiples of 4096 bytes.
     """
     n_rows = values.shape[0]
     if isinstance(values, DeviceArray):

@@ -1,4 +1,4 @@
-"""``Model``: what training returns."""
+"""``Model``: the result of training."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ History = dict[str, dict[str, list[float]]]
 
 
 class Model:
-    """A fitted model. Holds NumPy arrays only: it pickles, and predicts on any machine.
+    """A fitted model; it holds only NumPy arrays, so it pickles and predicts on any machine.
 
     Attributes
     ----------
     ensemble : Ensemble
-        The trees.
+        The trees and base scores.
     history : dict
-        ``history[evaluation set][metric]`` is a list with a value per round.
+        ``history[evaluation set][metric]`` is a list with one value per round.
     training_device : str
-        Where it was trained; empty for a model that was read.
+        The device that trained the model; empty if the model was read from a file.
     variants : dict of str to str
-        The variant of every kernel that trained it.
+        The variant used for every kernel in training.
     profile : Profile or None
-        Time, bytes and share of bandwidth of every kernel, if ``train`` was asked for them.
+        Time, bytes and share of bandwidth of every kernel, if ``train`` was asked to profile.
     """
 
     def __init__(self, ensemble: Ensemble, history: History | None = None) -> None:
@@ -59,7 +59,7 @@ class Model:
 
     @property
     def best_iteration(self) -> int:
-        """The round, counted from 0, whose score was best; there is one after early stopping."""
+        """The round with the best score, counted from 0; only after early stopping."""
         self._attribute(BEST_ITERATION)
         return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[0]
 
@@ -72,14 +72,14 @@ class Model:
     def _attribute(self, name: str) -> str:
         if name not in self.ensemble.attributes:
             raise AttributeError(
-                f"{name}: there is one after early stopping alone; train with "
+                f"{name} exists only after early stopping; train with "
                 "early_stopping_rounds= and an evaluation set"
             )
         return self.ensemble.attributes[name]
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns of training; can be set."""
+        """Column names of the training data; can be assigned."""
         return self.ensemble.feature_names
 
     @feature_names.setter
@@ -98,7 +98,7 @@ class Model:
         return f"Model({', '.join(parts)})"
 
     def num_boosted_rounds(self) -> int:
-        """Return the number of rounds that the trees come from."""
+        """Return the number of rounds in the model."""
         return self.ensemble.n_rounds
 
     def predict(
@@ -111,22 +111,22 @@ class Model:
         missing: float | None = None,
         device: str | Device = "auto",
     ) -> F32:
-        """Predict.
+        """Return predictions.
 
         Parameters
         ----------
         X : (n_rows, n_features) array-like or DataFrame, or Dataset
-            Columns with names have to be those of training, in the same order; an array's have
-            none. A Dataset needs no labels, and its ``base_margin`` is used.
+            Named columns must be those of training, in the same order; arrays have no names. A
+            Dataset needs no labels; its ``base_margin`` is used.
         output_margin : bool, default False
-            Return the sums of leaf values instead of probabilities.
+            Return margins (sums of leaf values) instead of probabilities.
         iteration_range : (int, int) or None
-            Use the trees of rounds ``begin .. end - 1`` alone. None, and ``(0, 0)`` too, is all of
-            them, or those up to the best round after early stopping.
+            Use only the trees of rounds ``begin .. end - 1``. None and ``(0, 0)`` mean all rounds,
+            or the rounds up to the best one after early stopping.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
-            Where the margin of every row starts, instead of the model's ``base_score``.
+            The margin that each row starts from, instead of the model's ``base_score``.
         missing : float or None
-            A number that means "missing" in X beside NaN, as in ``Dataset``.
+            A number in X that also means "missing", as in ``Dataset``.
         device : str or Device, default "auto"
             As in ``train``; every device gives the same bits.
 
@@ -137,9 +137,9 @@ class Model:
         Raises
         ------
         DataError
-            If the columns are not those of training; names the first that differs.
+            If the columns differ from those of training; names the first that differs.
         ParameterError
-            If there are no such rounds.
+            If the model does not have these rounds.
         """
         check_switches(output_margin=output_margin)
         rounds = self._rounds(iteration_range)
@@ -163,7 +163,7 @@ class Model:
         return np.ascontiguousarray(found.T)
 
     def _rounds(self, asked: tuple[int, int] | None) -> tuple[int, int]:
-        """Return the first round to use and the one behind the last."""
+        """Return the first round to use, and the last plus 1."""
         n_rounds = self.num_boosted_rounds()
         try:
             first, last = (0, 0) if asked is None else map(operator.index, asked)
@@ -182,24 +182,24 @@ class Model:
         )
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write XGBoost's JSON format; the file appears whole or not at all."""
+        """Write the model in XGBoost's JSON format; the file appears whole or not at all."""
         check_path("save_model: path", path)
         write_model(self.ensemble, path)
 
     @classmethod
     def load_model(cls, path: str | os.PathLike[str]) -> Model:
-        """Read XGBoost's JSON format.
+        """Read a model in XGBoost's JSON format.
 
         Raises
         ------
         ModelFormatError
-            If the file is no valid model; says where.
+            If the file is not a valid model; the message says where.
         ParameterError
-            If ``path`` cannot be one.
+            If ``path`` cannot be a path.
         """
         check_path("load_model: path", path)
         return cls(read_model(path))
 
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
-        """Return importances that sum to 1; see ``model.feature_importances``."""
+        """Return feature importances that sum to 1; see ``model.feature_importances``."""
         return feature_importances(self.ensemble, kind)

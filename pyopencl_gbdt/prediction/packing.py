@@ -1,4 +1,4 @@
-"""An ensemble's nodes in the arrays that kernels walk; kept as long as the ensemble."""
+"""An ensemble's nodes in the arrays that kernels read; cached as long as the ensemble lives."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
-#: Levels that are laid out as a perfect tree: at least those that are walked at once, and not
-#: many more than a tree with so many leaves needs.
+#: Number of levels stored as a perfect tree: at least the levels that are walked at once, and
+#: not many more than a tree with so many leaves needs.
 _LEAST_LEVELS, _MOST_LEVELS = 2, 20
 
 
 @dataclass(frozen=True)
 class PackedTrees:
-    """All trees of an ensemble.
+    """All trees of an ensemble, in arrays for kernels.
 
     Attributes
     ----------
     nodes : array of ``dtypes.WALK``
-        Nodes of all trees, one tree after the other, those of the first output first.
+        Nodes of all trees, tree by tree; the trees of the first output come first.
     begin : uint32 array, shape (n_trees + 1,)
-        First node of every tree, and the number of nodes.
+        First node of every tree; the last element is the number of nodes.
     longest : int
-        Most steps from a root to a leaf, and one.
+        Largest number of nodes on a path from root to leaf.
     shapes : uint32 array, shape (n_trees, 3)
-        Where the places of a tree's perfect upper part begin, its levels, and the most steps
-        behind them.
+        For each tree: the first place of its perfect upper part, its number of levels, and the
+        most steps below it.
     n_places : int
-        Places of all trees.
+        Number of places of the perfect parts of all trees.
     columns : uint32 array, shape (n_columns,)
-        ``2 * feature + (missing goes left)``, ascending, of all that some node asks for.
+        ``2 * feature + (missing goes left)`` of all splits, distinct and ascending.
     column_of : uint32 array, shape (2 * n_features,)
-        The column of each of these numbers.
+        Index into ``columns`` of each of these numbers.
     """
 
     nodes: npt.NDArray[np.void]
@@ -65,12 +65,12 @@ class PackedTrees:
 
 
 def pack(ensemble: Ensemble) -> PackedTrees:
-    """Return the arrays of an ensemble, made anew."""
+    """Compute the arrays of an ensemble, without the cache."""
     trees = ensemble.by_output()
     sizes = np.array([tree.n_nodes for tree in trees], np.int64)
     begin = np.concatenate([[0], np.cumsum(sizes)])
     nodes = np.zeros(int(begin[-1]), WALK)
-    columns: U32 = np.zeros(1, np.uint32)  # lone leaves are asked for a column too
+    columns: U32 = np.zeros(1, np.uint32)  # a tree without splits reads a column too
     deepest = np.zeros(len(trees), np.int64)
     if trees:
         left = np.concatenate([tree.left for tree in trees])
@@ -102,7 +102,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
 
 
 def _deepest(left: npt.NDArray[np.int32], begin: I64) -> I64:
-    """Return the steps to the deepest leaf of every tree: all trees descend a level at a time."""
+    """Return the depth of every tree's deepest leaf; all trees descend one level at a time."""
     deepest = np.zeros(begin.size, np.int64)
     at, tree, depth = begin, np.arange(begin.size), 0
     while True:
@@ -116,14 +116,14 @@ def _deepest(left: npt.NDArray[np.int32], begin: I64) -> I64:
         at, tree = np.concatenate([child, child + 1]), np.concatenate([tree, tree])
 
 
-#: By the id of an ensemble: what is alive of it, its trees then, and what was made of them.
+#: Cache by the ensemble's id: a weak reference, its trees when packed, and the arrays.
 _kept: dict[int, tuple[weakref.ref[Ensemble], list[Tree], int, PackedTrees]] = {}
 
 
 def packed(ensemble: Ensemble) -> PackedTrees:
-    """Return the arrays of an ensemble; made when they are first asked for, or it has changed.
+    """Return the arrays of an ensemble, from the cache unless the ensemble has changed.
 
-    They live as long as the ensemble, and are no part of what is pickled.
+    The cache drops the arrays with the ensemble, and pickling does not save them.
     """
     key = id(ensemble)
     found = _kept.get(key)
@@ -133,12 +133,12 @@ def packed(ensemble: Ensemble) -> PackedTrees:
         if same and _are(trees, ensemble.trees):
             return made
     made = pack(ensemble)
-    # no locks: a dict's own operations are whole, and two threads at once make the same twice
+    # No lock: dict operations are atomic, and two threads at worst compute the same arrays twice.
     alive = weakref.ref(ensemble, lambda _: _kept.pop(key, None))
     _kept[key] = (alive, list(ensemble.trees), ensemble.n_features, made)
     return made
 
 
 def _are(some: list[Tree], others: list[Tree]) -> bool:
-    """Tell whether two lists hold the same objects; trees do not change."""
+    """Tell whether two lists hold the same objects; trees are immutable."""
     return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))

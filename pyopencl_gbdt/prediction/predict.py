@@ -1,4 +1,4 @@
-"""Margins of rows of raw feature values."""
+"""Kernels that add trees to the margins of rows of raw feature values."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from pyopencl_gbdt.device.base import Program
 from pyopencl_gbdt.prediction.packing import PackedTrees
 
 F32 = npt.NDArray[np.float32]
-#: Fewer rows than this walk one by one: as many take as long as laying out the trees and a block
-#: (PoCL, 2 cores, 500 trees of depth 8: 0.1 ms a row).
+#: Fewer rows are walked one by one: laying out the trees and a block takes as long as so many
+#: rows (PoCL, 2 cores, 500 trees of depth 8: 0.1 ms a row).
 _FEW_ROWS = 16
-#: Work-groups that walk blocks, each one block after the other with room for the keys of one:
-#: enough for drivers that hand out 64 at a time (PoCL), few enough to touch little memory for the
-#: first time. Keys of all rows in one buffer took 250 000 x 28 rows and 20 trees 27 ms, not 23.
+#: Work-groups that walk blocks. Each walks one block after another and has memory for the keys of
+#: one block. Enough for drivers that hand out 64 at a time (PoCL), few enough that little memory
+#: is touched. With one buffer for all keys, 250,000 x 28 rows and 20 trees took 27 ms, not 23.
 _GROUPS = 1024
 _KEY_BYTES = 32 * 1024 * 1024
 
 
 def build(device: Device, *, blocks: bool) -> tuple[Program, int, int]:
-    """Return the program, the rows that one of its work-groups takes, and the rows of a block.
+    """Return the program, the rows per work-group, and the rows per block.
 
     Parameters
     ----------
     device : Device
     blocks : bool
-        Whether the kernels of blocks are launched, where the device has them.
+        Whether the kernels of blocks are launched, if the device's variant has them.
     """
 
-    def made(row: Variant) -> Program:
-        rows = row.params["rows"] if blocks else 0
-        wg_size, items = row.params["wg_size"], row.params["items"]
+    def made(variant: Variant) -> Program:
+        rows = variant.params["rows"] if blocks else 0
+        wg_size, items = variant.params["wg_size"], variant.params["items"]
         return device.build("predict", wg_size=wg_size, items=items, rows=rows)
 
-    row, program = build_variant(device, "predict", "auto", made)
-    return program, row.params["items"] * program.wg_size, row.params["rows"]
+    variant, program = build_variant(device, "predict", "auto", made)
+    return program, variant.params["items"] * program.wg_size, variant.params["rows"]
 
 
 def prepare(
@@ -52,24 +52,24 @@ def prepare(
     longest: int,
     outputs: tuple[int, int] = (0, 1),
 ) -> Launch:
-    """Return the launch that adds trees to margins, one after the other.
+    """Return the launch that adds trees to margins, one tree after another.
 
     Parameters
     ----------
     values : DeviceArray of float32, shape (n_rows, n_features)
-        NaN is missing.
+        NaN means missing.
     nodes : DeviceArray of ``dtypes.WALK``
         Nodes of all trees.
     tree_begin : DeviceArray of uint32
         First node of every tree.
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows), written
-        Margins so far.
+        Margins so far; the trees' values are added.
     trees : (int, int)
-        First tree and tree behind the last; the outputs share them evenly.
+        First tree, and last tree plus 1; each output has the same number of them.
     longest : int
-        Most steps from a root to a leaf.
+        Largest number of nodes on a path from root to leaf.
     outputs : (int, int)
-        First output and output behind the last.
+        First output, and last output plus 1.
     """
     program, rows, _ = build(device, blocks=False)
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
@@ -96,29 +96,29 @@ def _row_arguments(
 
 
 class Walk(Protocol):
-    """Adds the trees of an ensemble to margins of one piece of rows after the other."""
+    """Adds an ensemble's trees to margins, for one piece of rows after another."""
 
     piece_rows: int
-    """Most rows of a piece."""
+    """Most rows per piece."""
 
     def take(self, values: F32 | DeviceArray) -> None:
-        """Bring the next piece of rows to the device, float32 (n_rows, n_features)."""
+        """Copy the next piece of rows, float32 (n_rows, n_features), to the device."""
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
-        """Add the trees from the first up to the second of two numbers to the piece's margins."""
+        """Add trees ``trees[0] .. trees[1] - 1`` to the margins of the current piece."""
 
 
 def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> Walk:
-    """Return how an ensemble is best walked on a device: row by row, or by blocks of rows.
+    """Return the faster way to walk the ensemble on a device: row by row, or in blocks of rows.
 
     Parameters
     ----------
     device : Device
     trees : PackedTrees
     n_rows : int
-        Rows of all pieces.
+        Number of rows of all pieces.
     piece_bytes : int
-        Most bytes of a piece of rows.
+        Most bytes per piece of rows.
     """
     if n_rows >= _FEW_ROWS and trees.n_trees:
         program, _, rows = build(device, blocks=True)
@@ -130,7 +130,7 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
 
 
 class RowWalk:
-    """Every row walks all trees alone."""
+    """Each row walks all trees by itself."""
 
     def __init__(self, device: Device, trees: PackedTrees, piece_bytes: int) -> None:
         self.device, self.longest = device, trees.longest
@@ -148,7 +148,7 @@ class RowWalk:
 
 
 class BlockWalk:
-    """Blocks of rows walk trees that are laid out for it; see the template."""
+    """Blocks of rows walk trees in a layout made for them; see the template."""
 
     def __init__(self, device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> None:
         self.device = device
@@ -186,7 +186,7 @@ class BlockWalk:
 
 
 def _there(device: Device, values: F32 | DeviceArray) -> DeviceArray:
-    """Return values for kernels to read."""
+    """Return the values as an array on the device."""
     return values if isinstance(values, DeviceArray) else device.borrow(values)
 
 

@@ -1,4 +1,7 @@
-"""Parallel building blocks: each is one template, with variants that give equal bits."""
+"""Parallel primitives on device arrays: scans, reductions, sorts, histograms and others.
+
+Each has several variants for different devices; all variants give equal bits.
+"""
 
 from pyopencl_gbdt.primitives.compact import Compact, compact
 from pyopencl_gbdt.primitives.histogram import CodeHistogram, histogram

@@ -1,4 +1,4 @@
-"""What ``MultiReduce`` and ``MultiScan`` share: values with a bucket each, summed by chunks."""
+"""The common part of ``MultiReduce`` and ``MultiScan``: sums of chunks by bucket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
@@ -24,7 +24,7 @@ _MAX_VALUES = 2**32 - 1
 
 
 class Buckets:
-    """``n`` values with a bucket each, and the sums of every work-group by bucket.
+    """``n`` values with a bucket id each, and every work-group's sums by bucket.
 
     Parameters and errors are those of ``MultiReduce``.
     """
@@ -53,7 +53,7 @@ class Buckets:
         self.dtype = check_dtype("dtype", dtype, (np.int64,) if pairs else DTYPES)
         self._numbers = 2 if pairs else 1
         self.bucket_dtype = check_dtype("bucket_dtype", bucket_dtype, BUCKET_DTYPES)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             self._kernel,
             variant,
@@ -61,19 +61,19 @@ class Buckets:
             numbers=self._numbers,
             bucket=C_NAMES[self.bucket_dtype],
         )
-        chunk, self._groups = chunking(row, self._program.wg_size, self.n, device)
+        chunk, self._groups = chunking(chosen, self._program.wg_size, self.n, device)
         self._sizes = np.uint32(self.n_buckets), np.uint32(self.n), np.uint32(chunk)
         self._sums = device.empty((self.n_buckets * self._numbers, self._groups), self.dtype)
 
     def _check_values(self, name: str, array: DeviceArray, n: int) -> None:
-        """Raise DataError unless an array has ``n`` of the values, of the device and dtype."""
+        """Raise DataError unless an array is on the device and has ``n`` values of the dtype."""
         check_array(name, array, self.device, [self.dtype])
         shape = (n, 2) if self._numbers == 2 else (n,)
         if array.shape != shape:
             raise DataError(f"{name}: shape {array.shape}; expected {shape}; one value a bucket id")
 
     def _bind_sums(self, values: DeviceArray, buckets: DeviceArray) -> list[Launch]:
-        """Check the inputs and bind the kernel that sums chunks."""
+        """Check the inputs and bind the kernel that sums chunks by bucket."""
         self._check_values("values", values, self.n)
         check_array("buckets", buckets, self.device, [self.bucket_dtype], self.n)
         arguments = (values, buckets, *self._sizes, self._sums)

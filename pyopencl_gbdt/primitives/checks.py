@@ -1,4 +1,4 @@
-"""What every primitive checks before anything is launched, and how it runs what it has bound."""
+"""Helpers of all primitives: check arguments, cut arrays into chunks, run bound launches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
 from pyopencl_gbdt.errors import DataError, ParameterError
 
-#: Names by which kernels know a dtype.
+#: The kernels' names of dtypes.
 C_NAMES = {
     np.dtype(np.uint8): "u8",
     np.dtype(np.int32): "i32",
@@ -20,11 +20,11 @@ C_NAMES = {
     np.dtype(np.uint64): "u64",
     np.dtype(np.float32): "f32",
 }
-#: Elements that a work-group scans or reduces: part of the order of float sums, no tuning knob.
+#: Elements that a work-group scans or reduces. It fixes the order of float sums: do not tune it.
 TILE = 4096
 OPS = ("sum", "max", "min")
 SCAN_DTYPES = (np.int32, np.uint32, np.int64, np.float32)
-#: Values that are only moved: 4 or 8 bytes of any meaning.
+#: Dtypes of values that kernels only move: 4 or 8 bytes.
 MOVED_DTYPES = (np.uint32, np.int32, np.float32, np.int64)
 OFFSET_DTYPES = (np.uint32, np.int64)
 FLAG_DTYPES = (np.dtype(np.uint8), np.dtype(np.bool_))
@@ -36,7 +36,7 @@ def check_dtype(name: str, dtype: npt.DTypeLike, allowed: Iterable[npt.DTypeLike
     Raises
     ------
     DataError
-        If it is none of ``allowed``.
+        If it is not one of ``allowed``.
     """
     found = np.dtype(dtype)
     names = [np.dtype(d) for d in allowed]
@@ -53,24 +53,24 @@ def check_array(
     allowed: Iterable[npt.DTypeLike],
     size: int | None = None,
 ) -> DeviceArray:
-    """Return ``array`` if it is a device array that a primitive can take.
+    """Return ``array`` if a primitive can use it.
 
     Parameters
     ----------
     name : str
-        What the caller calls it.
+        The parameter's name, for errors.
     array : object
-        What the caller gave.
+        The argument.
     device : Device
-        Where it must lie.
+        The device on which it must lie.
     allowed : iterable of dtypes
     size : int, optional
-        Elements that it must have.
+        The number of elements that it must have.
 
     Raises
     ------
     DataError
-        If it is no ``DeviceArray``, lies on another device, or has another dtype or size.
+        If it is not a ``DeviceArray``, or is on another device or of another dtype or size.
     """
     if own_device(name, array) is not device or not isinstance(array, DeviceArray):
         raise DataError(
@@ -84,7 +84,7 @@ def check_array(
 
 
 def check_apart(name: str, array: DeviceArray, other_name: str, other: DeviceArray) -> None:
-    """Raise DataError if an array that is written is the one that is read."""
+    """Raise DataError if an output array is the input array."""
     if array is other and array.size:
         raise DataError(
             f"{name}: the same array as {other_name}; expected another; "
@@ -100,7 +100,7 @@ def check_values(
     dtype: np.dtype[Any] | None,
     size: int,
 ) -> None:
-    """Raise DataError unless values are given exactly if a sort has a dtype for them, and fit."""
+    """Raise DataError unless the values fit a sort: given if and only if it has a value dtype."""
     if (values is None) != (dtype is None):
         raise DataError(
             f"values={values!r}: this {sort} has value_dtype={dtype}; give both or neither"
@@ -111,7 +111,7 @@ def check_values(
 
 
 def own_device(name: str, array: object) -> Device:
-    """Return the device of an array; raises DataError if it is no ``DeviceArray``."""
+    """Return an array's device; raises DataError if it is not a ``DeviceArray``."""
     if not isinstance(array, DeviceArray):
         raise DataError(
             f"{name}: {type(array).__name__}; expected a DeviceArray; use device.upload({name})"
@@ -134,13 +134,13 @@ def check_op(op: object) -> str:
 
 
 def kernel_type(dtype: np.dtype[Any], op: str) -> str:
-    """Return the C type that combines ``dtype``: integers are summed unsigned, as they wrap."""
+    """Return the C type for combining ``dtype``; sums use unsigned types, which may wrap in C."""
     name = C_NAMES[dtype]
     return name.replace("i", "u") if op == "sum" else name
 
 
 def run(launches: Sequence[Launch]) -> None:
-    """Enqueue bound launches in order; does not wait."""
+    """Enqueue launches in order; does not wait."""
     for launch in launches:
         launch()
 
@@ -153,23 +153,24 @@ def ceil_div(a: int, b: int) -> int:
 def chunking(
     variant: Variant, wg_size: int, n: int, device: Device, *, columns: int = 1
 ) -> tuple[int, int]:
-    """Cut ``n`` elements into chunks of whole tiles, one for each work-group.
+    """Cut ``n`` elements into chunks of whole tiles, one chunk for each work-group.
 
     Parameters
     ----------
     variant : Variant
-        Its ``items`` (per work-item in a tile) and ``groups_per_unit`` (work-groups at most).
+        Has ``items``, the elements of a work-item in a tile, and ``groups_per_unit``, the most
+        work-groups for each compute unit.
     wg_size : int
-        Work-items per work-group, as built.
+        Work-items of a work-group, as built.
     n : int
     device : Device
     columns : int, default 1
-        How many times ``n`` elements are cut so: they share the work-groups.
+        Number of columns of ``n`` elements; they share the work-groups.
 
     Returns
     -------
     chunk, groups : int
-        Elements of a chunk, and how many chunks there are (0 if n is 0).
+        Elements of a chunk, and the number of chunks (0 if n is 0).
     """
     tile = wg_size * variant.params["items"]
     most_groups = max(1, variant.params["groups_per_unit"] * device.caps.compute_units // columns)
@@ -185,18 +186,18 @@ def offsets_on_device(
     Parameters
     ----------
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
-        A device array is taken unseen; host values are checked and uploaded as int64.
+        The values of a device array are not checked. Host values are checked and uploaded as int64.
     device : Device
     n : int
-        Elements that are cut into segments.
+        Number of elements in all segments.
     cover : bool
         Whether the segments must cover all ``n`` elements.
 
     Raises
     ------
     DataError
-        If the dtype or the device is wrong, there is no element, or host offsets descend or leave
-        ``0..n``.
+        If the dtype or the device is wrong, there is no offset, or host offsets descend or are
+        outside ``0..n``.
     """
     if isinstance(offsets, DeviceArray):
         check_array("offsets", offsets, device, OFFSET_DTYPES)

@@ -1,4 +1,4 @@
-"""What ``Compact``, ``RunLength`` and ``StablePartition`` share: count by chunks, then move."""
+"""The common part of ``Compact``, ``RunLength``, ``StablePartition``: count chunks, then move."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyopencl_gbdt.primitives.checks import chunking
 
 
 class Chunks:
-    """``n`` elements in chunks, one for each work-group, and a counter for each chunk.
+    """``n`` elements in chunks, one chunk for each work-group, and a counter for each chunk.
 
     Parameters
     ----------
@@ -19,17 +19,20 @@ class Chunks:
     n : int
         0..2**32 - 1.
     built : (Variant, Program)
-        As ``build_row`` returns them.
+        As ``build_variant_program`` returns them.
     """
 
     def __init__(self, device: Device, n: int, built: tuple[Variant, Program]) -> None:
-        row, self.program = built
-        chunk, self.groups = chunking(row, self.program.wg_size, n, device)
+        chosen, self.program = built
+        chunk, self.groups = chunking(chosen, self.program.wg_size, n, device)
         self._sizes = n, chunk
         self._counts = device.empty(self.groups, np.uint32)
 
     def count(self, name: str, marks: DeviceArray, total: DeviceArray) -> list[Launch]:
-        """Bind ``<name>_counts`` and ``<name>_offsets``: counters become what lies before them."""
+        """Bind ``<name>_counts``, which counts, and ``<name>_offsets``, which scans the counters.
+
+        Each chunk's counter then has the count of all earlier chunks, and ``total`` has the sum.
+        """
         bind, counts = self.program.bind, self._counts
         return [
             bind(f"{name}_counts", self.groups, marks, *self._sizes, counts),
@@ -37,15 +40,16 @@ class Chunks:
         ]
 
     def move(self, name: str, before: str, **more: Any) -> Launch:
-        """Bind a kernel that takes the sizes, what lies before chunks, and more.
+        """Bind a kernel that moves elements to places given by the scanned counters.
 
         Parameters
         ----------
         name : str
+            The kernel's name.
         before : str
-            What the kernel calls the numbers of elements before each chunk.
+            The kernel's name for the counters.
         **more
-            Its other arguments.
+            The kernel's other arguments.
         """
         n, chunk = self._sizes
         return self.program.bind(

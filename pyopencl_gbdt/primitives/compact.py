@@ -1,11 +1,11 @@
-"""Keep the flagged values, in order."""
+"""Compaction: keep the flagged values, in order."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     FLAG_DTYPES,
     MOVED_DTYPES,
@@ -18,14 +18,14 @@ from pyopencl_gbdt.primitives.checks import (
 )
 from pyopencl_gbdt.primitives.chunks import Chunks
 
-_MAX_VALUES = 2**32 - 1  # places are uint32
+_MAX_VALUES = 2**32 - 1  # indices are uint32
 
 
 class Compact:
-    """A compaction of ``n`` values, prepared once and bound to arrays.
+    """A compaction of ``n`` values: prepare it once, then bind it to arrays.
 
-    Count each chunk's flags, scan the counts, move (Blelloch, CMU-CS-90-190, section 1.4, by chunks
-    of many tiles).
+    The kernels count each chunk's flags, scan the counts and move the values (Blelloch,
+    CMU-CS-90-190, section 1.4; here by chunks of many tiles).
 
     Parameters
     ----------
@@ -48,7 +48,9 @@ class Compact:
         self.device = device
         self.n = check_length("n", n, _MAX_VALUES)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
-        built = build_row(device, "compact", variant, type=f"u{8 * self.dtype.itemsize}")
+        built = build_variant_program(
+            device, "compact", variant, type=f"u{8 * self.dtype.itemsize}"
+        )
         self._chunks = Chunks(device, self.n, built)
 
     def bind(
@@ -60,11 +62,11 @@ class Compact:
         ----------
         values : DeviceArray of ``dtype``, n elements
         flags : DeviceArray of uint8 or bool, n elements
-            Not zero where the value is kept.
+            Not zero for values to keep.
         out : DeviceArray of ``dtype``, n elements, written; not ``values``
-            Elements from the count on stay as they are.
+            Elements from ``count`` on stay unchanged.
         count : DeviceArray of uint32, 1 element, written
-            How many are kept.
+            Number of values kept.
         """
         check_array("values", values, self.device, [self.dtype], self.n)
         check_array("flags", flags, self.device, FLAG_DTYPES, self.n)
@@ -80,7 +82,7 @@ class Compact:
 def compact(
     values: DeviceArray, flags: DeviceArray, *, variant: str | Variant = "auto"
 ) -> tuple[DeviceArray, DeviceArray]:
-    """Return the values whose flag is set, in order, and how many they are.
+    """Return the values whose flag is set, in order, and their number.
 
     Parameters
     ----------
@@ -91,14 +93,14 @@ def compact(
     Returns
     -------
     out : DeviceArray like ``values``
-        As large as ``values``; elements from the count on are undefined.
+        As large as ``values``; elements from ``count`` on are undefined.
     count : DeviceArray of uint32, 1 element
-        On the device: the host does not wait for it.
+        The host does not wait for it.
 
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or size.
+        If an array is not a device array, or is of another device, dtype or size.
     ParameterError
         If ``variant`` is unknown.
     """

@@ -1,4 +1,4 @@
-"""What scans and reductions combine: numbers, or pairs of them."""
+"""The elements that scans and reductions combine: numbers, or pairs of numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Elements:
         int32, uint32, int64 or float32.
     op : {"sum", "max", "min"}
     pairs : bool
-        Whether an element is two numbers, which are summed component by component.
+        Whether an element is two numbers, each summed on its own.
     """
 
     dtype: np.dtype[Any]
@@ -40,7 +40,7 @@ class Elements:
 
     @property
     def type(self) -> str:
-        """C type that combines them."""
+        """The C type in which kernels combine them."""
         return "i64x2" if self.pairs else kernel_type(self.dtype, self.op)
 
     @property
@@ -50,7 +50,7 @@ class Elements:
 
     @property
     def in_any_order(self) -> bool:
-        """Whether the result is the same in whatever order they are combined."""
+        """Whether the result does not depend on the order of the elements."""
         return self.dtype != np.float32 or self.op != "sum"
 
     def shape(self, n: int) -> tuple[int, ...]:
@@ -62,18 +62,18 @@ class Elements:
         return device.empty(self.shape(n), self.dtype)
 
     def check(self, name: str, array: object, device: Device, n: int) -> DeviceArray:
-        """Return an array of ``n`` elements; raises DataError if it is none."""
+        """Return ``array``; raises DataError unless it has ``n`` elements of this dtype."""
         size = n * (2 if self.pairs else 1)
         return check_array(name, array, device, [self.dtype], size)
 
 
 def check_elements(dtype: npt.DTypeLike, op: object, *, pairs: bool = False) -> Elements:
-    """Return what is combined.
+    """Return the elements for a dtype and an operation.
 
     Raises
     ------
     DataError, ParameterError
-        If dtype or op is none that can be, or pairs are not sums of int64.
+        If the dtype or the operation is not supported, or pairs are not sums of int64.
     """
     found = Elements(check_dtype("dtype", dtype, SCAN_DTYPES), check_op(op), bool(pairs))
     if found.pairs and (found.op != "sum" or found.dtype != np.int64):
@@ -85,30 +85,32 @@ def check_elements(dtype: npt.DTypeLike, op: object, *, pairs: bool = False) -> 
 
 
 def of_array(values: DeviceArray) -> tuple[Elements, int]:
-    """Return what an array holds, and how many: rows of an int64 array of shape (n, 2) are pairs.
+    """Return an array's kind of elements, and their number.
+
+    Rows of an int64 array of shape (n, 2) are pairs.
 
     Raises
     ------
     DataError
-        If its dtype is none that can be summed.
+        If its dtype cannot be summed.
     """
     pairs = values.dtype == np.int64 and len(values.shape) == 2 and values.shape[1] == 2
     elements = check_elements(values.dtype, "sum", pairs=pairs)
     return elements, values.size // (2 if pairs else 1)
 
 
-def row_for(
+def variant_for(
     device: Device, kernel: str, variant: str | Variant, elements: Elements
 ) -> str | Variant | Callable[[], Variant]:
-    """Return what ``build_row`` is to choose by: no look-back where the order of sums matters.
+    """Return the ``variant`` argument for ``build_variant_program``.
 
-    A look-back row combines the tiles before its own in an order that timing decides. Sums of
-    float32 get the row that comes behind it instead.
+    A variant with look-back combines earlier tiles in an order that depends on timing. So sums of
+    float32, whose order is fixed, get the next variant without look-back.
     """
     if elements.in_any_order:
         return variant
     if variant != "auto":
-        row = variant if isinstance(variant, Variant) else choose(kernel, device.caps, variant)
-        if not row.lookback:
-            return row
-    return lambda: next(row for row in fallbacks(kernel, device.caps) if not row.lookback)
+        named = variant if isinstance(variant, Variant) else choose(kernel, device.caps, variant)
+        if not named.lookback:
+            return named
+    return lambda: next(v for v in fallbacks(kernel, device.caps) if not v.lookback)

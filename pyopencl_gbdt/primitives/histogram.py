@@ -19,16 +19,16 @@ from pyopencl_gbdt.primitives.checks import (
 from pyopencl_gbdt.primitives.one_node import OneNode
 
 CODE_DTYPES = (np.uint8, np.uint16)
-MAX_BINS = 65535  # one code of 16 bits is left, which no row has
+MAX_BINS = 65535  # no row has the last 16-bit code
 _MAX_ROWS = 2**31 - 1
-_MAX_CELLS = 2**31 - 1  # kernels count sums of either kind by uint32
+_MAX_CELLS = 2**31 - 1  # kernels index gradient and Hessian sums together by uint32
 
 
 class CodeHistogram:
     """Histograms of a matrix of codes, prepared once and bound to arrays.
 
-    These are the kernels that training spends most of its time in, in the same variants: sums in
-    local memory, 32 bits wide, whose overflow is carried to sums of 64 bits; see
+    Training uses the same kernels in the same variants, and spends most of its time in them. A
+    work-group adds to 32-bit sums in local memory and carries their overflow to 64-bit sums; see
     ``docs/architecture.md``. (Cf. Mitchell & Frank, "Accelerating the XGBoost algorithm using GPU
     computing", PeerJ Computer Science 3:e127, 2017, and Ke et al., "LightGBM", NIPS 2017.)
 
@@ -42,10 +42,11 @@ class CodeHistogram:
     dtype : dtype
         Of the codes: uint8 or uint16.
     n_bins : int
-        Bins of every feature, 2..65535. Few are fast: on a GPU, up to 255 are read as bytes.
+        Bins of every feature, 2..65535. Fewer are faster: on a GPU, codes of up to 255 bins are
+        bytes.
     variant : str or Variant, default "auto"
-        Row of the variant table; all give equal bits. Where a work-group's accumulators are too few
-        for ``n_bins``, the row "bin_range_passes" is taken instead.
+        A variant or its name; all give equal bits. If its accumulators are too few for ``n_bins``,
+        "bin_range_passes" is used instead.
 
     Raises
     ------
@@ -71,12 +72,12 @@ class CodeHistogram:
         self.n_bins = _check_bins(n_bins)
         self.n_features = check_length("n_features", n_features, _MAX_CELLS // self.n_bins)
         self._node = OneNode(device, self.n_rows, self.n_features, self.n_bins, variant)
-        self.row = self._node.row
-        """Row of the variant table that was built."""
-        self._chunk = self.row.params["chunk"]
+        self.variant = self._node.variant
+        """The variant that was built."""
+        self._chunk = self.variant.params["chunk"]
         self._program = device.build(
             "pack_codes",
-            wg_size=self.row.params["wg_size"],
+            wg_size=self.variant.params["wg_size"],
             chunk=self._chunk,
             code=c_type(self.dtype),
             block=self._node.page.block_codes,
@@ -89,18 +90,18 @@ class CodeHistogram:
         out: DeviceArray,
         rows: DeviceArray | None = None,
     ) -> list[Launch]:
-        """Bind ``pack`` and then ``sums``, which say what is taken and what is raised."""
+        """Bind ``pack`` and then ``sums``, which describe the parameters and errors."""
         return self.pack(codes) + self.sums(pairs, out, rows)
 
     def pack(self, codes: DeviceArray) -> list[Launch]:
-        """Bind what copies codes into the order in which histograms read them.
+        """Bind the launches that copy codes into the order in which histograms read them.
 
-        Histograms of many lists of rows need this once.
+        Packed codes serve histograms of many lists of rows.
 
         Parameters
         ----------
         codes : DeviceArray of ``dtype``, shape (n_rows, n_features)
-            Codes above ``n_bins - 1`` count as that.
+            Codes above ``n_bins - 1`` count as ``n_bins - 1``.
 
         Returns
         -------
@@ -126,17 +127,17 @@ class CodeHistogram:
     def sums(
         self, pairs: DeviceArray, out: DeviceArray, rows: DeviceArray | None = None
     ) -> list[Launch]:
-        """Bind the histogram of the codes that were packed last.
+        """Bind the launches that sum pairs by the codes that were packed last.
 
         Parameters
         ----------
         pairs : DeviceArray of int32, shape (n_rows, 2)
-            For instance gradients and Hessians in fixed point; of either sign.
+            For example gradients and Hessians in fixed point, of either sign.
         out : DeviceArray of int64, shape (n_features, n_bins, 2), written
             ``out[f, b]`` is the sum of the pairs of all rows whose code of feature f is b.
         rows : DeviceArray of uint32, 1-D, optional
-            Rows that count, as often as they are listed; all below n_rows, which is not checked.
-            At most 2**31 - 1. Default: every row once.
+            Rows to sum; a row that is listed twice counts twice. At most 2**31 - 1 rows, each below
+            n_rows, which is not checked. Default: every row once.
 
         Returns
         -------
@@ -177,16 +178,16 @@ def histogram(
     Parameters
     ----------
     codes : DeviceArray of uint8 or uint16, shape (n_rows, n_features), C order
-        Bin of every row and feature; those above ``n_bins - 1`` count as that.
+        Bin of every row and feature; codes above ``n_bins - 1`` count as ``n_bins - 1``.
     pairs : DeviceArray of int32, shape (n_rows, 2)
-        For instance gradients and Hessians in fixed point; of either sign.
+        For example gradients and Hessians in fixed point, of either sign.
     n_bins : int
         2..65535.
     rows : DeviceArray of uint32, optional
-        Rows that count, as often as they are listed; all below n_rows, which is not checked.
-        Default: every row once.
+        Rows to sum; a row that is listed twice counts twice. Each must be below n_rows, which is
+        not checked. Default: every row once.
     variant : str or Variant, default "auto"
-        As for ``CodeHistogram``, which packs the codes once for many lists of rows.
+        As for ``CodeHistogram``. Use that class to pack codes once for many lists of rows.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The histogram's kernels: gradient sums per node, feature and code, of packed codes."""
+"""The histogram's kernels: sum gradients and Hessians per node, feature and code."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES, capacity_of, work_groups
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
-#: Sizes of local accumulators that kernels are built for, so that few programs serve all data.
+#: Numbers of local accumulators that kernels are built for; few sizes need few programs.
 _CELLS = (1024, 2048, 3072, 4352)
-#: Most accumulators of one code.
+#: Most copies of a code's accumulator in local memory.
 _MOST_COPIES = 8
-#: Rows that a CPU's kernel looks ahead, so that their codes are in the cache when it comes to them.
+#: Number of rows ahead for which a CPU's kernel prefetches codes.
 _AHEAD = 24
 
 
 class CodeLayout(Protocol):
-    """Where each feature's codes lie in a histogram; ``pages`` has it for data sets."""
+    """Where each feature's codes lie in a histogram; ``pages.page.Layout`` is one."""
 
     @property
     def feature_offset(self) -> npt.NDArray[np.uint32]:
-        """First code of every feature, and behind the last; shape (n_features + 1,)."""
+        """First code of every feature, then the number of codes; shape (n_features + 1,)."""
 
     @property
     def fullest(self) -> npt.NDArray[np.uint32]:
@@ -35,7 +35,7 @@ class CodeLayout(Protocol):
 def code_ranges(
     layout: CodeLayout, capacity: int, places: npt.NDArray[np.int64], block: int, *, ranged: bool
 ) -> npt.NDArray[np.uint32]:
-    """Cut the codes of all features into runs of at most ``capacity``, within blocks.
+    """Cut the codes of all features into ranges of at most ``capacity``, each in one block.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ def code_ranges(
     capacity : int
         Codes that one work-group's accumulators hold.
     places : int64 array, shape (n_features,)
-        Where a row has each feature's code.
+        Index of each feature's code in a row of packed codes.
     block : int
-        Places in a block: no run has features of two.
+        Codes in a block; no range has features of two blocks.
     ranged : bool
-        Whether a run may begin inside a feature; otherwise every feature must fit.
+        Whether a range may begin inside a feature; otherwise every feature must fit.
 
     Returns
     -------
     uint32 array, shape (n_ranges, 4)
-        First place, place behind the last, first code, code behind the last.
+        First place, last place + 1, first code, last code + 1.
     """
     offset = layout.feature_offset.astype(np.int64)
     in_block = places // block
@@ -74,7 +74,9 @@ def code_ranges(
 def block_ranges(
     layout: CodeLayout, capacity: int, places: npt.NDArray[np.int64], block: int
 ) -> npt.NDArray[np.uint32]:
-    """Cut the codes into runs of whole blocks, of at most ``capacity`` where a block is less.
+    """Cut the codes into ranges of whole blocks.
+
+    A range has at most ``capacity`` codes, unless a single block has more.
 
     Parameters and result are those of ``code_ranges``.
     """
@@ -92,7 +94,7 @@ def block_ranges(
 
 
 class HistogramKernel:
-    """Builds the histograms of one level of nodes after another.
+    """Computes the histograms of a level of nodes.
 
     Parameters
     ----------
@@ -100,19 +102,18 @@ class HistogramKernel:
     page : PackedCodes
     layout : CodeLayout
     variant : Variant or callable
-        Row of the variant table; a callable is asked again where a row does not build, as
-        ``build_variant`` does.
+        As for ``build_variant``.
     wg_size : int, default 0
-        Work-items of a work-group; 0 is the variant's own.
+        Work-items of a work-group; 0 takes the variant's size.
     skips_unsampled : bool, default False
-        Whether rows without gradients are looked for and left out, where the variant can.
+        Whether the kernel skips rows that were not sampled, if the variant can.
 
     Attributes
     ----------
-    row : Variant
-        What was built.
+    variant : Variant
+        The variant that was built.
     partials : bool
-        Whether work-groups have sums of their own, which another launch adds up.
+        Whether each work-group writes sums of its own, which another launch adds up.
     """
 
     def __init__(
@@ -129,15 +130,15 @@ class HistogramKernel:
         self._wg_size, self._skips = wg_size, skips_unsampled
         self.n_features = int(layout.fullest.size)
         self.n_codes = int(layout.feature_offset[-1])
-        self.row, self.program = build_variant(device, "histogram", variant, self._build)
+        self.variant, self.program = build_variant(device, "histogram", variant, self._build)
 
-    def _build(self, row: Variant) -> Program:
+    def _build(self, variant: Variant) -> Program:
         device, page, layout = self.device, self.page, self.layout
-        cpu, ranged = row.name == "cpu", row.name == ANY_CODES
-        self.partials = not row.int64_atomics
-        capacity = capacity_of(row, device.caps)
+        cpu, ranged = variant.name == "cpu", variant.name == ANY_CODES
+        self.partials = not variant.int64_atomics
+        capacity = capacity_of(variant, device.caps)
         if cpu and page.by_block:
-            capacity = 1  # blocks have padding, which ranges of several would count as features
+            capacity = 1  # one block a range: padding between blocks would count as features
         where = (layout, capacity, page.places(self.n_features), page.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = len(ranges)
@@ -146,52 +147,52 @@ class HistogramKernel:
         self.fullest = device.upload(page.in_row_order(layout.fullest), page.codes.dtype)
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if cpu:
-            return self._build_cpu(row)
-        if row.name == "private":
-            return self._build_private(row, capacity, most)
-        return self._build_local(row, capacity, most, ranged=ranged)
+            return self._build_cpu(variant)
+        if variant.name == "private":
+            return self._build_private(variant, capacity, most)
+        return self._build_local(variant, capacity, most, ranged=ranged)
 
-    def _size(self, row: Variant) -> int:
-        return self._wg_size or row.params["wg_size"]
+    def _size(self, variant: Variant) -> int:
+        return self._wg_size or variant.params["wg_size"]
 
-    def _build_cpu(self, row: Variant) -> Program:
+    def _build_cpu(self, variant: Variant) -> Program:
         return self.device.build(
             "histogram_cpu",
             wg_size=1,
-            chunk=row.params["chunk"],
+            chunk=variant.params["chunk"],
             block=self.page.block_codes,
             places=4,
             prefetch=_AHEAD if self.device.caps.prefetches else 0,
             sampled=self._skips,
         )
 
-    def _build_local(self, row: Variant, capacity: int, most: int, *, ranged: bool) -> Program:
-        """Build for accumulators in local memory, in several copies where there is room."""
+    def _build_local(self, variant: Variant, capacity: int, most: int, *, ranged: bool) -> Program:
+        """Build with accumulators in local memory, in several copies if there is room."""
         device, page = self.device, self.page
         copies = 1
         while copies < _MOST_COPIES and 2 * copies * most <= capacity:
             copies *= 2
         cells = next((n for n in _CELLS if copies * most <= n <= capacity), capacity)
-        # a CPU's compiler takes minutes to unroll the atomics, which are a GPU's choice
+        # a CPU's compiler takes minutes to unroll the atomics; CPUs do not choose this variant
         unroll = device.caps.side_by_side
         return device.build(
             "histogram",
-            wg_size=self._size(row),
+            wg_size=self._size(variant),
             partials=self.partials,
             ranged=ranged,
             cells=cells,
             copies=copies,
-            chunk=row.params["chunk"],
+            chunk=variant.params["chunk"],
             block=page.block_codes,
             split_blocks=self.n_ranges > page.n_blocks,
             unroll=unroll,
-            # with partial histograms AMD's gfx906 would spill
+            # with partial histograms, registers spill on AMD's gfx906
             in_registers=unroll and not self.partials,
         )
 
-    def _build_private(self, row: Variant, capacity: int, most: int) -> Program:
-        """Build for as many copies as work-items and local memory allow."""
-        block, wg_size = self.page.block_codes, self._size(row)
+    def _build_private(self, variant: Variant, capacity: int, most: int) -> Program:
+        """Build with as many copies of the accumulators as work-items and local memory allow."""
+        block, wg_size = self.page.block_codes, self._size(variant)
         codes = next((n for n in (256, 512, 1024) if most <= n <= capacity), capacity)
         copies = max(1, min(wg_size // (2 * block), capacity // codes))
         return self.device.build(
@@ -199,29 +200,29 @@ class HistogramKernel:
             wg_size=wg_size,
             codes=codes,
             copies=copies,
-            chunk=row.params["chunk"],
+            chunk=variant.params["chunk"],
             block=block,
         )
 
     @property
     def groups(self) -> int:
-        """Work-groups that share the tasks of a level, for each range of codes."""
+        """Number of work-groups that share the tasks of a level, for each range of codes."""
         most_codes = int(np.diff(self.layout.feature_offset).max())
-        return work_groups(self.row, self.device.caps, self.n_features, most_codes)
+        return work_groups(self.variant, self.device.caps, self.n_features, most_codes)
 
     def level(self, *, groups: int, depth: int, **arrays: Any) -> list[Launch]:
-        """Return the launches that fill the histograms of a level's nodes that come from rows.
+        """Return the launches that compute histograms of a level's nodes from their rows.
 
         Parameters
         ----------
         groups : int
-            Work-groups for each range of codes; ``partial`` has room for so many.
+            Work-groups for each range of codes; ``partial`` must have room for them.
         depth : int
-            Of the level; rows of even levels are listed in ``even_rows``.
+            The level's depth. Rows of even levels are listed in ``even_rows``.
         **arrays
             ``n_rows``, and the kernel's arrays: ``levels``, ``nodes``, ``task_begin``,
             ``even_rows``, ``odd_rows``, ``quanta``, ``high_words``, ``scale``, ``pool``
-            and ``partial``; templates/histogram.cl.mako tells of each.
+            and ``partial``; templates/primitives/histogram.cl.mako describes each.
         """
         build = self.program.bind(
             "histogram",

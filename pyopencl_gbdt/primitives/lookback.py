@@ -1,4 +1,4 @@
-"""Launches of the scans that look back: one pass, tiles in the order of tickets."""
+"""Launches of the scans with decoupled look-back: one pass over the data."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ from pyopencl_gbdt.primitives.elements import Elements
 _VECTOR_BYTES = 16
 
 
-def vectors_of(row: Variant, elements: Elements) -> int:
-    """Return the vectors of 16 bytes that a work-item holds, 0 where a row does not look back.
+def vectors_of(variant: Variant, elements: Elements) -> int:
+    """Return the number of 16-byte vectors that a work-item holds; 0 without look-back.
 
-    The row's ``items`` are those of 4-byte elements; wide ones take more registers: fewer of them.
+    The variant's ``items`` counts 4-byte elements. Wider elements take more registers, so a
+    work-item holds fewer of them.
     """
-    return max(1, row.params["items"] * 4 // elements.nbytes) if row.lookback else 0
+    return max(1, variant.params["items"] * 4 // elements.nbytes) if variant.lookback else 0
 
 
 class Chain:
-    """The states of a scan's tiles, see ``templates/chained.cl.mako``.
+    """The states of a scan's tiles; ``templates/primitives/chained.cl.mako`` describes them.
 
     Parameters
     ----------
     device : Device
     program : Program
-        Built from ``row``.
-    row : Variant
-        With one that does not look back, nothing is allocated.
+        Built from ``variant``.
+    variant : Variant
+        If it does not look back, nothing is allocated.
     n : int
         Elements.
     elements : Elements
     """
 
     def __init__(
-        self, device: Device, program: Program, row: Variant, n: int, elements: Elements
+        self, device: Device, program: Program, variant: Variant, n: int, elements: Elements
     ) -> None:
-        self.looks_back = row.lookback
-        if not row.lookback:
+        self.looks_back = variant.lookback
+        if not variant.lookback:
             return
         self._program, self._n = program, n
         per_vector = _VECTOR_BYTES // elements.nbytes
-        self._tiles = ceil_div(n, program.wg_size * vectors_of(row, elements) * per_vector)
+        self._tiles = ceil_div(n, program.wg_size * vectors_of(variant, elements) * per_vector)
         words = elements.nbytes // 4  # each holds 32 bits beside its flag
         self._state = device.empty(1 + self._tiles * words, np.uint64)
 
     def bind(
         self, name: str, inputs: Sequence[DeviceArray], out: DeviceArray, *, inclusive: bool
     ) -> list[Launch]:
-        """Bind the kernels ``<name>_clear`` and ``<name>_tiles`` to arrays that were checked."""
+        """Bind the kernels ``<name>_clear`` and ``<name>_tiles`` to checked arrays."""
         state, bind = self._state, self._program.bind
         groups = ceil_div(state.size, self._program.wg_size)
         arguments = (*inputs, np.uint64(self._n), np.uint32(inclusive), state, out)

@@ -1,4 +1,4 @@
-"""Sums of values by bucket, wherever the buckets lie."""
+"""Sums of values by bucket; values of a bucket need not be neighbours."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pyopencl_gbdt.primitives.checks import check_array, own_device, run
 
 
 class MultiReduce(Buckets):
-    """Sums of ``n`` values by bucket, prepared once and bound to arrays.
+    """Sums of ``n`` values by bucket: prepare them once, then bind them to arrays.
 
-    Interleaved keys of Mitchell & Frank, "Accelerating the XGBoost algorithm using GPU computing"
-    (2017): nothing is sorted, all buckets are summed in one pass.
+    Nothing is sorted; one pass sums all buckets (multireduce of interleaved sequences in Mitchell &
+    Frank, "Accelerating the XGBoost algorithm using GPU computing", 2017).
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class MultiReduce(Buckets):
     bucket_dtype : dtype, default uint8
         uint8 or uint32.
     variant : str or Variant, default "auto"
-        Row of the variant table; all of them give equal bits.
+        A variant or its name; all give equal bits.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class MultiReduce(Buckets):
         ----------
         values : DeviceArray of ``dtype``, shape (n,), or (n, 2) of pairs
         buckets : DeviceArray of ``bucket_dtype``, n elements
-            Values with a bucket of n_buckets or more are left out.
+            Values whose bucket is n_buckets or more are left out.
         out : DeviceArray of ``dtype``, shape (n_buckets,), or (n_buckets, 2), written
         """
         launches = self._bind_sums(values, buckets)
@@ -70,7 +70,7 @@ def multi_reduce(
     values : DeviceArray of int32, uint32 or int64, shape (n,); or of int64, shape (n, 2)
         Sums wrap.
     buckets : DeviceArray of uint8 or uint32, n elements
-        Values with a bucket of n_buckets or more are left out.
+        Values whose bucket is n_buckets or more are left out.
     n_buckets : int
         1..64.
     variant : str or Variant, default "auto"
@@ -83,7 +83,7 @@ def multi_reduce(
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or shape.
+        If an array is not a device array, or is of another device, dtype or shape.
     ParameterError
         If ``n_buckets`` or ``variant`` is none of the above.
     """

@@ -1,4 +1,4 @@
-"""Prefix sums within buckets, wherever the buckets lie."""
+"""Prefix sums within buckets; values of a bucket need not be neighbours."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pyopencl_gbdt.primitives.checks import check_array, own_device, run
 
 
 class MultiScan(Buckets):
-    """A scan of ``n`` values within their buckets, prepared once and bound to arrays.
+    """A scan of ``n`` values within their buckets: prepare it once, then bind it to arrays.
 
-    Interleaved keys of Mitchell & Frank, "Accelerating the XGBoost algorithm using GPU computing"
-    (2017). They keep a sum a bucket and a thread; here a tile is sorted by bucket in local memory
-    and scanned once, so the cost of a value does not grow with the number of buckets.
+    This is the multiscan of Mitchell & Frank, "Accelerating the XGBoost algorithm using GPU
+    computing" (2017). Their threads keep a sum for each bucket. Here a tile is sorted by bucket in
+    local memory and scanned once, so the cost of a value does not grow with the number of buckets.
 
     Parameters
     ----------
     device, n, n_buckets, dtype, pairs, bucket_dtype, variant
-        As for ``MultiReduce``, as are the errors.
+        As for ``MultiReduce``; so are the errors.
     inclusive : bool, default False
-        Whether ``out[i]`` counts ``values[i]``.
+        Whether ``out[i]`` includes ``values[i]``.
     """
 
     _kernel = "multi_scan"
@@ -51,7 +51,7 @@ class MultiScan(Buckets):
         ----------
         values : DeviceArray of ``dtype``, shape (n,), or (n, 2) of pairs
         buckets : DeviceArray of ``bucket_dtype``, n elements
-            Where it is n_buckets or more, ``out`` is 0.
+            For buckets of n_buckets or more, ``out`` is 0.
         out : DeviceArray like ``values``, written
             May be ``values``.
         """
@@ -59,11 +59,11 @@ class MultiScan(Buckets):
         self._check_values("out", out, self.n)
         if self.n == 0:
             return []
-        bind, rows = self._program.bind, self.n_buckets * self._numbers
+        bind, sums_per_chunk = self._program.bind, self.n_buckets * self._numbers
         arguments = (values, buckets, *self._sizes, np.uint32(self.inclusive), self._sums, out)
         return [
             *launches,
-            bind("multi_offsets", rows, self._sums, np.uint32(self._groups)),
+            bind("multi_offsets", sums_per_chunk, self._sums, np.uint32(self._groups)),
             bind("multi_places", self._groups, *arguments),
         ]
 
@@ -77,13 +77,13 @@ def multi_scan(
     inclusive: bool = False,
     variant: str | Variant = "auto",
 ) -> DeviceArray:
-    """Return for every value the sum of those before it that have its bucket.
+    """Return, for every value, the sum of the earlier values of its bucket.
 
     Parameters
     ----------
     values, buckets, n_buckets
-        As for ``multi_reduce``, with the same errors. Where a bucket is n_buckets or more, the
-        result is 0.
+        As for ``multi_reduce``, with the same errors. For buckets of n_buckets or more, the result
+        is 0.
     out : DeviceArray like ``values``, written, optional
         Default: a new array. May be ``values``.
     inclusive, variant

@@ -1,4 +1,4 @@
-"""Codes of a run of rows on a device, in the order that its kernels load them in."""
+"""Codes of a page on a device, in the order in which the device's kernels load them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ from pyopencl_gbdt.dtypes import BLOCK_BYTES
 
 @dataclass(frozen=True)
 class PackedCodes:
-    """Codes of a run of rows on a device, dense, twice: histograms gather rows, partition columns.
+    """Dense codes of consecutive rows on a device, stored twice.
+
+    Histograms read them by row from ``codes``. The partition reads one column from ``by_feature``.
 
     Attributes
     ----------
     codes : DeviceArray of uint8 or uint16
-        Blocks of 16 bytes, each with the codes of ``block_features`` features of a row, and
-        padding of 0. Shape (n_blocks, n_rows, block_codes), where work-groups take a block of
-        many rows; (n_rows, n_blocks, block_codes) on a CPU, whose work-groups take whole rows.
+        Blocks of 16 bytes. A block has the codes of ``block_features`` features of a row, and zeros
+        as padding. On a GPU, work-groups read one block of many rows, and the shape is (n_blocks,
+        n_rows, block_codes). On a CPU, they read whole rows, and the shape is (n_rows, n_blocks,
+        block_codes).
     by_feature : DeviceArray of the same dtype, shape (n_features, n_rows)
     block_features : int
+        Features of a block.
     by_block : bool
-        Whether all rows of a block lie together.
+        Whether the first of the two shapes is used.
     """
 
     codes: DeviceArray
@@ -39,30 +43,30 @@ class PackedCodes:
 
     @property
     def block_codes(self) -> int:
-        """Codes in 16 bytes."""
+        """Codes in a block of 16 bytes, padding included."""
         return self.codes.shape[2]
 
     def places(self, n_features: int) -> npt.NDArray[np.int64]:
-        """Return where a row has each feature's code, int64 (n_features,)."""
+        """Return the index of each feature's code in a row of blocks, int64 (n_features,)."""
         block, within = np.divmod(np.arange(n_features), self.block_features)
         places: npt.NDArray[np.int64] = block * self.block_codes + within
         return places
 
     def in_row_order(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-        """Return values of features as rows have their codes, padding as 0."""
+        """Return one value per feature in the order of a row's codes, with 0 for padding."""
         ordered = np.zeros(self.n_blocks * self.block_codes, np.uint32)
         ordered[self.places(values.size)] = values
         return ordered
 
     def block_strides(self) -> dict[str, int]:
-        """Return how many blocks lie from a row to the next, and from a block to the next."""
+        """Return the distances, in blocks, between neighbouring rows and between a row's blocks."""
         row, block = (1, self.codes.shape[1]) if self.by_block else (self.n_blocks, 1)
         return {"row_stride": row, "block_stride": block}
 
     def column_arguments(self) -> dict[str, Any]:
-        """Return the kernels' arguments that give the codes of one feature.
+        """Return the kernel arguments for reading the codes of one feature.
 
-        Row ``r`` has the code of feature ``f`` at
+        The code of feature ``f`` in row ``r`` is at
         ``f // block_features * block_stride + f % block_features + r * row_stride``.
         """
         n_rows = self.by_feature.shape[1]
@@ -71,21 +75,21 @@ class PackedCodes:
         }  # fmt: skip
 
     def row_arguments(self) -> dict[str, Any]:
-        """Return the kernels' arguments that give a row's codes one by one; strides in codes."""
+        """Return the kernel arguments for reading a row code by code; strides count codes."""
         blocks = self.block_strides()
         return {"codes": self.codes} | {n: s * self.block_codes for n, s in blocks.items()}
 
     def block_arguments(self) -> dict[str, Any]:
-        """Return the kernels' arguments that give a row's codes by block; strides in blocks."""
+        """Return the kernel arguments for reading a row block by block; strides count blocks."""
         return {"codes": self.codes, **self.block_strides()}
 
 
 def empty_codes(
     device: Device, n_rows: int, n_features: int, dtype: np.dtype[Any], *, columns: bool = True
 ) -> PackedCodes:
-    """Allocate codes, their contents undefined, in the order that suits a device.
+    """Allocate codes in the order that suits a device; their contents are undefined.
 
-    Without ``columns`` there is no memory for ``by_feature``, which histograms do not read.
+    Without ``columns``, ``by_feature`` is empty; histograms do not read it.
     """
     by_block = device.caps.side_by_side
     block = BLOCK_BYTES // dtype.itemsize
@@ -94,7 +98,7 @@ def empty_codes(
     return PackedCodes(
         device.empty(shape, dtype),
         device.empty((n_features, n_rows if columns else 0), dtype),
-        # evenly full, as work-groups take a block each
+        # blocks have equally many features, as each work-group takes one block
         -(-n_features // n_blocks) if by_block else block,
         by_block,
     )

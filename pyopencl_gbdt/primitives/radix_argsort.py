@@ -1,4 +1,4 @@
-"""The order of keys, by the radix sort: a stable argsort."""
+"""A stable argsort by radix sort."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def radix_argsort(
     end_bit: int | None = None,
     variant: str | Variant = "auto",
 ) -> DeviceArray:
-    """Return the places of keys in their order, stable; keys stay as they are.
+    """Return the indices that sort the keys; equal keys keep their order, keys stay unchanged.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def radix_argsort(
     Raises
     ------
     DataError, ParameterError
-        As ``radix_sort``; ParameterError also if there are more keys than uint32 can number.
+        As for ``radix_sort``; ParameterError also for more than 2**32 keys.
     """
     device = own_device("keys", keys)
     check_length("keys", keys.size, 2**32)
@@ -46,10 +46,10 @@ def radix_argsort(
         end_bit=end_bit,
         variant=variant,
     )
-    rows = device.empty(keys.shape, np.uint32)
+    indices = device.empty(keys.shape, np.uint32)
     if keys.size:
         copied = device.empty(keys.shape, keys.dtype)
         device.copy(keys, copied, 0)
-        sort.number(rows)
-        sort.sort(copied, rows)
-    return rows
+        sort.number(indices)
+        sort.sort(copied, indices)
+    return indices

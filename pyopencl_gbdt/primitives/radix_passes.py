@@ -1,4 +1,4 @@
-"""The launches of a radix sort, bound to arrays."""
+"""Bind the launches of a radix sort to arrays."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Bind = Callable[..., Launch]
 
 @dataclass(frozen=True)
 class Side:
-    """Where keys and values lie before or after a pass.
+    """The arrays that hold keys and values before or after a pass.
 
     Attributes
     ----------
     keys : DeviceArray
     values : DeviceArray or None
     start : int
-        The first column's first key; its values are the first ones.
+        Index of the first column's first key. Its first value is at index 0.
     """
 
     keys: DeviceArray
@@ -30,13 +30,13 @@ class Side:
     start: int
 
     def moved(self, other: Side, names: tuple[str, str]) -> dict[str, DeviceArray]:
-        """Return the arguments of kernels that move values to the other side, too."""
+        """Return the kernel arguments for moving values to the other side, if there are values."""
         if self.values is None or other.values is None:
             return {}
         return dict(zip(names, (self.values, other.values), strict=True))
 
     def passed(self, other: Side) -> dict[str, Any]:
-        """Return the arguments of kernels that move keys, and values, to the other side."""
+        """Return the kernel arguments for moving keys and values to the other side."""
         return {
             "all_keys": self.keys, "start": self.start, "all_out_keys": other.keys,
             "out_start": other.start, **self.moved(other, ("all_values", "all_out_values")),
@@ -45,18 +45,18 @@ class Side:
 
 @dataclass(frozen=True)
 class Passes:
-    """What is needed to bind the launches of a sort.
+    """Binds the launches of a sort.
 
     Attributes
     ----------
     plan : Plan
     bits : Bits
     scratch : mapping of str to DeviceArray
-        As ``plan`` has it.
+        The arrays that ``plan`` lists.
     bind : callable
-        Of a program: ``bind`` or ``prepare``.
+        ``bind`` or ``prepare`` of the program.
     columns : int
-        How many are sorted.
+        Number of columns to sort.
     """
 
     plan: Plan
@@ -66,7 +66,7 @@ class Passes:
     columns: int
 
     def launches(self, keys: DeviceArray, values: DeviceArray | None, first: int) -> list[Launch]:
-        """Return what sorts columns from the first one on, in place."""
+        """Return the launches that sort the columns from ``first`` on, in place."""
         plan, scratch = self.plan, self.scratch
         home = Side(keys, values, first * plan.n)
         away = Side(scratch["keys"], scratch.get("values"), 0)
@@ -88,11 +88,11 @@ class Passes:
         ]  # fmt: skip
 
     def _chunks(self, source: Side, target: Side) -> list[Launch]:
-        """Three launches a pass: count, scan, scatter."""
+        """Return three launches per pass: count, scan, scatter."""
         plan, bind, columns = self.plan, self.bind, self.columns
         chunk, groups = plan.chunking(columns)
         counts = self.scratch["counts"]
-        counters = columns * groups << plan.row.params["radix_bits"]
+        counters = columns * groups << plan.variant.params["radix_bits"]
         launches = []
         for number in range(self.bits.passes):
             of_pass = {"n": plan.n, "chunk": chunk, **self.bits.digit(number)}
@@ -109,10 +109,10 @@ class Passes:
         return launches
 
     def _sweeps(self, source: Side, target: Side) -> list[Launch]:
-        """Count the digits of all passes, then a launch a pass."""
+        """Return the launches that count the digits of all passes, and one launch per pass."""
         plan, bind, columns = self.plan, self.bind, self.columns
         state, histogram, tickets = (self.scratch[x] for x in ("state", "histogram", "tickets"))
-        used = columns * plan.tiles * SWEEP_DIGITS  # fewer columns than the most use less
+        used = columns * plan.tiles * SWEEP_DIGITS  # the scratch has room for more columns
         cleared = (state, used), (histogram, histogram.size), (tickets, tickets.size)
         sizes = [part for array_and_size in cleared for part in array_and_size]
         chunk, groups = plan.chunking(columns)

@@ -1,4 +1,4 @@
-"""What the radix sort launches and how much scratch it takes, for each kind of row."""
+"""Sizes and scratch memory of a radix sort, for each variant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyopencl_gbdt.device import Capabilities, Device, Variant, choose
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.primitives.checks import ceil_div
 
-#: Digits of a pass of a row that counts all passes at once.
+#: Bits of a digit in the variants that count the digits of all passes at once.
 SWEEP_BITS = 8
 SWEEP_DIGITS = 1 << SWEEP_BITS
 
@@ -27,11 +27,11 @@ class Bits:
     Attributes
     ----------
     begin, end : int
-        The first bit and the one behind the last, 0 is the lowest.
+        The first bit, and the last bit + 1; bit 0 is the lowest.
     passes : int
-        Even, so that keys end where they began.
+        An even number, so that the sorted keys end in the array they came from.
     step : int
-        Bits of a digit; the last digits may have fewer, or none.
+        Bits of a digit; the last digits may have fewer bits, or none.
     """
 
     begin: int
@@ -40,13 +40,13 @@ class Bits:
     step: int
 
     def digit(self, number: int) -> dict[str, int]:
-        """Return the shift and the mask of a digit, as kernels call them."""
+        """Return the kernel arguments for one digit: its shift and its mask."""
         shift = self.begin + number * self.step
         width = max(0, min(self.step, self.end - shift))
         return {"shift": shift if width else self.begin, "mask": (1 << width) - 1}
 
     def arguments(self) -> dict[str, int]:
-        """Return the arguments of kernels that cut all digits at once."""
+        """Return the arguments of kernels that read all digits of a key."""
         return {
             "first_bit": self.begin, "step": self.step, "n_passes": self.passes,
             "keep": (1 << self.end) - 1,
@@ -59,7 +59,7 @@ def cut_bits(begin_bit: object, end_bit: object, dtype: np.dtype[Any], radix_bit
     Raises
     ------
     ParameterError
-        If it leaves the key's bits.
+        If the range is not within the key's bits.
     """
     bits = 8 * dtype.itemsize
     end = _bit("end_bit", bits if end_bit is None else end_bit, 0, bits, dtype)
@@ -80,21 +80,21 @@ def _bit(name: str, bit: object, least: int, most: int, dtype: np.dtype[Any]) ->
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of a sort on a row, as it was built.
+    """Sizes and scratch memory of a sort with a variant, as it was built.
 
     Attributes
     ----------
-    row : Variant
+    variant : Variant
     caps : Capabilities
     wg_size : int
         Work-items of a work-group.
     n, columns : int
-        Keys of a column, and most columns that are sorted at a time.
+        Keys of a column, and the most columns that are sorted at a time.
     key : dtype
     value : dtype or None
     """
 
-    row: Variant
+    variant: Variant
     caps: Capabilities
     wg_size: int
     n: int
@@ -104,18 +104,18 @@ class Plan:
 
     @property
     def sweeps(self) -> bool:
-        """Whether a pass is one launch that looks back for what lies before its tiles."""
-        return sweeps(self.row)
+        """Whether a pass is one launch, whose tiles look back for earlier tiles' counts."""
+        return sweeps(self.variant)
 
     @property
     def place(self) -> np.dtype[Any]:
-        """What counts keys."""
+        """The dtype that counts keys."""
         return np.dtype(place_of(self.n * self.columns))
 
     @property
     def tile(self) -> int:
         """Keys that a work-group takes at a time."""
-        return self.wg_size * take(self.row, self.key, self.value)
+        return self.wg_size * take(self.variant, self.key, self.value)
 
     @property
     def tiles(self) -> int:
@@ -123,17 +123,20 @@ class Plan:
         return ceil_div(self.n, self.tile)
 
     def by_columns(self, columns: int) -> bool:
-        """Tell whether work-groups sort whole columns: each core gets one, nothing is scanned."""
+        """Tell whether each work-group sorts whole columns by itself, without scans.
+
+        It does on a CPU, if there is a column for every core.
+        """
         return self.wg_size == 1 and columns >= self.caps.compute_units
 
     def chunking(self, columns: int) -> tuple[int, int]:
-        """Return the keys of a chunk, of whole tiles, and the chunks of a column."""
-        most = max(1, self.row.params["groups_per_unit"] * self.caps.compute_units // columns)
+        """Return the keys of a chunk, which are whole tiles, and the chunks of a column."""
+        most = max(1, self.variant.params["groups_per_unit"] * self.caps.compute_units // columns)
         chunk = self.tile * max(1, ceil_div(self.tiles, most))
         return min(chunk, max(1, self.n)), ceil_div(self.n, chunk)
 
     def scratch(self) -> Scratch:
-        """Return shape and dtype of each array that the sort needs besides."""
+        """Return shape and dtype of each scratch array."""
         columns = self.columns
         arrays: dict[str, tuple[int | tuple[int, int], npt.DTypeLike]] = {}
         if self.sweeps:
@@ -142,9 +145,9 @@ class Plan:
             arrays["histogram"] = 2 * passes * SWEEP_DIGITS, np.uint32
             arrays["tickets"] = passes, np.uint32
         else:
-            groups = self.row.params["groups_per_unit"] * self.caps.compute_units
+            groups = self.variant.params["groups_per_unit"] * self.caps.compute_units
             groups = min(columns * self.tiles, max(columns, groups))
-            arrays["counts"] = groups << self.row.params["radix_bits"], self.place
+            arrays["counts"] = groups << self.variant.params["radix_bits"], self.place
             arrays["total"] = 1, self.place
             if self.by_columns(columns):
                 columns = min(columns, self.caps.compute_units)
@@ -154,28 +157,30 @@ class Plan:
         return arrays
 
 
-def sweeps(row: Variant) -> bool:
-    """Tell whether a row's passes are one launch each."""
-    return row.template == "radix_onesweep"
+def sweeps(variant: Variant) -> bool:
+    """Tell whether each pass of a variant is one launch."""
+    return variant.template == "radix_onesweep"
 
 
 def place_of(n_keys: int) -> type[np.unsignedinteger[Any]]:
-    """Return what counts so many keys."""
+    """Return the dtype that counts ``n_keys`` keys."""
     return np.uint32 if n_keys < 2**32 else np.uint64
 
 
-def take(row: Variant, key: np.dtype[Any], value: np.dtype[Any] | None) -> int:
-    """Return the keys that a work-item takes: a row says how many of 4 bytes; wider are fewer.
+def take(variant: Variant, key: np.dtype[Any], value: np.dtype[Any] | None) -> int:
+    """Return the number of keys that a work-item takes.
 
-    A lonely work-item keeps no tile in local memory, so its number stays.
+    The variant has the number for keys of 4 bytes; of wider keys or values, a work-item takes
+    fewer. In work-groups of one work-item the number does not change, as no tile is in local
+    memory.
     """
-    items = row.params["items"]
-    if value is not None:  # which wait in registers as well
-        items = row.params.get("items_with_values", items)
-    if row.params["wg_size"] == 1:
+    items = variant.params["items"]
+    if value is not None:  # values need registers too
+        items = variant.params.get("items_with_values", items)
+    if variant.params["wg_size"] == 1:
         return items
-    if key.itemsize == 8 and not row.lookback:
-        items //= 2  # Intel's Data Center GPU Max would spill
+    if key.itemsize == 8 and not variant.lookback:
+        items //= 2  # otherwise registers spill on Intel's Data Center GPU Max
     return max(1, items * 4 // max(key.itemsize, 0 if value is None else value.itemsize))
 
 
@@ -188,10 +193,10 @@ def scratch_bytes(
     key_dtype: npt.DTypeLike = np.float32,
     value_dtype: npt.DTypeLike = np.uint32,
 ) -> int:
-    """Return the bytes of scratch of a sort, of the row that the device gets."""
-    row, caps = choose("radix_sort", device.caps), device.caps
+    """Return the bytes of a sort's scratch, with the variant that the device uses."""
+    variant, caps = choose("radix_sort", device.caps), device.caps
     value = np.dtype(value_dtype) if has_values else None
-    wg_size = min(row.params["wg_size"], caps.max_work_group)
-    plan = Plan(row, caps, wg_size, n, columns, np.dtype(key_dtype), value)
+    wg_size = min(variant.params["wg_size"], caps.max_work_group)
+    plan = Plan(variant, caps, wg_size, n, columns, np.dtype(key_dtype), value)
     arrays = plan.scratch().values()
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     check_array,
@@ -18,24 +18,24 @@ from pyopencl_gbdt.primitives.checks import (
 from pyopencl_gbdt.primitives.radix_passes import Passes
 from pyopencl_gbdt.primitives.radix_plan import Plan, cut_bits, place_of, take
 
-#: Of keys, and of values, which are only moved.
+#: Dtypes of keys and values.
 DTYPES = (np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64)
-MAX_KEYS = 2**40 - 1  # a state word of a tile holds 40 bits of a place
+MAX_KEYS = 2**40 - 1  # a tile's state word has 40 bits for an index
 _KEY_NAMES = {**C_NAMES, np.dtype(np.float64): "f64"}
 
 
 class RadixSort:
-    """A stable sort of columns of ``n`` keys in place, prepared once, bound to arrays.
+    """A stable sort of columns of ``n`` keys in place: prepare it once, then bind it to arrays.
 
-    Every pass moves the keys by one digit, from the least significant. On GPUs where work-groups
-    see each other's writes, the digits of all passes are counted at once, and a pass is one launch
-    that looks back for what lies before its tiles (Adinets & Merrill, "Onesweep: a faster least
-    significant digit radix sort for GPUs", 2022). Elsewhere a pass counts the digits of each
-    work-group's chunk, scans the counts and scatters (Satish, Harris & Garland, "Designing
-    efficient sorting algorithms for manycore GPUs", IPDPS 2009; here each work-group walks a chunk
-    of many tiles, so the table of counts stays small). Passes are even in number, so the result
-    ends where it began. Columns are sorted side by side in the same launches. Where work-groups
-    have one work-item, and every compute unit gets a column, a work-group sorts whole columns.
+    Every pass sorts the keys by one digit, the least significant first. On GPUs whose work-groups
+    see each other's writes, one launch counts the digits of all passes, and each pass is one
+    launch, whose tiles look back for the counts of earlier tiles (Adinets & Merrill, "Onesweep: a
+    faster least significant digit radix sort for GPUs", 2022). On other devices a pass counts the
+    digits of each work-group's chunk, scans the counts and scatters the keys (Satish, Harris &
+    Garland, "Designing efficient sorting algorithms for manycore GPUs", IPDPS 2009). Unlike theirs,
+    a chunk has many tiles, so the table of counts is small. The number of passes is even, so the
+    result is in the input array. The same launches sort all columns. If work-groups have one
+    work-item and there is a column for every compute unit, a work-group sorts whole columns.
 
     Parameters
     ----------
@@ -43,22 +43,23 @@ class RadixSort:
     n : int
         Keys of a column, 0..2**40 - 1.
     key_dtype : dtype
-        uint32, int32, float32, uint64, int64 or float64. Of float keys, -0.0 and +0.0 are equal
-        and every NaN, of any sign and payload, comes last, in descending order too; equal keys
-        keep their order and their bits. No arithmetic is done in double precision.
+        uint32, int32, float32, uint64, int64 or float64. The float keys -0.0 and +0.0 are equal.
+        Every NaN, of any sign and payload, comes last, in descending order too. Equal keys keep
+        their order and their bits. Kernels do no arithmetic in double precision.
     value_dtype : dtype, optional
-        One of the same; None sorts keys alone.
+        One of the same; None sorts keys without values.
     columns : int, default 1
-        Most columns that are sorted at a time; 2**40 - 1 keys together.
+        Most columns that are sorted at a time; at most 2**40 - 1 keys together.
     descending : bool, default False
         Whether the largest key comes first; equal keys keep their order.
     begin_bit, end_bit : int, optional
-        Sort by the bits ``begin_bit..end_bit - 1`` alone, 0 is the lowest, of the key's place in
-        the order: the key itself for unsigned integers; for signed ones the sign bit is flipped;
-        for floats it is set, or all bits are flipped where it was set, both zeros have +0.0's and
-        NaNs all bits; descending takes the complement, but for NaN. By default all bits.
+        Sort only by the bits ``begin_bit..end_bit - 1`` of the key's ordered form; bit 0 is the
+        lowest. The ordered form of an unsigned integer is the key itself. Of a signed integer, the
+        sign bit is flipped. Of a float, the sign bit is set if it was clear, else all bits are
+        flipped; -0.0 counts as +0.0, and a NaN has all bits set. Descending sorts take the
+        complement, except of NaN. Default: all bits.
     variant : str or Variant, default "auto"
-        Row of the variant table; all of them give equal bits.
+        A variant or its name; all give equal bits.
 
     Raises
     ------
@@ -69,8 +70,9 @@ class RadixSort:
 
     Notes
     -----
-    Scratch: a copy of keys and values; one counter per digit and work-group, or a word per digit
-    and tile; where a work-group sorts whole columns, a column for each. See ``scratch_bytes``.
+    Scratch: a copy of keys and values, and one counter per digit and work-group or one word per
+    digit and tile. If work-groups sort whole columns, the copy has a column for each work-group.
+    See ``radix_plan.scratch_bytes``.
 
     Examples
     --------
@@ -101,19 +103,19 @@ class RadixSort:
         )
         cut_bits(begin_bit, end_bit, self.key_dtype, 1)  # raises before anything is built
 
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             "radix_sort",
             variant,
-            derived=lambda row: {"take": take(row, self.key_dtype, self.value_dtype)},
+            derived=lambda chosen: {"take": take(chosen, self.key_dtype, self.value_dtype)},
             key=_KEY_NAMES[self.key_dtype],
             value_bytes=0 if self.value_dtype is None else self.value_dtype.itemsize,
             place=C_NAMES[np.dtype(place_of(self.n * self.columns))],
             descending=bool(descending),
         )
-        self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, row.params["radix_bits"])
+        self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, chosen.params["radix_bits"])
         self._plan = Plan(
-            row, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
+            chosen, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
             self.value_dtype,
         )  # fmt: skip
         scratch = self._plan.scratch()
@@ -133,32 +135,34 @@ class RadixSort:
         Parameters
         ----------
         keys : DeviceArray of ``key_dtype``, written
-            Columns of n elements, one behind the other.
+            Columns of n elements, one after the other.
         values : DeviceArray of ``value_dtype``, written
-            Moved along with the keys; given exactly if ``value_dtype`` was. Its first column
-            belongs to the first that is sorted.
+            Moved with the keys; required if and only if the sort has a ``value_dtype``. Its first
+            column belongs to the first column that is sorted.
         first : int, default 0
             The first column of ``keys`` to sort.
         columns : int, optional
-            How many to sort, at most as many as the sort was made for. By default the arrays hold
-            exactly those.
+            Number of columns to sort, at most the number that the sort was made for. By default the
+            sort's own number, and the arrays must have exactly these columns.
         once : bool, default False
-            Whether the launches will run once: they cost less to bind and more to run.
+            Whether the launches will run only once; such launches cost less to bind and more to
+            run.
 
         Returns
         -------
         list of Launch
-            Run in order, as often as wanted: each round sorts what the arrays hold then.
+            Run them in order, as often as needed; each run sorts the arrays' current contents.
 
         Raises
         ------
         DataError
-            If an array is missing, too many, of another device, dtype or size, or both are one.
+            If an array is missing or not expected, is of another device, dtype or size, or both
+            arrays are the same.
         ParameterError
             If there are more columns than the sort was made for.
         """
         size = beside = self.columns * self.n
-        if columns is not None:  # of an array that may hold more
+        if columns is not None:  # the arrays may have more columns
             check_length("columns", columns, self.columns)
             size = max((first + columns) * self.n, getattr(keys, "size", 0))
             beside = max(columns * self.n, getattr(values, "size", 0))
@@ -172,14 +176,14 @@ class RadixSort:
         return passes.launches(keys, values, first)
 
     def sort(self, keys: DeviceArray, values: DeviceArray | None = None) -> None:
-        """Sort in place, without waiting; arguments and errors as in ``bind``."""
+        """Sort in place, without waiting; arguments and errors are those of ``bind``."""
         run(self.bind(keys, values))
 
-    def number(self, rows: DeviceArray) -> None:
+    def number(self, indices: DeviceArray) -> None:
         """Write 0, 1, 2, ... to a uint32 array, without waiting."""
-        check_array("rows", rows, self.device, [np.uint32])
+        check_array("indices", indices, self.device, [np.uint32])
         units = self.device.caps.compute_units
-        self._program.launch("radix_number", units, rows, np.uint64(rows.size))
+        self._program.launch("radix_number", units, indices, np.uint64(indices.size))
 
 
 def radix_sort(
@@ -191,7 +195,7 @@ def radix_sort(
     end_bit: int | None = None,
     variant: str | Variant = "auto",
 ) -> None:
-    """Sort keys in place, stable, and move values along.
+    """Sort keys in place by a stable sort, and move values with them.
 
     Parameters
     ----------
@@ -204,9 +208,10 @@ def radix_sort(
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or size, or both are one.
+        If an array is not a device array, is of another device, dtype or size, or both arrays are
+        the same.
     ParameterError
-        If a bit or ``variant`` is out of range.
+        If a bit is out of range, or ``variant`` is unknown.
 
     Examples
     --------

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import ceil_div, check_apart, check_length, own_device, run
 from pyopencl_gbdt.primitives.elements import check_elements, of_array
 
-#: Elements that become one: part of the order of float sums, no tuning knob.
+#: Elements that are reduced to one. It fixes the order of float sums: do not tune it.
 REDUCE_TILE = 16384
 MAX_ELEMENTS = REDUCE_TILE * (2**31 - 1)  # work-groups are numbered by int32
 
 
 class Reduce:
-    """A reduction of ``n`` elements to one, prepared once and bound to arrays.
+    """A reduction of ``n`` elements to one: prepare it once, then bind it to arrays.
 
-    Every 16384 elements become one, which are reduced in turn; all inputs are read once, 16 bytes
-    at a time.
+    Every tile of 16384 elements is reduced to one; the results are reduced in the same way. Every
+    input is read once, 16 bytes at a time.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Reduce:
         int32, uint32, int64 or float32.
     op : {"sum", "max", "min"}, default "sum"
     pairs : bool, default False
-        Whether the elements are pairs of int64, which are summed component by component.
+        Whether the elements are pairs of int64, each component summed on its own.
     variant : str or Variant, default "auto"
-        Row of the variant table; all of them give equal bits.
+        A variant or its name; all give equal bits.
 
     Raises
     ------
@@ -40,15 +40,16 @@ class Reduce:
 
     Notes
     -----
-    Integer sums wrap. Sums of float32 are taken in one order, on every device: the elements of a
-    tile of 16384 lie in 16 rows of 1024 lanes; each lane is summed from top to bottom, starting
-    from +0.0 (so -0.0 is lost), neighbouring lanes are added twice, and the 256 sums are halved,
-    first half plus second half. The sums of the tiles are summed in the same way. The error of a
-    sum of n elements is at most ``25 * ceil(log16384(n)) * 2**-24`` times the sum of the
-    magnitudes, to first order: pairwise summation with a wide base (Higham 1993, "The accuracy of
-    floating point summation", section 4). A NaN sum is the quiet NaN 0x7fc00000. Subnormal numbers
-    are kept or flushed as the device does. Maxima and minima of float32 order -0.0 before +0.0;
-    NaN wins.
+    Integer sums wrap. Sums of float32 have the same order on every device. A tile of 16384 elements
+    is an array of shape (16, 1024). Each of the 1024 lanes is summed from the first element to the
+    last, starting from +0.0 (so -0.0 becomes +0.0). Then neighbouring lanes are added, twice; 256
+    sums remain. Then the first half is added to the second half until one sum remains. The sums of
+    the tiles are summed in the same way. The error of a sum of n elements is at most
+    ``25 * ceil(log16384(n)) * 2**-24`` times the sum of the magnitudes, to first order; this is
+    pairwise summation with a wide base (Higham 1993, "The accuracy of floating point summation",
+    section 4). A NaN sum is the quiet NaN 0x7fc00000. The device decides whether subnormal numbers
+    are kept or flushed. Maxima and minima of float32 order -0.0 before +0.0; if an element is NaN,
+    the result is NaN.
 
     Examples
     --------
@@ -70,10 +71,10 @@ class Reduce:
         self.device = device
         self.n = check_length("n", n, MAX_ELEMENTS)
         self.elements = check_elements(dtype, op, pairs=pairs)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device, "reduce", variant, type=self.elements.type, op=self.elements.op
         )
-        self._items = row.params["items"]
+        self._items = chosen.params["items"]
         self._partials: list[DeviceArray] = []
         tiles = ceil_div(self.n, REDUCE_TILE)
         while tiles > 1:
@@ -87,18 +88,18 @@ class Reduce:
         ----------
         values : DeviceArray of ``dtype``, n elements (or n pairs)
         out : DeviceArray of ``dtype``, one element (or pair), written
-            Without elements it becomes the identity: 0, or the dtype's lowest (max) or highest
-            (min) value, infinities for float32.
+            Without elements it is the identity: 0, or the dtype's lowest (max) or highest (min)
+            value, infinities for float32.
 
         Returns
         -------
         list of Launch
-            Run in order, as often as wanted.
+            Run them in order, as often as needed.
 
         Raises
         ------
         DataError
-            If an array is of another device, dtype or size, or both are the same.
+            If an array is of another device, dtype or size, or both arrays are the same.
         """
         self.elements.check("values", values, self.device, self.n)
         self.elements.check("out", out, self.device, 1)
@@ -126,8 +127,8 @@ def reduce(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
-        Rows of an int64 array of shape (n, 2) are pairs, summed component by component; arrays of
-        other shapes are taken flat.
+        Rows of an int64 array of shape (n, 2) are pairs, each component summed on its own. Arrays
+        of other shapes are flattened.
     out : DeviceArray like ``values``, one element, written, optional
         Default: a new array, shape (1,), or (1, 2) for pairs.
     op, variant
@@ -141,9 +142,9 @@ def reduce(
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or size.
+        If an array is not a device array, or is of another device, dtype or size.
     ParameterError
-        If ``op`` or ``variant`` is unknown, or pairs are not summed.
+        If ``op`` or ``variant`` is unknown, or ``op`` of pairs is not "sum".
     """
     device = own_device("values", values)
     elements, n = of_array(values)

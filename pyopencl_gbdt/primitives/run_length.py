@@ -1,4 +1,4 @@
-"""Runs of equal neighbours: their keys, with their lengths or their first values."""
+"""Runs of equal neighbours: each run's key, with its length or its first value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     MOVED_DTYPES,
     check_apart,
@@ -19,13 +19,13 @@ from pyopencl_gbdt.primitives.checks import (
 )
 from pyopencl_gbdt.primitives.chunks import Chunks
 
-#: Keys and first values.
+#: Dtypes of keys and values.
 DTYPES = (np.uint8, *MOVED_DTYPES)
-_MAX_KEYS = 2**32 - 1  # places are uint32
+_MAX_KEYS = 2**32 - 1  # indices are uint32
 
 
 class _Runs:
-    """What both primitives share: heads of runs are counted by chunks, then moved."""
+    """The common part of both primitives: count the runs' heads by chunks, then move them."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class _Runs:
         self.device = device
         self.n = check_length("n", n, _MAX_KEYS)
         self.key_dtype = check_dtype("key_dtype", key_dtype, DTYPES)
-        built = build_row(
+        built = build_variant_program(
             device,
             "run_length",
             variant,
@@ -69,7 +69,7 @@ class _Runs:
 
 
 class RunLength(_Runs):
-    """A run-length encoding of ``n`` keys, prepared once and bound to arrays.
+    """A run-length encoding of ``n`` keys: prepare it once, then bind it to arrays.
 
     Parameters
     ----------
@@ -77,10 +77,10 @@ class RunLength(_Runs):
     n : int
         Keys, 0..2**32 - 1.
     dtype : dtype
-        uint8, uint32, int32, float32 or int64. Keys are equal if their bits are: -0.0 and +0.0
-        are two keys, NaNs of the same bits are one.
+        uint8, uint32, int32, float32 or int64. Keys are compared by their bits: -0.0 and +0.0
+        differ, NaNs of the same bits are equal.
     variant : str or Variant, default "auto"
-        Row of the variant table; all of them give equal bits.
+        A variant or its name; all give equal bits.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class RunLength(_Runs):
 
     Notes
     -----
-    Scratch: one uint32 for each key (where the runs begin) and one for each work-group.
+    Scratch: one uint32 for each key (the first index of each run) and one for each work-group.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class RunLength(_Runs):
         ----------
         keys : DeviceArray of ``dtype``, n elements
         unique : DeviceArray of ``dtype``, n elements, written; not ``keys``
-            The key of every run; elements from n_runs on stay as they are.
+            The key of every run; elements from n_runs on stay unchanged.
         counts : DeviceArray of uint32, n elements, written; not ``keys`` or ``unique``
-            The length of every run; elements from n_runs on stay as they are.
+            The length of every run; elements from n_runs on stay unchanged.
         n_runs : DeviceArray of uint32, 1 element, written
         """
         check_array("counts", counts, self.device, [np.uint32], self.n)
@@ -122,7 +122,7 @@ class RunLength(_Runs):
 
 
 class UniqueByKey(_Runs):
-    """The first of every run among ``n`` keys and values, prepared once and bound to arrays.
+    """Each run's key and first value, of ``n`` keys: prepare it once, then bind it to arrays.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class UniqueByKey(_Runs):
     n : int
         Keys, 0..2**32 - 1.
     key_dtype, value_dtype : dtype
-        As for ``RunLength``, as are variant and errors.
+        As for ``RunLength``; so are ``variant`` and the errors.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class UniqueByKey(_Runs):
         ----------
         keys, values : DeviceArray of ``key_dtype`` and ``value_dtype``, n elements each
         unique, firsts : DeviceArray of the same dtypes, n elements each, written
-            Key and first value of every run; elements from n_runs on stay as they are.
+            Key and first value of every run; elements from n_runs on stay unchanged.
         n_runs : DeviceArray of uint32, 1 element, written
         """
         check_array("values", values, self.device, [self.value_dtype], self.n)
@@ -173,7 +173,7 @@ class UniqueByKey(_Runs):
 def run_length_encode(
     keys: DeviceArray, *, variant: str | Variant = "auto"
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
-    """Return the key and the length of every run of equal neighbours, and how many runs there are.
+    """Return the key and the length of every run of equal neighbours, and the number of runs.
 
     Parameters
     ----------
@@ -187,12 +187,12 @@ def run_length_encode(
         As large as ``keys``, like ``counts``; elements from n_runs on are undefined.
     counts : DeviceArray of uint32
     n_runs : DeviceArray of uint32, 1 element
-        On the device: the host does not wait for it.
+        The host does not wait for it.
 
     Raises
     ------
     DataError
-        If ``keys`` is no device array or of another dtype.
+        If ``keys`` is not a device array, or is of another dtype.
     ParameterError
         If ``variant`` is unknown.
     """
@@ -207,10 +207,10 @@ def run_length_encode(
 def unique_by_key(
     keys: DeviceArray, values: DeviceArray, *, variant: str | Variant = "auto"
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
-    """Return the key and the first value of every run of equal neighbours, and how many they are.
+    """Return the key and the first value of every run of equal neighbours, and the number of runs.
 
-    Parameters, errors and the rest are those of ``run_length_encode``; ``values`` are a DeviceArray
-    of any of the same dtypes, as many as keys.
+    Parameters, results and errors are those of ``run_length_encode``. ``values`` is a DeviceArray
+    of any of the same dtypes, with one element for each key.
     """
     device = own_device("keys", keys)
     check_array("values", values, device, DTYPES, keys.size)

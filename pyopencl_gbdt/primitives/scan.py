@@ -1,4 +1,4 @@
-"""Prefix sums, maxima and minima."""
+"""Scans: prefix sums, maxima and minima."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from pyopencl_gbdt.primitives.scans import TiledScan
 
 
 class Scan(TiledScan):
-    """A scan of ``n`` elements, prepared once and bound to arrays.
+    """A scan of ``n`` elements: prepare it once, then bind it to arrays.
 
-    One pass where a driver was run with decoupled look-back (Merrill & Garland, "Single-pass
-    parallel prefix scan with decoupled look-back", NVR-2016-002). Elsewhere, and for sums of
-    float32, reduce, then scan: totals of tiles, the scan of the totals, the scan of each tile
-    (Merrill & Grimshaw, "Parallel scan for stream architectures", UVA CS2009-14).
+    With drivers on which decoupled look-back was tested, it is one pass (Merrill & Garland,
+    "Single-pass parallel prefix scan with decoupled look-back", NVR-2016-002). With others, and for
+    sums of float32, it reduces and then scans: it computes the totals of tiles, scans the totals,
+    and scans each tile (Merrill & Grimshaw, "Parallel scan for stream architectures", UVA
+    CS2009-14).
 
     Parameters
     ----------
     device, n, dtype, op, pairs
-        As for ``Reduce``, as are the errors.
+        As for ``Reduce``; so are the errors.
     inclusive : bool, default False
-        Whether ``out[i]`` counts ``values[i]``; the first exclusive element is the identity: 0, or
-        the dtype's lowest (max) or highest (min) value, infinities for float32.
+        Whether ``out[i]`` includes ``values[i]``. The first element of an exclusive scan is the
+        identity: 0, or the dtype's lowest (max) or highest (min) value, infinities for float32.
     variant : str or Variant, default "auto"
-        Row of the variant table; all of them give equal bits. Sums of float32, whose order is
-        fixed, take the next row instead of one that looks back.
+        A variant or its name; all give equal bits. For sums of float32, whose order is fixed, the
+        next variant is used instead of one with look-back.
 
     Notes
     -----
-    Integer sums wrap. Sums of float32 are taken in a fixed order: a tree whose nodes have 16
-    children, combined left to right from +0.0 (so -0.0 is lost), aligned to position 0; the prefix
-    of an element is that of its parent plus the sum of its left siblings. The error of a prefix
-    sum of n elements is at most ``17 * ceil(log16(n)) * 2**-24`` times the sum of the magnitudes,
-    to first order. A NaN sum is the quiet NaN 0x7fc00000. Subnormal numbers are kept or flushed
-    as the device does. Maxima and minima of float32 order -0.0 before +0.0; NaN wins.
+    Integer sums wrap. Sums of float32 have a fixed order, given by a tree that begins at position
+    0. Its nodes have 16 children, which are added from left to right, starting from +0.0 (so -0.0
+    becomes +0.0). The prefix of an element is its parent's prefix plus the sum of its left
+    siblings. The error of a prefix sum of n elements is at most
+    ``17 * ceil(log16(n)) * 2**-24`` times the sum of the magnitudes, to first order. A NaN sum is
+    the quiet NaN 0x7fc00000. The device decides whether subnormal numbers are kept or flushed.
+    Maxima and minima of float32 order -0.0 before +0.0; if an element is NaN, the result is NaN.
     """
 
     _kernel, _prefix, _above = "scan", "scan", 0  # exclusive
@@ -64,7 +66,7 @@ def scan(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
-        Taken as ``reduce`` takes them, with the same errors.
+        As for ``reduce``; so are the errors.
     out : DeviceArray like ``values``, written, optional
         Default: a new array. May be ``values``.
     inclusive, op, variant

@@ -1,4 +1,4 @@
-"""What ``Scan`` and ``SegmentedScan`` share: tiles in one pass, or levels of tiles."""
+"""The common part of ``Scan`` and ``SegmentedScan``: one pass over tiles, or levels of tiles."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import TILE, ceil_div, check_length
-from pyopencl_gbdt.primitives.elements import check_elements, row_for
+from pyopencl_gbdt.primitives.elements import check_elements, variant_for
 from pyopencl_gbdt.primitives.lookback import Chain, vectors_of
 
 MAX_ELEMENTS = TILE * (2**31 - 1)  # work-groups are numbered by int32
 
 
 class TiledScan:
-    """A scan of ``n`` elements; parameters, order and errors are those of ``Scan``."""
+    """A scan of ``n`` elements; parameters, order of sums and errors are those of ``Scan``."""
 
     _kernel: ClassVar[str]
     _prefix: ClassVar[str]
-    """What the names of its kernels begin with."""
+    """First part of its kernels' names."""
     _above: ClassVar[int]
-    """How a level of totals is scanned, as its kernel spells it."""
+    """The kernel's mode for scanning the levels of totals."""
 
     def __init__(
         self,
@@ -39,17 +39,17 @@ class TiledScan:
         self.n = check_length("n", n, MAX_ELEMENTS)
         self.elements = check_elements(dtype, op, pairs=pairs)
         self.inclusive = bool(inclusive)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             self._kernel,
-            row_for(device, self._kernel, variant, self.elements),
-            derived=lambda row: {"take": vectors_of(row, self.elements)},
+            variant_for(device, self._kernel, variant, self.elements),
+            derived=lambda chosen: {"take": vectors_of(chosen, self.elements)},
             type=self.elements.type,
             op=self.elements.op,
         )
-        self._chain = Chain(device, self._program, row, self.n, self.elements)
+        self._chain = Chain(device, self._program, chosen, self.n, self.elements)
         self._sizes = [self.n]
-        while self._sizes[-1] > TILE and not row.lookback:
+        while self._sizes[-1] > TILE and not chosen.lookback:
             self._sizes.append(ceil_div(self._sizes[-1], TILE))
         self._totals = [self._empty(size) for size in self._sizes[1:]]
 
@@ -58,7 +58,7 @@ class TiledScan:
         return (self.elements.empty(self.device, n),)
 
     def _bind(self, inputs: tuple[DeviceArray, ...], out: DeviceArray) -> list[Launch]:
-        """Bind the kernels to arrays: values first, then what goes with each of them."""
+        """Bind the kernels to arrays; ``inputs`` are the values, then the head flags, if any."""
         self.elements.check("values", inputs[0], self.device, self.n)
         self.elements.check("out", out, self.device, self.n)
         if self.n == 0:

@@ -1,11 +1,11 @@
-"""Stable sorts of many segments at once, short and long ones."""
+"""Stable sorts of many segments of different lengths at once."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
@@ -17,20 +17,21 @@ from pyopencl_gbdt.primitives.checks import (
     own_device,
     run,
 )
-from pyopencl_gbdt.primitives.segmented_sort_plans import ByLength, Sequential, Sizes
+from pyopencl_gbdt.primitives.segmented_sort_methods import ByLength, Sequential, Sizes
 
 DTYPES = (np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64)
-_MAX_KEYS = 2**32 - 1  # places in a segment, and counters, are uint32
+_MAX_KEYS = 2**32 - 1  # indices in a segment, and counters, are uint32
 _MAX_SEGMENTS = 2**31 - 1
 
 
 class SegmentedRadixSort:
-    """A stable sort of ``n_segments`` segments of ``n`` keys in place, prepared once.
+    """A stable sort of ``n_segments`` segments of ``n`` keys in place.
 
-    Segments are sorted in the way that suits their length, which only the device needs to know.
-    Very short ones: a key's place is the number of keys before it. Those of up to a tile: loaded
-    once, sorted in local memory, written once. Long ones: 8 bits a pass, in chunks; counters of all
-    segments are scanned together, so ten long segments keep a GPU as busy as a million short ones.
+    Prepare it once, then bind it to arrays. The device sorts a segment by a method that depends on
+    its length. In a very short segment, a key's index is the number of keys that come before it. A
+    segment of up to a tile is loaded once, sorted in local memory and written once. A long segment
+    is sorted in chunks, 8 bits a pass. The counters of all long segments are scanned together, so
+    ten long segments keep a GPU as busy as a million short ones.
 
     Parameters
     ----------
@@ -42,8 +43,8 @@ class SegmentedRadixSort:
     key_dtype, value_dtype, descending, variant
         As for ``RadixSort``.
     longest : int, optional
-        No segment is longer: saves scratch and launches. The result is undefined if one is.
-        Default: ``n``.
+        Most keys of a segment. A small number saves scratch and launches. If a segment is longer,
+        the result is undefined. Default: ``n``.
     offset_dtype : dtype, default int64
         uint32 or int64.
 
@@ -56,9 +57,9 @@ class SegmentedRadixSort:
 
     Notes
     -----
-    Scratch on a GPU: two uint32 a segment; where a segment may be longer than a tile (1024 keys),
-    copies of keys and values, and 1 KiB for every 4096 keys and every long segment. On a CPU:
-    copies where a segment may be longer than 64 keys.
+    Scratch on a GPU: two uint32 for each segment. If a segment may be longer than a tile (1024
+    keys), also copies of keys and values, and 1 KiB for every 4096 keys and every long segment. On
+    a CPU: copies of keys and values if a segment may be longer than 64 keys.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class SegmentedRadixSort:
             None if value_dtype is None else check_dtype("value_dtype", value_dtype, DTYPES)
         )
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        row, program = build_row(
+        chosen, program = build_variant_program(
             device,
             "segmented_radix_sort",
             variant,
@@ -92,9 +93,9 @@ class SegmentedRadixSort:
             descending=bool(descending),
             offset=C_NAMES[self.offset_dtype],
         )
-        plan = Sequential if program.wg_size == 1 else ByLength
+        method = Sequential if program.wg_size == 1 else ByLength
         sizes = Sizes(self.n, self.n_segments, self.longest)
-        self._plan = plan(device, row, program, sizes, self.key_dtype, self.value_dtype)
+        self._method = method(device, chosen, program, sizes, self.key_dtype, self.value_dtype)
 
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None = None
@@ -108,24 +109,24 @@ class SegmentedRadixSort:
             Segment s is ``offsets[s]..offsets[s + 1] - 1``. Must ascend within ``0..n``; the
             result is undefined otherwise.
         values : DeviceArray of ``value_dtype``, n elements, written
-            Moved along with the keys; given exactly if ``value_dtype`` was.
+            Moved with the keys; required if and only if the sort has a ``value_dtype``.
 
         Returns
         -------
         list of Launch
-            Run in order, as often as wanted: each round sorts what the arrays hold then.
+            Run them in order, as often as needed; each run sorts the arrays' current contents.
 
         Raises
         ------
         DataError
-            If an array is missing, too many, of another device, dtype or size.
+            If an array is missing or not expected, or is of another device, dtype or size.
         """
         check_array("keys", keys, self.device, [self.key_dtype], self.n)
         check_array("offsets", offsets, self.device, [self.offset_dtype], self.n_segments + 1)
         check_values("SegmentedRadixSort", values, keys, self.device, self.value_dtype, self.n)
         if self.n < 2 or self.n_segments == 0 or self.longest < 2:
             return []
-        return self._plan.bind(keys, offsets, values)
+        return self._method.bind(keys, offsets, values)
 
 
 def segmented_radix_sort(
@@ -136,15 +137,15 @@ def segmented_radix_sort(
     descending: bool = False,
     variant: str | Variant = "auto",
 ) -> None:
-    """Sort the keys of every segment in place, stable, and move values along.
+    """Sort the keys of every segment in place by a stable sort, and move values with them.
 
     Parameters
     ----------
     keys : DeviceArray of uint32, int32, float32, uint64, int64 or float64, written
-        Of floats, -0.0 equals +0.0 and every NaN comes last, in descending order too.
+        For floats, -0.0 equals +0.0 and every NaN comes last, in descending order too.
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
         Segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are checked; those of a device
-        array must ascend within ``0..keys.size``. Keys in no segment stay as they are.
+        array must ascend within ``0..keys.size``. Keys outside all segments stay unchanged.
     values : DeviceArray of any of these dtypes, as many as keys, written, optional
     descending, variant
         As for ``SegmentedRadixSort``.
@@ -152,7 +153,8 @@ def segmented_radix_sort(
     Raises
     ------
     DataError
-        If an array is of another device, dtype or size, or host offsets descend or leave the array.
+        If an array is of another device, dtype or size, or host offsets descend or are outside the
+        array.
     ParameterError
         If ``variant`` is unknown.
     """

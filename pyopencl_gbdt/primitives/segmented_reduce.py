@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
@@ -20,17 +20,18 @@ from pyopencl_gbdt.primitives.checks import (
 from pyopencl_gbdt.primitives.elements import check_elements, of_array
 from pyopencl_gbdt.primitives.scans import MAX_ELEMENTS
 
-#: Elements of a segment that become one: part of the order of float sums, no tuning knob.
+#: Elements of a segment that are reduced to one. It fixes the order of float sums: do not tune it.
 SEGMENT_CHUNK = 1024
 _CHUNK_BITS = 10
 _MAX_SEGMENTS = 2**31 - 1
 
 
 class SegmentedReduce:
-    """A reduction of ``n_segments`` segments of ``n`` elements, prepared once, bound to arrays.
+    """A reduction of ``n_segments`` segments of ``n`` elements.
 
-    Segments are cut into chunks of 1024, so one long segment keeps the device as busy as many short
-    ones; the results of a segment's chunks are reduced in turn. Every element is read once.
+    Prepare it once, then bind it to arrays. Segments are cut into chunks of 1024 elements, so one
+    long segment keeps the device as busy as many short ones. The results of a segment's chunks are
+    reduced in the same way. Every element is read once.
 
     Parameters
     ----------
@@ -40,19 +41,19 @@ class SegmentedReduce:
     n_segments : int
         Segments, 0..2**31 - 1.
     dtype, op, pairs, variant
-        As for ``Reduce``, as are the errors.
+        As for ``Reduce``; so are the errors.
     offset_dtype : dtype, default int64
         uint32 or int64.
 
     Notes
     -----
-    Integer sums wrap. A float32 sum is taken in an order that depends on the segment's length
-    alone, not on where it lies, and is the same on every device: the elements of a chunk of 1024
-    lie in rows of 32 lanes; each lane is summed from top to bottom, starting from +0.0, then the
-    lanes are halved, first half plus second half; the chunks' sums are summed in the same way. The
+    Integer sums wrap. The order of a float32 sum depends only on the segment's length, and is the
+    same on every device. A chunk of 1024 elements is an array of shape (32, 32). Each of the 32
+    lanes is summed from the first element to the last, starting from +0.0. Then the first half is
+    added to the second half until one sum remains. The chunks' sums are summed in the same way. The
     error is at most ``36 * ceil(log1024(length)) * 2**-24`` times the sum of the magnitudes, to
     first order (Higham 1993, "The accuracy of floating point summation", section 4). NaN, signed
-    zeros and subnormals are as for ``Scan``.
+    zeros and subnormal numbers are as for ``Scan``.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class SegmentedReduce:
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
         self.elements = check_elements(dtype, op, pairs=pairs)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        row, self._program = build_row(
+        chosen, self._program = build_variant_program(
             device,
             "segmented_reduce",
             variant,
@@ -80,20 +81,20 @@ class SegmentedReduce:
             op=self.elements.op,
             offset=C_NAMES[self.offset_dtype],
         )
-        self._items = row.params["items"]
-        # a level's partial results; those of the level before are read while they are written
+        self._items = chosen.params["items"]
+        # two arrays of partial results: a level reads one and writes the other
         slots = [self._slots(level) for level in range(1, self._n_levels())]
         self._partials = [self.elements.empty(device, count) for count in slots[:2]]
 
     def _n_levels(self) -> int:
-        """Return how often chunks are reduced until the longest segment is one number."""
+        """Return the number of levels that reduce the longest segment to one element."""
         levels, span = 1, SEGMENT_CHUNK
         while span < self.n:
             levels, span = levels + 1, span * SEGMENT_CHUNK
         return levels
 
     def _slots(self, level: int) -> int:
-        """Return how many results ``level`` levels leave at most."""
+        """Return the most results that are left after ``level`` levels."""
         return (self.n >> _CHUNK_BITS * level) + self.n_segments
 
     def bind(self, values: DeviceArray, offsets: DeviceArray, out: DeviceArray) -> list[Launch]:
@@ -118,7 +119,7 @@ class SegmentedReduce:
         for level in range(self._n_levels()):
             slots = self._slots(level + 1)
             last = level + 1 == self._n_levels()
-            partials = out if last else self._partials[level % 2]  # the last one leaves none
+            partials = out if last else self._partials[level % 2]  # the last level writes none
             launches.append(
                 self._program.bind(
                     "segment_level", ceil_div(slots, self._items), inputs=inputs, offsets=offsets,
@@ -143,7 +144,7 @@ def segmented_reduce(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
-        Taken as ``reduce`` takes them.
+        As for ``reduce``.
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
         Segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are checked; those of a device
         array must ascend within ``0..values.size``.
@@ -160,7 +161,7 @@ def segmented_reduce(
     Raises
     ------
     DataError, ParameterError
-        As for ``reduce``; or if host offsets descend or leave the array.
+        As for ``reduce``; DataError also if host offsets descend or are outside the array.
     """
     device = own_device("values", values)
     elements, n = of_array(values)

@@ -1,4 +1,4 @@
-"""Prefix sums, maxima and minima that start again at every head."""
+"""Segmented scans: prefix sums, maxima and minima that start again at every segment."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from pyopencl_gbdt.primitives.checks import (
 from pyopencl_gbdt.primitives.elements import of_array
 from pyopencl_gbdt.primitives.scans import TiledScan
 
-#: Bytes of head flags that a work-group clears, and offsets that it marks.
+#: Bytes of head flags that a work-group clears, and number of offsets that it marks.
 _HEADS_CHUNK = 4096
 
 
 class SegmentedScan(TiledScan):
-    """A segmented scan of ``n`` elements, prepared once and bound to arrays.
+    """A segmented scan of ``n`` elements: prepare it once, then bind it to arrays.
 
-    Pairs (value, head) are scanned as ``Scan`` scans values, in the same order (Blelloch, "Prefix
-    sums and their applications", CMU-CS-90-190, section 1.5); a head starts a new segment, and so
-    does element 0.
+    It scans pairs of a value and a head flag as ``Scan`` scans values, in the same order (Blelloch,
+    "Prefix sums and their applications", CMU-CS-90-190, section 1.5). A set flag starts a new
+    segment, and so does element 0.
 
     Parameters
     ----------
     device, n, dtype, inclusive, op, pairs, variant
-        As for ``Scan``, as are the errors; a segment's first exclusive element is the identity.
+        As for ``Scan``; so are the errors. In an exclusive scan, a segment's first element is the
+        identity.
 
     Notes
     -----
-    The tree that orders float32 sums is aligned to position 0 of the array, not to the segments:
-    a segment that begins elsewhere may give other last bits. The rest is as for ``Scan``.
+    The tree that orders float32 sums begins at position 0 of the array, not at a segment's start.
+    So the last bits of a segment's sums may depend on where it begins. The rest is as for ``Scan``.
     """
 
     _kernel, _prefix, _above = "segmented_scan", "segmented", 2  # carry: see the template
@@ -66,15 +67,16 @@ class SegmentedScan(TiledScan):
     ) -> list[Launch]:
         """Bind the kernels to arrays, with segments given by offsets.
 
-        A byte per element is allocated for the head flags. Returns and errors are as for ``bind``.
+        This allocates a byte per element for the head flags. Returns and errors are as for
+        ``bind``.
 
         Parameters
         ----------
         values, out
             As for ``bind``.
         offsets : DeviceArray of uint32 or int64, n_segments + 1 elements
-            Segment s is ``offsets[s]..offsets[s + 1] - 1``; empty ones are allowed. Elements before
-            the first offset are a segment of their own, and so are those from the last one on.
+            Segment s is ``offsets[s]..offsets[s + 1] - 1``; it may be empty. Elements before the
+            first offset are a segment of their own, and so are those from the last offset on.
         """
         check_array("offsets", offsets, self.device, OFFSET_DTYPES)
         words = ceil_div(self.n, 4)
@@ -111,15 +113,15 @@ def segmented_scan(
     Parameters
     ----------
     values : DeviceArray of int32, uint32, int64 or float32
-        Taken as ``reduce`` takes them.
-    head_flags : DeviceArray of uint8 or bool, as many as elements
-        Not zero where a segment begins; element 0 begins one in any case.
+        As for ``reduce``.
+    head_flags : DeviceArray of uint8 or bool, one for each element
+        Not zero where a segment begins. Element 0 always begins one.
     out : DeviceArray like ``values``, written, optional
         Default: a new array. May be ``values``.
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
         Instead of ``head_flags``: segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are
-        checked, and must cover all elements; what a device array leaves out before and behind are
-        segments of their own.
+        checked, and must cover all elements. Elements before the first and from the last offset of
+        a device array on are segments of their own.
     inclusive, op, variant
         As for ``SegmentedScan``.
 
@@ -131,9 +133,9 @@ def segmented_scan(
     Raises
     ------
     DataError
-        As for ``reduce``; or if host offsets descend or do not run from 0 to the last element.
+        As for ``reduce``; or if host offsets descend or do not cover all elements.
     ParameterError
-        As for ``reduce``; or if not just one of ``head_flags`` and ``offsets`` is given.
+        As for ``reduce``; or if both or neither of ``head_flags`` and ``offsets`` are given.
 
     Examples
     --------

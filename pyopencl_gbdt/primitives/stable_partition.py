@@ -1,4 +1,4 @@
-"""Flagged values first, then the others; both in order, within every segment."""
+"""Stable partition: move flagged values to the front of their segments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_row
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     FLAG_DTYPES,
@@ -28,7 +28,9 @@ _MAX_SEGMENTS = 2**31 - 1
 
 
 class StablePartition:
-    """A partition of ``n`` values in ``n_segments`` segments, prepared once and bound to arrays.
+    """A stable partition of ``n`` values in ``n_segments`` segments.
+
+    Prepare it once, then bind it to arrays.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class StablePartition:
     n : int
         Values, 0..2**32 - 1.
     n_segments : int
-        Segments, 0..2**31 - 1; 0 if and only if n may be 0.
+        Segments, 0..2**31 - 1; at least 1 if n is not 0.
     dtype : dtype
         uint32, int32, float32 or int64.
     offset_dtype : dtype, default int64
@@ -46,12 +48,13 @@ class StablePartition:
     Raises
     ------
     DataError, ParameterError
-        If dtype, n or n_segments is none of the above.
+        If a dtype, n or n_segments is none of the above.
 
     Notes
     -----
-    Scratch: one uint32 for each segment (set flags before it) and one for each work-group. Flags
-    are read three times, values once: less than ranks of all values would take.
+    Scratch: one uint32 for each segment (the number of set flags before it) and one for each
+    work-group. Flags are read three times and values once. That is less traffic than storing a rank
+    for every value.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class StablePartition:
         self.n_segments = check_length("n_segments", n_segments, _MAX_SEGMENTS)
         self.dtype = check_dtype("dtype", dtype, MOVED_DTYPES)
         self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
-        built = build_row(
+        built = build_variant_program(
             device,
             "stable_partition",
             variant,
@@ -94,13 +97,14 @@ class StablePartition:
         ----------
         values : DeviceArray of ``dtype``, n elements
         flags : DeviceArray of uint8 or bool, n elements
-            Not zero where the value goes first.
+            Not zero for values that go to the front.
         offsets : DeviceArray of ``offset_dtype``, n_segments + 1 elements
             Segment s is ``offsets[s]..offsets[s + 1] - 1``. Must ascend from 0 to n; the result is
             undefined otherwise.
         out : DeviceArray of ``dtype``, n elements, written; not ``values``
         counts : DeviceArray of uint32, n_segments elements, written
-            Set flags of every segment: the first of the others lies at ``offsets[s] + counts[s]``.
+            Number of set flags in every segment. The first value without a flag is at
+            ``offsets[s] + counts[s]``.
         """
         check_array("values", values, self.device, [self.dtype], self.n)
         check_array("flags", flags, self.device, FLAG_DTYPES, self.n)
@@ -135,24 +139,25 @@ def stable_partition(
     *,
     variant: str | Variant = "auto",
 ) -> tuple[DeviceArray, DeviceArray]:
-    """Return the values with flagged ones first, within every segment, and how many those are.
+    """Return the values with each segment's flagged ones in front, and their numbers.
 
     Parameters
     ----------
     values : DeviceArray of uint32, int32, float32 or int64
     flags : DeviceArray of uint8 or bool, as many as values
-        Not zero where the value goes first.
+        Not zero for values that go to the front.
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
-        Segment s is ``offsets[s]..offsets[s + 1] - 1``; they ascend from 0 to ``values.size``. Host
-        values are checked, a device array's are not. Default: one segment.
+        Segment s is ``offsets[s]..offsets[s + 1] - 1``. Offsets must ascend from 0 to
+        ``values.size``; host values are checked, those of a device array are not. Default: one
+        segment.
     variant : str or Variant, default "auto"
 
     Returns
     -------
     out : DeviceArray like ``values``
-        A permutation of each segment; both parts keep their order.
+        In each segment the flagged values, then the others; both keep their order.
     counts : DeviceArray of uint32, n_segments elements
-        Set flags of every segment. The host does not wait for either.
+        Number of set flags in every segment. The host waits for neither array.
 
     Raises
     ------

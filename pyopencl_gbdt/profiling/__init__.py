@@ -1,4 +1,4 @@
-"""Time and bytes of every kernel of a fit."""
+"""Measure time and bytes of every kernel of a fit."""
 
 from pyopencl_gbdt.profiling.profile import KernelTime, Profile
 

@@ -1,4 +1,4 @@
-"""What a profiled fit says of each kernel: time, bytes, share of the device's bandwidth."""
+"""The profile of a fit: each kernel's time, bytes and share of the device's bandwidth."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Total
 from pyopencl_gbdt.profiling.traffic import WHOLE_ARRAYS, Tally
 
-#: What launches are listed under: those before the first tree, and those of the trees.
+#: Phases of a fit: launches before the first tree, and launches of the rounds.
 SET_UP, ROUNDS = "set-up", "rounds"
-#: What moves exactly the bytes that it is given.
+#: Kernels and copies that move exactly the bytes of their arrays.
 _EXACT = WHOLE_ARRAYS | {UPLOAD, DOWNLOAD, COPY, FILL}
 
 
 @dataclass(frozen=True)
 class KernelTime:
-    """A kernel, or a kind of copy, in one phase of a fit; all of its launches together.
+    """All launches of a kernel, or all copies of one kind, in one phase of a fit.
 
     Attributes
     ----------
     kernel : str
-        As in ``split.find``: kernel of the variant table, and which one of its program. Or a kind
-        of copy: ``upload``, ``download``, ``copy``, ``fill``.
+        As in ``split.find``: the kernel's name in the variant table, and the function in its
+        program. Or a kind of copy: ``upload``, ``download``, ``copy``, ``fill``.
     phase : str
         ``"set-up"`` or ``"rounds"``.
     launches : int
     seconds : float
-        By the device's own clock, without the gaps between launches.
+        Measured by the device's clock, without the gaps between launches.
     bytes : int or None
-        The least that has to be moved: every input read once, every output written once. None for
-        a kernel for which it is not known.
+        The least bytes to move: every input read once, every output written once. None if it
+        is not known for a kernel.
     gigabytes_per_second : float or None
-        ``bytes`` over ``seconds``.
+        ``bytes`` divided by ``seconds``.
     share_of_copy : float or None
-        The same over the rate at which the device copies its own memory; above 1 where data stay
-        in a cache between kernels.
+        That rate divided by the rate at which the device copies its memory; above 1 if data
+        stay in a cache between kernels.
     """
 
     kernel: str
@@ -50,16 +50,16 @@ class KernelTime:
 
 
 class Profile(list[KernelTime]):
-    """The kernels of a fit, slowest first within each phase.
+    """The kernels of a fit, slowest first in each phase.
 
     Attributes
     ----------
     device : str
     rounds : int
     wall_seconds : dict of str to float
-        The host's seconds per phase: gaps between kernels and the host's own work included.
+        Seconds per phase on the host, including gaps between kernels and the host's work.
     copy_bandwidth : float
-        Bytes per second, read and written, at which the device copies its own memory.
+        Bytes per second, read plus written, at which the device copies its memory.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class Profile(list[KernelTime]):
         self.wall_seconds, self.copy_bandwidth = wall_seconds, copy_bandwidth
 
     def seconds(self, phase: str) -> float:
-        """Return the device's seconds of a phase."""
+        """Return the total seconds of a phase on the device."""
         return sum(kernel.seconds for kernel in self if kernel.phase == phase)
 
     def table(self) -> str:
-        """Return a table for people, 80 columns wide."""
+        """Return a table for people to read, 80 columns wide."""
         lines = []
         for phase in (SET_UP, ROUNDS):
             busy, wall = self.seconds(phase), self.wall_seconds.get(phase, 0.0)
@@ -99,7 +99,7 @@ class Profile(list[KernelTime]):
 
 
 def _amount(n_bytes: float) -> str:
-    """Return bytes in three digits and a unit: ``1.23 MB``."""
+    """Format bytes with three digits and a unit: ``1.23 MB``."""
     for unit in ("", "k", "M", "G"):
         if n_bytes < 999.5:
             return f"{n_bytes:.3g} {unit}B"
@@ -117,7 +117,7 @@ def _line(kernel: KernelTime, busy: float) -> str:
 
 
 class Recorder:
-    """Watches one fit on a device that was opened with ``profile=True``."""
+    """Records one fit on a device that was opened with ``profile=True``."""
 
     def __init__(self, device: Device) -> None:
         assert device.profiler is not None
@@ -135,12 +135,12 @@ class Recorder:
         self.profiler.collect()
 
     def begin_rounds(self) -> None:
-        """End the set-up."""
+        """End the phase of set-up."""
         self._end()
         self._begin(ROUNDS)
 
     def profile(self, tally: Tally, rounds: int, *, weighted: bool) -> Profile:
-        """End the rounds; return what was seen.
+        """End the phase of rounds; return the profile.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Recorder:
 
 
 def _n_bytes(tally: Tally, phase: str, kernel: str, total: Total, weighted: bool) -> int | None:
-    sorts_rows = phase == ROUNDS and kernel.startswith("radix_sort.")  # a metric, all in one piece
+    sorts_rows = phase == ROUNDS and kernel.startswith("radix_sort.")  # for a metric, in one piece
     exact = kernel in _EXACT or sorts_rows
     return total.n_bytes if exact else tally.n_bytes(kernel, weighted)
 
@@ -177,7 +177,7 @@ def _kernel_time(
     phase: str, kernel: str, total: Total, n_bytes: int | None, copy: float
 ) -> KernelTime:
     rate = None if n_bytes is None or total.seconds <= 0 else n_bytes / total.seconds
-    host = kernel in (UPLOAD, DOWNLOAD)  # another road than the device's own memory
+    host = kernel in (UPLOAD, DOWNLOAD)  # limited by the bus, not by the device's memory
     return KernelTime(
         kernel=kernel,
         phase=phase,

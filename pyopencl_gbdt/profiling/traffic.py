@@ -1,12 +1,12 @@
-"""The least bytes that each kernel of a fit has to move.
+"""The least bytes that each kernel of a fit must move.
 
-Every input is read once, every output is written once. What depends on the data is counted from the
-finished trees, which say how many rows each node had. Bytes of small tables (task offsets, bins of
-a feature) are left out. A kernel that reads a value twice, or a whole memory transaction for the
-sake of one byte, moves more than this: that is what its share of the bandwidth is meant to show.
+Every input is read once and every output is written once. What depends on the data is computed from
+the finished trees, which tell how many rows each node had. Small tables (task offsets, bins of a
+feature) are not counted. A kernel that reads a value twice, or a whole memory transaction for one
+byte, moves more; its share of the bandwidth shows that.
 
-A new kernel needs a line in ``tree_traffic.TREE``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds
-those without.
+A new kernel needs an entry in ``tree_traffic.TREE``, ``SET_UP`` or ``WHOLE_ARRAYS``; a test finds
+kernels without one.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def _radix_count(ws: Workspace, weighted: bool) -> int:
 
 
 def _radix_histogram(ws: Workspace, weighted: bool) -> int:
-    return _radix_count(ws, weighted) // _passes(ws)  # all digits in one reading
+    return _radix_count(ws, weighted) // _passes(ws)  # counts all digits in a single read
 
 
 def _radix_scatter(ws: Workspace, weighted: bool) -> int:
-    return 2 * _radix_count(ws, weighted) * (2 if weighted else 1)  # row ids move along
+    return 2 * _radix_count(ws, weighted) * (2 if weighted else 1)  # moves row ids too
 
 
 def _radix_columns(ws: Workspace, weighted: bool) -> int:
@@ -51,13 +51,13 @@ def _radix_columns(ws: Workspace, weighted: bool) -> int:
 
 
 def _cuts(ws: Workspace, weighted: bool) -> int:
-    # the values on both sides of every cut, read from the sorted column and written
+    # for each cut, the values on both sides: read from the sorted column, and written
     return int(ws.layout.feature_bins.sum()) * 2 * 2 * _FLOAT
 
 
 def _encode(ws: Workspace, weighted: bool) -> int:
     values = ws.n_rows * ws.layout.n_features
-    alone = ws.variant("quantize").params["wg_size"] == 1  # it writes codes by feature, too
+    alone = ws.variant("quantize").params["wg_size"] == 1  # then it also writes codes by feature
     twice = values * ws.codes.dtype.itemsize if alone else 0
     return values * _FLOAT + ws.codes.nbytes + twice
 
@@ -74,10 +74,9 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
     "quantize.encode": _encode,
 }
 
-#: Kernels that read or write the whole of each array that they are given, once; where they change
-#: two of them in place, this counts them once, too. (`curve_keys` of classes has all of their
-#: margins in reach, and reads those of one; a sort of segments of some length has the others in
-#: reach, too.)
+#: Kernels that read or write each of their arrays whole, once. Arrays changed in place count once
+#: too. (Exceptions: `curve_keys` gets the margins of all classes but reads those of one class. A
+#: sort of segments of some lengths gets the other segments too.)
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
@@ -129,12 +128,12 @@ WHOLE_ARRAYS = frozenset(
 
 
 class Tally:
-    """Adds up the bytes of a fit, tree by tree.
+    """Sum the bytes of a fit, tree by tree.
 
     Attributes
     ----------
     evaluation_rows : int
-        Rows of evaluation sets, which walk every tree.
+        Number of rows of evaluation sets, which walk every tree.
     """
 
     def __init__(self, ws: Workspace) -> None:
@@ -143,27 +142,27 @@ class Tally:
         self._trees: Counter[str] = Counter()
 
     def add_tree(self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> None:
-        """Count a finished tree; arguments as for ``count_tree``."""
+        """Add a finished tree; the arguments are those of ``count_tree``."""
         tree = count_tree(nodes, levels)
         for kernel, n_bytes in TREE.items():
             self._trees[kernel] += n_bytes(self.ws, tree)
-        # margins in and out, and a value at every step of a way as long as the training rows'
+        # margins read and written, and a value at each step; paths are as long as in training
         values = 2 * outputs_of(self.ws, tree) + int(tree.nodes[0]) * mean_steps(tree)
         self._trees["predict"] += round(self.evaluation_rows * values * _FLOAT)
 
     def forget_trees(self) -> None:
-        """Begin anew: the trees so far are void."""
+        """Reset the sums, since the trees so far are trained again."""
         self._trees.clear()
 
     def n_bytes(self, kernel: str, weighted: bool) -> int | None:
-        """Return the bytes of a kernel's launches so far; None for one that is not known here.
+        """Return the bytes of a kernel's launches so far; None for an unknown kernel.
 
         Parameters
         ----------
         kernel : str
-            As ``Program.label`` spells it.
+            As in ``Program.label``.
         weighted : bool
-            Whether the data that were quantised had weights.
+            Whether the quantised data had weights.
         """
         if kernel in SET_UP:
             return SET_UP[kernel](self.ws, weighted)

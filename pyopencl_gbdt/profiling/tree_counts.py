@@ -1,4 +1,4 @@
-"""How many nodes and rows a finished tree had on each level."""
+"""Count the nodes and rows on each level of a finished tree."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TreeCounts:
-    """What a finished tree had on each of its levels; int64 arrays, shape (max_depth + 1,).
+    """Counts per level of a finished tree; int64 arrays, shape (max_depth + 1,).
 
     Attributes
     ----------
     nodes, splits : array
-        All nodes, and those that split.
+        All nodes, and the nodes that split.
     split_rows : array
         Rows in nodes that split.
     built, built_rows : array
-        Nodes whose histogram was built from rows, and their rows; the larger one of two siblings
-        gets its histogram by subtraction. The last level has none.
+        Nodes whose histogram was built from rows, and their rows; the histogram of the larger
+        sibling is a difference. On the last level none are built.
     built_sizes, split_sizes : list of array
-        The rows of each such node, and of each that splits, a level after the other.
+        Rows of each node that was built, and of each node that splits, level by level.
     """
 
     nodes: I64
@@ -41,12 +41,12 @@ class TreeCounts:
 
 
 def count_tree(nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> TreeCounts:
-    """Count a tree as the device grew it.
+    """Count the nodes and rows of a tree.
 
     Parameters
     ----------
     nodes : mapping of str to array, each of shape (max_nodes,)
-        Fields of ``dtypes.NODE``: ``count``, ``left``, ``sibling_slot``; without gaps.
+        The fields ``count``, ``left``, ``sibling_slot`` of ``dtypes.NODE``, without gaps.
     levels : array of ``dtypes.LEVEL``, shape (max_depth + 1,)
     """
     per_level = np.zeros((5, levels.size), np.int64)
@@ -72,11 +72,11 @@ def partial_histograms(sizes: I64, chunk: int, groups: int) -> I64:
     Parameters
     ----------
     sizes : int64 array, shape (n_nodes,)
-        Rows of the nodes that are built in one launch, in order.
+        Rows of the nodes built in one launch, in order.
     chunk : int
-        Rows in a task.
+        Rows per task.
     groups : int
-        Work-groups, each of which takes an equal run of the tasks.
+        Number of work-groups; each takes an equal run of the tasks.
     """
     end = np.cumsum(-(-sizes // chunk))
     n_tasks = int(end[-1]) if end.size else 0

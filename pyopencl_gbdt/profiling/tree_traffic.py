@@ -1,6 +1,6 @@
 """The least bytes of the kernels that grow trees; see `traffic`.
 
-What depends on the data is counted from the finished trees, which say how many rows each node had.
+What depends on the data is computed from the finished trees, which tell the rows of each node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _histograms(ws: Workspace, n_nodes: int) -> int:
 
 
 def _row_ids(ws: Workspace, level_rows: I64) -> int:
-    """Bytes of the row lists of all levels: a root that has all rows has no list."""
+    """Bytes of the row lists of all levels; a root with all rows has no list."""
     return int(level_rows[0 if ws.lists_drawn else 1 :].sum()) * _ROW_ID
 
 
@@ -35,22 +35,22 @@ def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
 
 
 def _rows(ws: Workspace, tree: TreeCounts) -> int:
-    """Return the rows of all trees that were grown at a time."""
+    """Return the rows of all trees that were grown together."""
     return int(tree.nodes[0]) * ws.n_rows
 
 
 def outputs_of(ws: Workspace, tree: TreeCounts) -> int:
-    """Return the outputs whose trees were grown at a time."""
+    """Return the number of outputs whose trees were grown together."""
     return -(-int(tree.nodes[0]) // ws.n_parallel)
 
 
 def mean_steps(tree: TreeCounts) -> float:
-    """Return how many nodes that split a training row meets in a tree, on average."""
+    """Return the mean number of splits on a training row's path through a tree."""
     return float(tree.split_rows.sum()) / max(1, int(tree.built_rows[0]))
 
 
 def _inputs(ws: Workspace, tree: TreeCounts) -> int:
-    """Bytes of margins and labels, or given gradients and Hessians, and weights."""
+    """Bytes of margins and labels, or of given gradients and Hessians, and of weights."""
     return _rows(ws, tree) * (2 + ws.weighted) * _FLOAT
 
 
@@ -86,7 +86,7 @@ def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _share_seen(ws: Workspace) -> float:
-    """Return the share of listed rows whose codes are read: a CPU's histogram leaves out others."""
+    """Return the share of listed rows whose codes are read; on a CPU, only sampled rows are."""
     p = ws.params
     if not p.samples_rows or ws.lists_drawn or ws.variant("histogram").name != "cpu":
         return 1.0
@@ -103,7 +103,7 @@ def _histogram(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _reduce(ws: Workspace, tree: TreeCounts) -> int:
-    # what a single work-group built is in its place already
+    # a histogram built by one work-group is complete already
     straddling = [parts[parts > 1] for parts in _partials(ws, tree)]
     return _histograms(ws, sum(int((parts + 1).sum()) for parts in straddling))
 
@@ -116,7 +116,7 @@ def _find(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _few(ws: Workspace, tree: TreeCounts) -> npt.NDArray[np.bool_]:
-    """Return the levels whose candidates `decide` compares; on the others `best` does."""
+    """Return a mask of levels where `decide` compares candidates; on others `best` does."""
     return np.array([ws.few_candidates(depth) for depth in range(tree.nodes.size - 1)], np.bool_)
 
 
@@ -128,7 +128,7 @@ def _best(ws: Workspace, tree: TreeCounts) -> int:
 def _decide(ws: Workspace, tree: TreeCounts) -> int:
     few, searched = _few(ws, tree), tree.nodes[:-1]
     candidates = int(searched[few].sum()) * ws.layout.n_features + int(searched[~few].sum())
-    nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # in, out, and their children
+    nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # read, written, and children
     return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
 
 
@@ -141,24 +141,24 @@ def _choose_columns(ws: Workspace, tree: TreeCounts) -> int:
 def _pick(ws: Workspace, tree: TreeCounts) -> int:
     few, new = _few(ws, tree), tree.nodes[:-1]
     candidates = int(new[few].sum()) * (ws.layout.n_features + 1) + 2 * int(new[~few].sum())
-    steps = new.size  # at each of them the gains of all leaves so far
+    steps = new.size  # each step reads the gains of all leaves so far
     gains = int(tree.nodes[0]) * steps * (steps + 1) // 2 * _FLOAT
     return 2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + gains
 
 
 def _decide_picked(ws: Workspace, tree: TreeCounts) -> int:
-    # in, out, and both children
+    # nodes read and written, and their children
     return int(tree.splits.sum()) * (4 * NODE.itemsize + CANDIDATE.itemsize)
 
 
 def _moving(ws: Workspace) -> slice:
-    """Return the levels whose rows move: leaf by leaf all, else not those above the last level."""
-    return slice(None) if ws.params.leaf_wise else slice(-2)
+    """Return the levels whose rows move: all, or all but the last split level."""
+    return slice(None) if ws.policy.moves_last_rows else slice(-2)
 
 
 def _place(ws: Workspace, tree: TreeCounts) -> int:
     splits = int(tree.splits[_moving(ws)].sum())
-    looked_at = splits if ws.params.leaf_wise else int(tree.nodes[:-2].sum())
+    looked_at = splits if ws.policy.picks_leaves else int(tree.nodes[:-2].sum())
     return (looked_at + 2 * 2 * splits) * NODE.itemsize
 
 
@@ -166,7 +166,7 @@ def _move(ws: Workspace, tree: TreeCounts) -> int:
     moved = tree.split_rows[_moving(ws)]
     codes = ws.codes.dtype.itemsize
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(ws, moved)
-    # smaller children that fit one work-group are cleared by it
+    # a work-group that moves a whole small child also clears its histogram
     chunk = ws.variant("histogram").params["chunk"]
     cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[_moving(ws)])
     return rows + cleared * ws.cells_to_clear * SUM.itemsize
@@ -174,7 +174,7 @@ def _move(ws: Workspace, tree: TreeCounts) -> int:
 
 def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
     walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
-    return walked + int(tree.nodes[-1]) * NODE.itemsize  # the last level's leaves get their values
+    return walked + int(tree.nodes[-1]) * NODE.itemsize  # writes the values of the last leaves
 
 
 def _keep(ws: Workspace, tree: TreeCounts) -> int:
@@ -182,7 +182,7 @@ def _keep(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:
-    """Bytes of the weights of rows in renewed leaves; 0 if there are none."""
+    """Bytes of the rows' weights in renewed leaves; 0 without weights."""
     shape, _ = ws.reserved.get("renew_weights", (0, None))
     return _rows(ws, tree) * SUM.itemsize if shape else 0
 
@@ -198,7 +198,7 @@ def _count_next(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _pick_digit(ws: Workspace, tree: TreeCounts) -> int:
-    return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, and 0 again
+    return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, then reset to 0
 
 
 def _renew(ws: Workspace, tree: TreeCounts) -> int:
@@ -209,15 +209,15 @@ def _renew(ws: Workspace, tree: TreeCounts) -> int:
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
     codes = ws.codes.dtype.itemsize
-    if ws.variant("leaf").name == "walk":  # a code of every node on a row's way
+    if ws.variant("leaf").name == "walk":  # reads a code at every node of a row's path
         return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
-    leaf_wise = ws.params.leaf_wise
-    in_order = ws.n_levels == 1 and not leaf_wise  # the roots' rows are not listed
+    all_listed = ws.policy.moves_last_rows
+    in_order = ws.n_levels == 1 and not all_listed  # the root's rows have no list
     listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID
-    return margins + listed + (0 if leaf_wise else int(tree.split_rows[-2]) * codes)
+    return margins + listed + (0 if all_listed else int(tree.split_rows[-2]) * codes)
 
 
-#: Bytes of all launches of a kernel for trees that are grown at a time.
+#: Bytes of all launches of a kernel for trees grown together.
 TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
     "gradients": _gradients,
     "gradients.quantize_gradients": _quantize_gradients,

@@ -1,1 +1,1 @@
-"""Slow, obvious NumPy twins of every primitive and step."""
+"""Slow, simple NumPy twins of every primitive and step; tests compare kernels with them."""

@@ -1,4 +1,4 @@
-"""Twin of ``steps.columns``: which features a node may split on."""
+"""Twin of ``growth.feature_mask``: which features a node may split on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chosen(
     tree : (int, int)
         The round, and the tree within it.
     depth, path : int
-        Of the node: the root has path 1, children have twice its parent's, and one more.
+        Of the node: the root has path 1, a left child 2 p, a right child 2 p + 1.
     """
     key = int(stream(params.random_state, *tree)[0])
     salts = (stream(key, 1, 0), stream(key, 2, depth), stream(key, 3, path))
@@ -56,7 +56,7 @@ def _keys(bits: npt.NDArray[np.uint32], weights: F32 | None) -> npt.NDArray[np.u
 
 
 def may_follow(n_features: int, groups: Sequence[Sequence[int]], above: frozenset[int]) -> Mask:
-    """Return a mask of the features that interaction constraints allow below others."""
+    """Return a mask of the features that interaction constraints allow below ``above``."""
     if not groups or not above:
         return np.ones(n_features, np.bool_)
     allowed = above.union(*(g for g in groups if above <= set(g)))

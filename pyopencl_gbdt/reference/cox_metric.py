@@ -1,4 +1,4 @@
-"""Twin of ``steps.cox_metric``: the partial likelihood of proportional hazards, by exact sums."""
+"""Twin of ``evaluation.cox_metric``: the partial likelihood of proportional hazards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _f = np.float32
 
 
 def planes_of(hazard: F32, width: int) -> tuple[I64, I64]:
-    """Return two planes of bits, of units of which the largest hazard has nearly 2^(2 width)."""
+    """Split hazards into two bit planes; the largest hazard has nearly 2^(2 width) units."""
     bits = hazard.view(np.uint32)
     mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.int64)
     shift = (bits >> 23).astype(np.int64) - int(bits.max() >> 23) + 2 * width - 24
@@ -31,16 +31,16 @@ def planes_of(hazard: F32, width: int) -> tuple[I64, I64]:
 
 
 def losses(hazard: F32, label: F32) -> F32:
-    """Return ln(S / hazard) of every event, in the order of times.
+    """Return ln(S / hazard) of every event, in order of time.
 
-    S is the sum of the hazards of all rows that are not earlier.
+    S is the sum of the hazards of all rows at the event's time or later.
 
     Parameters
     ----------
     hazard : float32 array, shape (n_rows,)
         Normal numbers above 0.
     label : float32 array, shape (n_rows,)
-        Times, negative ones of rows that were censored.
+        Times, negated for censored rows.
     """
     order, starts = in_time(label)
     event, start = starts >= EVENT, (starts & ~EVENT).astype(np.int64)
@@ -68,5 +68,5 @@ def cox_words(hazard: F32, label: F32) -> I64:
 
 
 def to_float(v: I64) -> F32:
-    """Return integers as float32."""
+    """Convert integers to float32."""
     return df_from_i64(v)[0]

@@ -1,4 +1,4 @@
-"""Twin of ``steps.curve``: areas under curves as sums of integers."""
+"""Twin of ``evaluation.auc``: areas under curves as sums of integers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MASK = (1 << 32) - 1
 
 
 def vertices(prediction: F32, signed: I64) -> tuple[I64, I64]:
-    """Return the weights of labels 1 and of labels 0 up to every distinct prediction, from 0 on."""
+    """Return cumulative weights of labels 1 and 0 at each distinct prediction, starting with 0."""
     order = np.argsort(prediction, kind="stable")
     ends = np.flatnonzero(np.r_[np.diff(prediction[order]) != 0, True])
     sums = [np.cumsum(np.maximum(sign * signed[order], 0))[ends] for sign in (1, -1)]
@@ -26,16 +26,17 @@ def vertices(prediction: F32, signed: I64) -> tuple[I64, I64]:
 
 
 def roc_factors(positive: I64, negative: I64) -> tuple[I64, I64]:
-    """Return two factors of twice the area of every trapezium under the ROC curve."""
+    """Return two factors whose product is twice a trapezium's area under the ROC curve."""
     return np.diff(positive), negative[1:] + negative[:-1]
 
 
 def pr_factors(positive: I64, negative: I64) -> tuple[I64, I64]:
-    """Return labels 1 and mean precision, in 2^-60, of every piece of the precision-recall curve.
+    """Return the weight of labels 1, and the mean precision in 2^-60, of each piece of the curve.
 
-    From t of t + f rows to t + dt of t + f + ds, as the threshold falls, precision is
-    ``(t + x dt) / (s + x ds)`` at a share x of the way. With u = ds / s its mean is
-    ``(t L(u) + dt M(u)) / s``, L(u) = ln(1 + u) / u, M(u) = (u - ln(1 + u)) / u^2.
+    A piece leads from t of t + f rows to t + dt of t + f + ds, as the threshold falls. With
+    s = t + f, the precision at a share x of the piece is ``(t + x dt) / (s + x ds)``. With
+    u = ds / s its mean is ``(t L(u) + dt M(u)) / s``, where L(u) = ln(1 + u) / u and
+    M(u) = (u - ln(1 + u)) / u^2.
     """
     t1, f1 = positive[-1] - positive[:-1], negative[-1] - negative[:-1]
     t0, f0 = positive[-1] - positive[1:], negative[-1] - negative[1:]
@@ -54,7 +55,7 @@ def pr_factors(positive: I64, negative: I64) -> tuple[I64, I64]:
 
 
 def product_words(a: I64, b: I64) -> I64:
-    """Return sums of limbs of 32 bits, from the lowest, of the products of factors below 2^63."""
+    """Return the sum of products as 32-bit limbs, lowest first; factors are below 2^63."""
     (a0, a1), (b0, b1) = (((x & _MASK).astype(np.uint64), x >> 32) for x in (a, b))
     a1, b1 = a1.astype(np.uint64), b1.astype(np.uint64)
     mask, half = np.uint64(_MASK), np.uint64(32)

@@ -1,7 +1,7 @@
-"""Twin of ``cl_kernels/gain.h``: score and weight of a node from its sums, in two floats.
+"""Twin of ``cl_kernels/gain.h``: a node's score and weight from its sums, in two floats.
 
-All functions work elementwise on int64 arrays of quanta. Inside, 2^24 quanta are 1; the formulas
-stand in the kernels' file.
+All functions work elementwise on int64 arrays of quanta. Inside, the unit is 2^24 quanta; the
+header has the formulas.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _UNBOUNDED = np.finfo(np.float32).max
 
 @dataclass(frozen=True)
 class Rule:
-    """Regularisation in units of 2^24 quanta.
+    """Regularisation parameters in units of 2^24 quanta.
 
     Attributes
     ----------
     reg_lambda, alpha, max_delta : float32 array, shape (1,)
     weight_power, gain_power : int
-        A weight or a gain in units, times 2 to this power, is in real units.
+        The powers of 2 that convert a weight or a gain from units to real values.
     """
 
     reg_lambda: F
@@ -50,12 +50,12 @@ class Rule:
 
     @property
     def bounded(self) -> bool:
-        """Whether monotone constraints bound the weight, in units."""
+        """Whether monotone constraints bound the weight; bounds are in units."""
         return bool(self.lower > -_UNBOUNDED or self.upper < _UNBOUNDED)
 
 
 def make_rule(scale: Scale, reg_lambda: float, reg_alpha: float, max_delta_step: float) -> Rule:
-    """Return the rule for sums of quanta."""
+    """Convert regularisation parameters to the units of a tree's scale."""
     scale_g, scale_h = scale.sum_g, scale.sum_h
     weight_power = scale_h - scale_g
     return Rule(
@@ -68,7 +68,7 @@ def make_rule(scale: Scale, reg_lambda: float, reg_alpha: float, max_delta_step:
 
 
 def in_units(quanta: I) -> DF:
-    """Return sums of quanta in units of 2^24."""
+    """Convert sums of quanta to units of 2^24 quanta."""
     hi, lo = df_from_i64(quanta)
     return hi * _UNIT, lo * _UNIT
 
@@ -82,7 +82,7 @@ def _constant(value: F, like: F) -> DF:
 
 
 def shrink(g: DF, alpha: F) -> DF:
-    """Return g moved towards 0 by alpha, at most to 0."""
+    """Return g moved towards 0 by alpha, but not beyond 0."""
     if alpha[0] == 0:
         return g
     a = _constant(alpha, g[0])
@@ -92,7 +92,7 @@ def shrink(g: DF, alpha: F) -> DF:
 
 
 def unit_weight(t: DF, denominator: DF, rule: Rule) -> DF:
-    """Return -t / denominator, clipped to +-max_delta if that is not 0, and to the bounds."""
+    """Return -t / denominator, clipped to +-max_delta unless that is 0, and to the bounds."""
     max_delta = rule.max_delta
     w = df_neg(df_div(t, denominator))
     if max_delta[0] > 0:
@@ -134,11 +134,11 @@ def score(g: I, h: I, rule: Rule) -> DF:
 
 
 def weight_in_units(g: I, h: I, rule: Rule) -> F:
-    """Return the optimal weight in units, float32, shape (n,); 0 without rows that count."""
+    """Return the optimal weight in units, float32, shape (n,); 0 if no row has a weight."""
     weight = unit_weight(*_fraction(g, np.maximum(h, 1), rule), rule)[0]
     return np.where(h == 0, _f(0.0), weight)
 
 
 def node_weight(g: I, h: I, rule: Rule) -> F:
-    """Return the optimal weight in real units, float32, shape (n,)."""
+    """Return the optimal weight as a real value, float32, shape (n,)."""
     return scale_by(weight_in_units(g, h, rule), rule.weight_power)

@@ -1,4 +1,4 @@
-"""Twin of ``steps.gradients``: gradients and Hessians to fixed point, one scale a tree."""
+"""Twin of ``gradients.gradients``: gradients and Hessians in fixed point, a scale per tree."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Scale:
-    """Fixed point of one tree.
+    """The fixed point of a tree's gradients and Hessians.
 
     Attributes
     ----------
     g, h : int
         Gradients are multiplied by 2^g, Hessians by 2^h, and rounded.
     wide : bool
-        Some quanta need more than 32 bits.
+        Whether some quanta need more than 32 bits.
     weight_shift : int
-        Weights were divided by 2^weight_shift, so a quantum is worth 2^(weight_shift - g).
+        Weights were divided by 2^weight_shift, so one quantum is 2^(weight_shift - g).
     """
 
     g: int
@@ -34,17 +34,17 @@ class Scale:
 
     @property
     def sum_g(self) -> int:
-        """A weighted sum of gradients is 2^-sum_g times its quanta."""
+        """The exponent for sums: a weighted sum of gradients is its quanta times 2^-sum_g."""
         return self.g - self.weight_shift
 
     @property
     def sum_h(self) -> int:
-        """A weighted sum of Hessians is 2^-sum_h times its quanta."""
+        """The exponent for sums: a weighted sum of Hessians is its quanta times 2^-sum_h."""
         return self.h - self.weight_shift
 
 
 def exponent_counts(x: F32, weight: F32 | None) -> I64:
-    """Return how many rows of nonzero weight have each biased exponent.
+    """Return the number of rows per biased exponent, without rows of weight 0.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def exponent_counts(x: F32, weight: F32 | None) -> I64:
 
 
 def scale_exponent(counts: I64, weight_bits: int) -> tuple[int, bool]:
-    """Return the exponent of one component's scale, and whether it is wide.
+    """Return the scale's exponent for gradients or for Hessians, and whether quanta are wide.
 
-    All nonzero values but one in 1024 (in small data up to 16, but no more than one in 8) stay
-    below 2^24 quanta, and no sum over rows reaches 2^61.
-    A biased exponent e stands for values below 2^(e - 126); 0 stands for none that counts.
+    All nonzero values but one in 1024 stay below 2^24 quanta (small data may have up to 16 larger
+    ones, at most one in 8), and no sum over rows reaches 2^61. A biased exponent e means values
+    below 2^(e - 126); 0 means values that count as 0.
     """
     there = [e for e in range(1, 256) if counts[e]]
     if not there:
@@ -93,9 +93,9 @@ def choose_scale(
     g, h : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
     weight_bits, weight_shift : int
-        As ``weights.normalise`` returns them.
+        From ``weights.normalise``.
     factors : float32 array, shape (n_rows,), or None
-        As ``reference.sample`` draws them.
+        From ``reference.sample``.
     """
     if factors is not None:
         g, h, counted = finite(g * factors), finite(h * factors), factors != 0
@@ -111,7 +111,7 @@ def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | No
     Returns
     -------
     int64 array, shape (n_rows, 2)
-        Quanta of gradient and Hessian; every row of nonzero weight has a Hessian of at least 1.
+        Quanta of gradient and Hessian; a row with weight has a Hessian of at least 1 quantum.
     """
     seen = np.ones(g.size, np.bool_)
     if factors is not None:
@@ -125,6 +125,6 @@ def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | No
 
 
 def words(quanta: I64) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return (low, high) with quanta = high * 2^32 + low, low signed, like ``quanta``."""
+    """Return (low, high) with quanta = high * 2^32 + low; both are signed."""
     low = quanta.astype(np.int32)
     return low, ((quanta - low) >> 32).astype(np.int32)

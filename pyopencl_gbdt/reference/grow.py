@@ -1,7 +1,8 @@
-"""Twin of ``steps.grow``: one tree, level by level, every histogram built from rows."""
+"""Twin of how a tree grows, by every policy; all histograms are built from rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_qu
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 from pyopencl_gbdt.reference.columns import chosen, may_follow
 from pyopencl_gbdt.reference.gain import (
     Rule,
@@ -30,19 +32,19 @@ from pyopencl_gbdt.reference.split import Candidate, best_split
 I64 = npt.NDArray[np.int64]
 _ZERO = np.float32(0)
 _LARGEST = np.finfo(np.float32).max
-#: A split gains more than this (XGBoost's ``kRtEps``).
+#: A split needs a larger gain than this (XGBoost's ``kRtEps``).
 _LEAST_GAIN = np.float32(1e-6)
 
 
 def _finite(number: np.float32) -> np.float32:
-    """Return a number no further from 0 than float32 allows."""
+    """Clamp a number to the finite float32 range."""
     clamped: np.float32 = min(max(number, -_LARGEST), _LARGEST)
     return clamped
 
 
 @dataclass
 class Node:
-    """A node and its rows; a leaf until it is split."""
+    """A node with its rows; it is a leaf until it is split."""
 
     rows: npt.NDArray[np.uint32]
     sum_g: int
@@ -64,9 +66,18 @@ class Node:
     hessian: np.float32 = field(default=_ZERO)
 
 
+#: Returns the rank of an open leaf whose split gains so much: the highest rank splits next.
+Rank = Callable[[Node, np.float32], Any]
+
+
+def by_gain(node: Node, gain: np.float32) -> Any:
+    """Rank a leaf by what its split gains: best first."""
+    return gain
+
+
 @dataclass(frozen=True)
 class Grower:
-    """What all nodes of a tree share.
+    """The data and parameters that all nodes of a tree share.
 
     Attributes
     ----------
@@ -78,6 +89,9 @@ class Grower:
     tree : (int, int)
         The round, and the tree within it.
     limits : Limits
+    rank : callable or None
+        Which open leaf splits next; None is what the parameters ask for: best first, or level by
+        level.
     """
 
     codes: npt.NDArray[Any]
@@ -87,10 +101,11 @@ class Grower:
     params: Parameters
     tree: tuple[int, int] = (0, 0)
     limits: Limits = field(default_factory=Limits)
+    rank: Rank | None = None
 
     @property
     def rule(self) -> Rule:
-        """Regularisation in the tree's units."""
+        """The regularisation parameters in the tree's units."""
         p = self.params
         return make_rule(self.scale, p.reg_lambda, p.reg_alpha, p.max_delta_step)
 
@@ -98,13 +113,13 @@ class Grower:
         return replace(self.rule, lower=node.lower, upper=node.upper)
 
     def _allowed(self, node: Node) -> npt.NDArray[np.bool_]:
-        """Tell which features a node may split on."""
+        """Return a mask of the features that a node may split on."""
         n, limits = self.layout.n_features, self.limits
         drawn = chosen(self.params, n, limits.feature_weights, self.tree, node.depth, node.path)
         return drawn & may_follow(n, limits.interactions, node.above)
 
     def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
-        """Return the children of a node, the weights below them within bounds."""
+        """Return a node's children, with the bounds of their weights."""
         right = (node.sum_g - best.left_g, node.sum_h - best.left_h)
         sums = ((best.left_g, best.left_h), right)
         children = [
@@ -124,33 +139,35 @@ class Grower:
         return children
 
     def grow(self) -> list[Node]:
-        """Return the nodes, breadth first."""
+        """Grow the tree; return its nodes, breadth first."""
         rows = np.arange(self.codes.shape[0], dtype=np.uint32)
         sum_g, sum_h = self.quanta.sum(axis=0)
         root = Node(rows, int(sum_g), int(sum_h))
         self._finish(root)
-        if self.params.leaf_wise:
-            return breadth_first(self._by_gain(root))
+        rank = self.rank or (by_gain if self.params.leaf_wise else None)
+        if rank is not None:
+            return breadth_first(self._by_rank(root, rank))
         nodes, begin = [root], 0
         n_leaves, most = 1, self.params.max_leaves or 2**62
         while begin < len(nodes):
             level = range(begin, len(nodes))
             begin = len(nodes)
             for number in level:
-                best = self._best(nodes[number]) if n_leaves < most else None
+                searched = n_leaves < most and nodes[number].depth < DEEPEST_LEVEL
+                best = self._best(nodes[number]) if searched else None
                 if best is not None:
                     nodes += self._split(nodes[number], number, len(nodes), *best)
                     n_leaves += 1
         return nodes
 
-    def _by_gain(self, root: Node) -> list[Node]:
-        """Return the nodes in the order in which they were made: the best split first."""
+    def _by_rank(self, root: Node, rank: Rank) -> list[Node]:
+        """Grow leaf by leaf, of equal ranks the first; return the nodes in order of creation."""
         nodes, found = [root], {0: self._best(root)}
-        for _ in range(self.params.max_leaves - 1):
-            gains = {number: best[1] for number, best in found.items() if best is not None}
-            if not gains:
+        for _ in range(self.params.max_leaves - 1 if self.params.max_leaves else 2**62):
+            ranks = {n: rank(nodes[n], best[1]) for n, best in found.items() if best is not None}
+            if not ranks:
                 break
-            number = max(gains, key=lambda n: (gains[n], -n))
+            number = max(ranks, key=lambda n: (ranks[n], -n))
             best = found.pop(number)
             assert best is not None
             left = len(nodes)
@@ -159,7 +176,7 @@ class Grower:
         return nodes
 
     def _finish(self, node: Node) -> None:
-        """Give a node what it has as a leaf."""
+        """Set a node's weight and value as a leaf."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
         node.weight = _finite(node_weight(g, h, self._rule_of(node))[0])
         rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
@@ -173,9 +190,9 @@ class Grower:
         return _finite(scale_by(loss[0], self.rule.gain_power)[0])
 
     def _best(self, node: Node) -> tuple[Candidate, np.float32] | None:
-        """Return the best split of a node and what it gains; None if that is too little."""
+        """Return the best split of a node and its gain; None if the gain is too small."""
         p = self.params
-        if node.depth >= p.deepest:
+        if p.max_depth and node.depth >= p.max_depth:
             return None
         least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
         hist = histogram(self.codes, self.quanta, node.rows, self.layout)
@@ -191,7 +208,7 @@ class Grower:
     def _split(
         self, node: Node, number: int, left: int, best: Candidate, gain: np.float32
     ) -> list[Node]:
-        """Split a node; return its children, the left one's id is ``left``."""
+        """Split a node; return its children, of which the left one has the id ``left``."""
         node.left, node.gain, node.value = left, gain, _ZERO
         node.feature, node.bin, node.default_left = best.feature, best.bin, bool(best.direction)
         n_bins = int(self.layout.feature_bins[best.feature])
@@ -204,7 +221,7 @@ class Grower:
 
 
 def breadth_first(nodes: list[Node]) -> list[Node]:
-    """Return nodes in breadth-first order, numbered anew."""
+    """Return nodes in breadth-first order, renumbered."""
     order, level = [0], [0]
     while level:
         lefts = [nodes[n].left for n in level if nodes[n].left != NO_NODE]
@@ -216,9 +233,9 @@ def breadth_first(nodes: list[Node]) -> list[Node]:
 
 
 def to_tree(nodes: list[Node], layout: Layout) -> Tree:
-    """Return the model's tree of grown nodes.
+    """Convert grown nodes to a tree of the model.
 
-    As in XGBoost's ``hist``, leaves but a lone root keep their weight times the learning rate.
+    As in XGBoost's ``hist``, leaves store their weight times the learning rate, except a lone root.
     """
     numbers, weights = [], []
     for node in nodes:

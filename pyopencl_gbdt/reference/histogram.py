@@ -1,4 +1,4 @@
-"""Twins of ``steps.histogram`` and ``primitives.histogram``: integer sums, row after row."""
+"""Twins of ``growth.histogram`` and ``primitives.histogram``: integer sums, row by row."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ I64 = npt.NDArray[np.int64]
 
 
 def histogram(codes: npt.NDArray[Any], quanta: I64, rows: npt.NDArray[Any], layout: Layout) -> I64:
-    """Return the sums of gradients and Hessians per feature and code, of some rows.
+    """Sum the gradients and Hessians of some rows, per feature and code.
 
     Parameters
     ----------
     codes : integer array, shape (n_rows, n_features)
     quanta : int64 array, shape (n_rows, 2)
     rows : integer array
-        Rows that count.
+        The rows to sum.
     layout : Layout
 
     Returns
@@ -41,16 +41,16 @@ def feature_histogram(
     n_bins: int,
     rows: npt.NDArray[Any] | None = None,
 ) -> I64:
-    """Return the sums of pairs per feature and bin; ``rows`` may list a row several times.
+    """Sum pairs per feature and bin; ``rows`` may list a row several times.
 
     Parameters
     ----------
     codes : integer array, shape (n_rows, n_features)
-        Those above ``n_bins - 1`` count as that.
+        Codes above ``n_bins - 1`` count as ``n_bins - 1``.
     pairs : integer array, shape (n_rows, 2)
     n_bins : int
     rows : integer array, optional
-        Rows that count; default: all.
+        The rows to sum; default: all.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Gradients of round after round on the host, for every loss."""
+"""Compute the gradients of every round on the host, for every loss."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pyopencl_gbdt.objectives.ranking import LambdaRank
 from pyopencl_gbdt.reference.lambda_gradients import LambdaGradients
 
 F32 = npt.NDArray[np.float32]
-#: From a round's number and margins (n_outputs, n_rows) to g and h of the same shape.
+#: Maps a round's number and margins (n_outputs, n_rows) to g and h of the same shape.
 HostGradients = Callable[[int, F32], tuple[F32, F32]]
 
 
 def host_gradients(objective: Objective, data: Dataset, seed: int = 0) -> HostGradients:
-    """Return what computes the gradients of round after round; ``seed`` is random_state."""
+    """Return a function that computes each round's gradients; ``seed`` is random_state."""
     if isinstance(objective, LambdaRank):
         return LambdaGradients(objective, data, seed)
     return lambda number, margins: objective.gradients(margins, data)

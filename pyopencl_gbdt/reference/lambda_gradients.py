@@ -1,4 +1,4 @@
-"""Twin of ``steps.lambda_gradients``: query by query, partner by partner, all rows at once."""
+"""Twin of ``gradients.lambda_gradients``: query by query, pair by pair."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 _f = np.float32
 
-#: Margins further apart count as this far apart.
+#: Larger differences of margins are clamped to this.
 _FAR = _f(2.0**40)
-#: What is smaller counts as 0, so that no device meets a subnormal that matters.
+#: Smaller numbers count as 0, so that no result depends on a device's subnormals.
 _TINY = _f(2.0**-100)
-#: Added to a difference of margins that divides a pair's weight, XGBoost's number.
+#: Added to the difference of margins that divides a pair's weight; XGBoost's value.
 _SPREAD = _f(0.01)
 _LEAST_CURVE = _f(1e-16)
 _INVERSE_LN_2 = _f(1.44269502)
-#: Bounds of one over a bias ratio; most that the losses of a row count.
+#: Bounds of the inverse of a bias ratio, and of the losses of a row.
 _LEAST_INVERSE, _MOST_INVERSE = _f(2.0**-20), _f(2.0**20)
 _MOST_LOSS = _f(2.0**16)
 
 
 @dataclass
 class Query:
-    """Rows of one query: margins, labels, gains, their ranks, and rows by rank."""
+    """The rows of one query: margins, labels, gains, ranks, and rows by rank."""
 
     margin: F32
     label: F32
@@ -53,7 +53,7 @@ class Query:
 
 
 class LambdaGradients:
-    """Gradients of round after round.
+    """Computes the gradients of round after round.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class LambdaGradients:
         self.loss, self.label, self.seed = loss, data.label, seed
         self.tables: QueryTables = query_tables(loss, data)
         n = loss.n_positions(self.tables.longest)
-        self.inverse = np.ones((2, n), np.float32)  # of t+ and t-
+        self.inverse = np.ones((2, n), np.float32)  # 1 / t+ and 1 / t-
 
     def __call__(self, number: int, margins: F32) -> tuple[F32, F32]:
-        """Return g and h, float32 (1, n_rows), of margins (1, n_rows) in a round."""
+        """Return a round's g and h, float32 (1, n_rows), from margins (1, n_rows)."""
         margin, offsets = margins[0], self.tables.offsets.astype(np.int64)
         g, h = np.zeros_like(margin), np.zeros_like(margin)
         losses = np.zeros((2, margin.size), np.float32)
@@ -94,7 +94,7 @@ class LambdaGradients:
         return Query(margin, label, self.tables.gain[rows], rank, order, relevant, precision)
 
     def _draw(self, number: int, rows: slice) -> I64:
-        """Return the partners of every row, int64 (pairs, rows of the query); -1: there is none."""
+        """Return each row's partners, int64 (pairs, rows of the query); -1 means no partner."""
         t = self.tables
         begin, end = t.bucket_begin[rows].astype(np.int64), t.bucket_end[rows].astype(np.int64)
         others = begin.size - (end - begin)
@@ -116,7 +116,7 @@ class LambdaGradients:
         return np.array(found)
 
     def _lambdas(self, query: Query, drawn: I64 | None, losses: F32) -> tuple[F32, F32]:
-        """Return g and h of a query; add the losses of its rows as better and as worse ones."""
+        """Return a query's g and h; add losses of its rows, as better and as worse row."""
         n, loss = query.margin.size, self.loss
         g, h, size = (np.zeros(n, np.float32) for _ in range(3))
         everyone = np.arange(n)
@@ -156,7 +156,7 @@ class LambdaGradients:
         return g * factor, h * factor
 
     def _pairs(self, query: Query, rows: I64, partners: I64) -> tuple[F32, ...]:
-        """Return lambda, Hessian and loss of pairs with different labels; all of them >= 0."""
+        """Return lambda, Hessian and loss of pairs with different labels; all are >= 0."""
         better = query.label[rows] > query.label[partners]
         d = query.margin[rows] - query.margin[partners]
         d = np.where(better, d, -d)
@@ -184,7 +184,7 @@ class LambdaGradients:
         return tuple(np.where(part < _TINY, _f(0.0), part) for part in (pull, curve, cost))
 
     def _delta(self, query: Query, rows: I64, partners: I64) -> F32:
-        """Return what swapping two rows changes in the metric."""
+        """Return the change of the metric if two rows are swapped."""
         if self.loss.name == "rank:pairwise":
             return np.ones(rows.size, np.float32)
         discount, rank = self.tables.discount, query.rank

@@ -1,4 +1,4 @@
-"""Twin of ``steps.leaf``: every row's margin gets the value of its leaf."""
+"""Twin of the leaf step: each row's margin is increased by its leaf's value."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ F32 = npt.NDArray[np.float32]
 
 
 def add_leaves(margins: F32, leaves: Iterable[tuple[npt.NDArray[np.uint32], np.float32]]) -> F32:
-    """Return margins after one tree.
+    """Return the margins after one tree.
 
     Parameters
     ----------
     margins : float32 array, shape (n_rows,)
     leaves : iterable of (uint32 array, float32)
-        Rows of every leaf and its value; no row twice.
+        Each leaf's rows and value; no row occurs twice.
     """
     after: F32 = margins.copy()
     for rows, value in leaves:

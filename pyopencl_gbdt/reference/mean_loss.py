@@ -1,4 +1,4 @@
-"""Twin of ``steps.mean_loss``: sums of float32 parts times float32 weights, row by row."""
+"""Twin of ``evaluation.mean_loss``: sums of float32 losses times float32 weights, row by row."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy.typing as npt
 from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED
 
 F32 = npt.NDArray[np.float32]
-#: Bits of a product that are kept, and those of a limb.
+#: Bits of a product that are kept, and bits of a limb.
 _KEPT, _LIMB = 96, 32
 
 
 def sum_words(loss: F32, weight: F32 | None, largest: int | None = None) -> npt.NDArray[np.int64]:
     """Return the limbs of the sum of loss * weight, and the largest key.
 
-    As ``numerics.product_sums.sum_words``, by Python's integers, one product at a time.
+    Same result as ``numerics.product_sums.sum_words``, with Python integers, product by product.
     """
     weight = np.ones_like(loss) if weight is None else weight
     rows = [_product(*pair) for pair in zip(_bits(loss), _bits(weight), strict=True)]
@@ -23,7 +23,7 @@ def sum_words(loss: F32, weight: F32 | None, largest: int | None = None) -> npt.
         largest = max((key for _, _, key in rows), default=0)
     limbs = [0] * N_LIMBS
     if largest not in (0, INFINITE, UNDEFINED):
-        for sign, product, key in rows:  # of 48 bits, of which the largest key's move up by 48
+        for sign, product, key in rows:  # 48 bits; products of the largest key are shifted by 48
             kept = (product << _KEPT - 48) >> (largest - key)
             for at in range(_KEPT // _LIMB):
                 limbs[at] += sign * ((kept >> at * _LIMB) & ((1 << _LIMB) - 1))
@@ -36,10 +36,10 @@ def _bits(x: F32) -> list[int]:
 
 
 def _product(loss: int, weight: int) -> tuple[int, int, int]:
-    """Return sign, product of the mantissas, and key of the bits of two numbers."""
+    """Return sign, product of the mantissas, and key, from the bits of two numbers."""
     (e, m), (of_weight, n) = (((bits >> 23) & 255, (bits & 0x7FFFFF) | 1 << 23)
                               for bits in (loss, weight))  # fmt: skip
-    if e == 0 or of_weight == 0:  # a zero, or a subnormal number, which counts as one
+    if e == 0 or of_weight == 0:  # zero or subnormal, which counts as zero
         return 1, 0, 0
     if e == 255:
         return 1, 0, INFINITE if m == 1 << 23 else UNDEFINED

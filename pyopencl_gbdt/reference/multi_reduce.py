@@ -1,4 +1,4 @@
-"""Twin of ``primitives.multi_reduce``: one bucket after the other."""
+"""Twin of ``primitives.multi_reduce``: bucket by bucket."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Array = npt.NDArray[Any]
 
 
 def multi_reduce(values: Array, buckets: Array, n_buckets: int) -> Array:
-    """Return the sum of the values of every bucket; sums wrap.
+    """Return the sum of the values of every bucket; sums wrap around.
 
     Parameters
     ----------
     values : integer array, shape (n,) or (n, 2)
     buckets : integer array, shape (n,)
-        Those of n_buckets or more are none.
+        Values in buckets >= n_buckets are ignored.
     n_buckets : int
 
     Returns

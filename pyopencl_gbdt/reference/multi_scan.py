@@ -1,4 +1,4 @@
-"""Twin of ``primitives.multi_scan``: a cumulative sum a bucket."""
+"""Twin of ``primitives.multi_scan``: one cumulative sum per bucket."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Array = npt.NDArray[Any]
 
 
 def multi_scan(values: Array, buckets: Array, n_buckets: int, *, inclusive: bool = False) -> Array:
-    """Return for every value the sum of those before it that have its bucket; sums wrap.
+    """Return for each value the sum of earlier values in its bucket; sums wrap around.
 
     Parameters
     ----------
     values : integer array, shape (n,) or (n, 2)
     buckets : integer array, shape (n,)
-        Those of n_buckets or more are none: their sums are 0.
+        Values in buckets >= n_buckets are ignored; their sums are 0.
     n_buckets : int
     inclusive : bool
 

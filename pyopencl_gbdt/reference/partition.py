@@ -1,4 +1,4 @@
-"""Twin of ``steps.partition``: two selections that keep the order."""
+"""Twin of ``growth.partition``: two selections that keep the order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of ``steps.predict``: one row after the other walks one tree after the other."""
+"""Twin of ``prediction.predict``: row by row and tree by tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F32 = npt.NDArray[np.float32]
 
 
 def leaf_of(tree: Tree, x: F32) -> int:
-    """Return the leaf of a row, float32 (n_features,), NaN for missing."""
+    """Return the id of a row's leaf; the row is float32 (n_features,), NaN for missing."""
     node = 0
     while tree.left[node] != NO_NODE:
         value = x[tree.feature[node]]
@@ -23,7 +23,7 @@ def leaf_of(tree: Tree, x: F32) -> int:
 
 
 def predict(ensemble: Ensemble, values: F32) -> F32:
-    """Return margins: starting score plus leaf values, added in float32 in the order of the trees.
+    """Return margins: base score plus leaf values, added in float32 in the order of the trees.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Twin of ``steps.quantize``: distinct values with weights fill one bin after the other."""
+"""Twin of ``pages.quantize``: distinct values with weights fill one bin after another."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class ColumnCuts:
-    """Values on both sides of the cuts of one feature.
+    """The values on both sides of each cut of a feature.
 
     Attributes
     ----------
     below, above : float32 array, shape (n_bins,)
-        Last value of each bin and first value of the next; the last bin's are equal.
+        Last value of each bin, and first value of the next bin; equal for the last bin.
     missing : bool
-        Whether any row's value is missing.
+        Whether the feature has missing values.
     """
 
     below: F32
@@ -33,7 +33,7 @@ class ColumnCuts:
 
 
 def whole_weights(weight: F32 | None, n_rows: int) -> I64:
-    """Return weights as integers whose sum stays below 2^61; 0 only for weights of 0.
+    """Convert weights to integers whose sum stays below 2^61; only weights of 0 become 0.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ def whole_weights(weight: F32 | None, n_rows: int) -> I64:
 
 
 def fill_bins(weight: I64, most: int) -> list[int]:
-    """Return, for every bin, the distinct value behind its last one.
+    """Return, for each bin, the index of the distinct value after its last one.
 
-    Each bin takes values until it has its share of what remains: an equal part for every bin that
-    may still come.
+    A bin takes values until it reaches its share: the remaining weight over the number of bins
+    that may still come.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def cut_column(column: F32, weight: I64, max_bin: int) -> ColumnCuts:
     Parameters
     ----------
     column : float32 array, shape (n_rows,)
-        NaN is missing.
+        NaN means missing.
     weight : int64 array, shape (n_rows,)
-        Rows of weight 0 do not count.
+        Rows of weight 0 are ignored.
     max_bin : int
-        Most bins; 255 instead of 256 where values are missing, to leave a byte's last code to them.
+        Most bins; 255 instead of 256 if values are missing, so that a byte can hold all codes.
     """
     missing = np.isnan(column)
     there = ~missing & (weight > 0)
@@ -93,7 +93,7 @@ def cut_column(column: F32, weight: I64, max_bin: int) -> ColumnCuts:
     values, weight = column[there], weight[there]
     keys, first, distinct = np.unique(ordered(values), return_index=True, return_inverse=True)
     last = np.zeros(keys.size, np.int64)
-    last[distinct] = np.arange(values.size)  # the later row wins: zeros have two signs
+    last[distinct] = np.arange(values.size)  # of equal values (0 and -0) the later row counts
     total = np.zeros(keys.size, np.int64)
     np.add.at(total, distinct, weight)
     ends = np.array(fill_bins(total, most), np.int64)
@@ -109,7 +109,7 @@ def cuts(values: F32, weight: F32 | None, max_bin: int) -> list[ColumnCuts]:
 
 
 def thresholds(column: ColumnCuts) -> F32:
-    """Return a feature's thresholds: half-way between neighbours, the last beyond all values."""
+    """Return a feature's thresholds: midpoints between bins; the last is above all values."""
     result = np.zeros(column.below.size, np.float32)
     for bin_, (below, above) in enumerate(zip(column.below, column.above, strict=True)):
         middle = np.float32((float(below) + float(above)) / 2)
@@ -121,19 +121,19 @@ def thresholds(column: ColumnCuts) -> F32:
 
 
 def make_layout(columns: list[ColumnCuts]) -> Layout:
-    """Put the codes of all features one after the other: its bins, then missing if any is."""
+    """Return the layout of codes: each feature's bins, then a code if it has missing values."""
     offset, numbers = [0], []
     for column in columns:
         mine = [*thresholds(column), *([np.float32(0)] if column.missing else [])]
         numbers += mine
         offset.append(offset[-1] + len(mine))
     bins = np.array([column.below.size for column in columns], np.uint32)
-    fullest = np.zeros(bins.size, np.uint32)  # the twin leaves nothing out
+    fullest = np.zeros(bins.size, np.uint32)  # the twin's histograms omit no code
     return Layout(bins, np.array(offset, np.uint32), np.array(numbers, np.float32), fullest)
 
 
 def encode(values: F32, layout: Layout) -> npt.NDArray[np.uint32]:
-    """Return every value's code: how many thresholds but the last it reaches; missing is the last.
+    """Return each value's code: the number of thresholds, without the last, that it reaches.
 
     Parameters
     ----------

@@ -11,12 +11,12 @@ Array = npt.NDArray[Any]
 
 
 def sortable(keys: Array, *, descending: bool = False) -> Array:
-    """Return unsigned integers, as wide as the keys, whose order is that of the keys.
+    """Map keys to unsigned integers of the same width and order.
 
     Parameters
     ----------
     keys : uint32, int32, float32, uint64, int64 or float64 array
-        Floats: both zeros map to one number, every NaN to the largest, in descending order too.
+        Of floats, both zeros map to one number, and every NaN to the largest, also if descending.
     descending : bool
     """
     bits = 8 * keys.dtype.itemsize
@@ -40,7 +40,7 @@ def sortable(keys: Array, *, descending: bool = False) -> Array:
 def radix_argsort(
     keys: Array, *, descending: bool = False, begin_bit: int = 0, end_bit: int | None = None
 ) -> npt.NDArray[np.uint32]:
-    """Return the places of keys in the order of some of their bits; equal ones keep theirs."""
+    """Return the order of keys by some of their bits; a stable sort."""
     bits = 8 * keys.dtype.itemsize
     end = bits if end_bit is None else end_bit
     order = sortable(keys, descending=descending)
@@ -66,7 +66,7 @@ def radix_sort(
     values : array of the same length, optional
     descending : bool
     begin_bit, end_bit : int
-        Bits of what ``sortable`` returns; default: all.
+        Bits of the result of ``sortable``; default: all.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Twin of ``steps.ranking_metric``: what the rows of ranked queries add to a metric, one by one."""
+"""Twin of ``evaluation.ranking_metric``: what each row of ranked queries adds to a metric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LN_2 = _f(0.693147182)
 def parts(
     family: str, prediction: F32, label: F32, offsets: I64, top: int | None, exp_gain: bool
 ) -> F32:
-    """Return what every place adds, float32 (n_rows,): queries one behind the other, by rank.
+    """Return each row's part, float32 (n_rows,): query by query, ordered by rank.
 
     Parameters
     ----------
@@ -28,16 +28,16 @@ def parts(
     prediction, label : float32 array, shape (n_rows,)
     offsets : int64 array, shape (n_queries + 1,)
     top : int or None
-        Ranks that count.
+        How many of the first ranks count; None: all.
     exp_gain : bool
-        Whether the gain of a label is 2^label - 1 instead of the label.
+        Whether the gain of a label is 2^label - 1; else it is the label.
     """
     found = np.zeros(label.size, np.float32)
     ranks = np.arange(1, label.size + 1).astype(np.float32)
     of_rank = reciprocal(ranks)
     discount = _LN_2 * reciprocal(portable_log(ranks + _f(1)))
     for begin, end in pairwise(offsets.tolist()):
-        order = sorted(range(begin, end), key=lambda row: -prediction[row])  # stable
+        order = sorted(range(begin, end), key=lambda row: -prediction[row])  # a stable sort
         hits = 0
         for rank, row in enumerate(order[:top]):
             relevant = label[row] > 0
@@ -56,12 +56,12 @@ def parts(
 
 
 def ranked_words(part: F32, offsets: I64, norms: F32, largest: int) -> I64:
-    """Return the words of the sum of ``parts`` times the norms of their queries.
+    """Return the words of the sum of ``parts`` times their queries' norms.
 
     Parameters
     ----------
     norms : float32 array, shape (n_queries,)
     largest : int
-        As for ``sum_words``.
+        As in ``sum_words``.
     """
     return sum_words(part, np.repeat(norms, np.diff(offsets)), largest)

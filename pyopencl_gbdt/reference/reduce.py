@@ -1,4 +1,4 @@
-"""Twin of ``primitives.reduce``: NumPy's reductions, and the order of float sums."""
+"""Twin of ``primitives.reduce``: NumPy's reductions, with the kernels' order of float sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS, LANES = 16, 1024
 
 
 def tile_sums(values: Array) -> Array:
-    """Return the float32 sum of every 16384 elements.
+    """Return the float32 sums of tiles of 16384 elements.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def tile_sums(values: Array) -> Array:
 
 
 def reduce(values: Array, *, op: str = "sum") -> Array:
-    """Return the sum, maximum or minimum.
+    """Return the sum, maximum or minimum of all values.
 
     Parameters
     ----------

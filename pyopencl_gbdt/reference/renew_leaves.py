@@ -1,4 +1,4 @@
-"""Twin of ``steps.renew_leaves``: leaves that take the quantile of their rows' residuals.
+"""Twin of ``growth.renew_leaves``: leaves take the quantile of their rows' residuals.
 
 XGBoost 3.2, ``src/objective/adaptive.cc``.
 """
@@ -20,7 +20,7 @@ _SMALLEST_NORMAL = np.float32(2.0**-126)
 
 
 def residuals(label: F32, margins: F32) -> F32:
-    """Return label - margin, kept finite; what is too small for a normal number is 0."""
+    """Return label - margin, clamped to finite numbers; subnormal results become 0."""
     with np.errstate(over="ignore", under="ignore"):
         difference = np.clip(label - margins, -_LARGEST, _LARGEST)
     normal: F32 = np.where(np.abs(difference) < _SMALLEST_NORMAL, np.float32(0), difference)
@@ -34,12 +34,12 @@ def renew_leaves(
     alpha: float,
     learning_rate: float,
 ) -> None:
-    """Give leaves the quantile of their rows' residuals; one whose rows do not count stays.
+    """Set leaf values to the quantiles of residuals; leaves without weighted rows keep theirs.
 
     Parameters
     ----------
     leaves : iterable of objects with ``rows`` and ``value``
-        Row ids, and what a leaf adds to a margin, which is set.
+        Each leaf's row ids, and its value, which is set.
     residual : float32 array, shape (n_rows,)
     weights : int64 array, shape (n_rows,), or None
     alpha, learning_rate : float

@@ -1,4 +1,4 @@
-"""Twin of ``primitives.run_length``: heads of runs, and their distances."""
+"""Twin of ``primitives.run_length``: starts of runs and their lengths."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Array = npt.NDArray[Any]
 
 
 def heads(keys: Array) -> npt.NDArray[np.int64]:
-    """Return where the runs of keys of equal bits begin."""
+    """Return the positions where runs of bitwise equal keys begin."""
     bits = keys.view(f"u{keys.itemsize}")
     return np.flatnonzero(np.concatenate([np.ones(min(1, len(bits)), bool), bits[1:] != bits[:-1]]))
 
 
 def run_length_encode(keys: Array) -> tuple[Array, npt.NDArray[np.uint32]]:
-    """Return the key and the length of every run of equal neighbours.
+    """Return the key and length of every run of equal neighbours.
 
     Parameters
     ----------
     keys : array, shape (n,)
-        Compared by their bits.
+        Compared bit by bit.
 
     Returns
     -------
@@ -34,6 +34,6 @@ def run_length_encode(keys: Array) -> tuple[Array, npt.NDArray[np.uint32]]:
 
 
 def unique_by_key(keys: Array, values: Array) -> tuple[Array, Array]:
-    """Return the key and the first value of every run of equal neighbours."""
+    """Return the key and first value of every run of equal neighbours."""
     starts = heads(keys)
     return keys[starts], values[starts]

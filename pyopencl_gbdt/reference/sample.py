@@ -1,4 +1,4 @@
-"""Twin of ``steps.sample``: which rows a tree sees, and what their gradients are multiplied by."""
+"""Twin of ``gradients.sample``: which rows a tree is trained on, and factors of gradients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEAR, _FAR = _f(2.0**-100), _f(2.0**100)
 def factors(
     params: Parameters, g: F32, h: F32, weight: F32 | None, number: int, tree: int
 ) -> F32 | None:
-    """Return the factor of every row for one tree; None where every row is seen as it is.
+    """Return a tree's factor for every row, 0 if not sampled; None if all rows count fully.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def factors(
     g, h : float32 array, shape (n_rows,)
         Gradients without weights.
     weight : float32 array, shape (n_rows,), or None
-        As ``weights.normalise`` scales them.
+        Scaled by ``weights.normalise``.
     number, tree : int
         The round, and the tree within it.
     """
@@ -52,7 +52,7 @@ def factors(
 
 
 def importance(params: Parameters, g: F32, h: F32) -> F32:
-    """Return the importance of rows: |g h| for GOSS, else sqrt(g^2 + lambda h^2)."""
+    """Return the importance of each row: |g h| for GOSS, else sqrt(g^2 + lambda h^2)."""
     a, b = np.abs(g), np.abs(h)
     if params.sampling_method == "goss":
         far, near = _f(2.0**50), _f(2.0**-50)

@@ -1,4 +1,4 @@
-"""Twin of ``primitives.scan``: NumPy's cumulative functions, and the tree of float sums."""
+"""Twin of ``primitives.scan``: NumPy's cumulative functions, and float sums in tree order."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 CHILDREN = 16
-#: The NaN that every float result with a NaN in it holds.
+#: The bits of every NaN in a float result.
 NAN = np.array(0x7FC00000, np.uint32).view(np.float32)[()]
 
 
 def identity(dtype: npt.DTypeLike, op: str) -> Any:
-    """Return what an empty sum, maximum or minimum is."""
+    """Return the identity element: the sum, maximum or minimum of no values."""
     dtype = np.dtype(dtype)
     if op == "sum":
         return dtype.type(0)
@@ -26,13 +26,13 @@ def identity(dtype: npt.DTypeLike, op: str) -> Any:
 
 
 def float_keys(values: Array) -> Array:
-    """Return int64 whose order is that of float32 numbers, -0.0 below +0.0; NaN is undefined."""
+    """Return int64 in the order of float32 numbers, -0.0 before +0.0; undefined for NaN."""
     bits = values.view(np.uint32).astype(np.int64)
     return np.where(bits >= 2**31, 2**31 - 1 - bits, bits)
 
 
 def siblings(values: Array) -> tuple[Array, Array]:
-    """Sum each node's left siblings, and each node's children.
+    """Return, for each node, the sum of its left siblings; and for each parent, of its children.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def siblings(values: Array) -> tuple[Array, Array]:
     Returns
     -------
     before : float32 array, shape (n,)
-        Sum of the elements to the left with the same parent, left to right from +0.0.
+        Sum of the elements to the left with the same parent, added left to right from +0.0.
     totals : float32 array, shape (ceil(n / 16),)
     """
     n_parents = -(-len(values) // CHILDREN)

@@ -1,4 +1,4 @@
-"""Twin of ``primitives.segmented_radix_sort``: a stable argsort a segment."""
+"""Twin of ``primitives.segmented_radix_sort``: a stable argsort per segment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Array = npt.NDArray[Any]
 
 
 def order_numbers(keys: Array, *, descending: bool = False) -> Array:
-    """Return unsigned numbers, as wide as the keys, that ascend in the order of the keys.
+    """Map keys to unsigned numbers of the same width and order.
 
     Parameters
     ----------
     keys : array of 4- or 8-byte integers or floats
-        Both zeros of floats are one number, every NaN is the largest, in descending order too.
+        Of floats, both zeros map to one number, and every NaN to the largest, also if descending.
     descending : bool
     """
     bits = keys.view(f"u{keys.itemsize}")
@@ -51,7 +51,7 @@ def segmented_radix_sort(
     Returns
     -------
     keys, values
-        Equal keys keep their order and their bits; what lies in no segment stays as it is.
+        Equal keys keep their order and bits; elements outside all segments stay unchanged.
     """
     order = np.arange(len(keys))
     numbers = order_numbers(keys, descending=descending)

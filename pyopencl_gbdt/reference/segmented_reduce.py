@@ -1,4 +1,4 @@
-"""Twin of ``primitives.segmented_reduce``: one segment after the other."""
+"""Twin of ``primitives.segmented_reduce``: segment by segment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chunk_sums(values: Array) -> Array:
 
 
 def _float_sum(values: Array) -> Any:
-    """Sum a segment: its chunks, then their sums, until one is left."""
+    """Sum a segment: sums of chunks, then sums of chunks of these, until one number is left."""
     values = chunk_sums(values)
     while len(values) > 1:
         values = chunk_sums(values)

@@ -1,4 +1,4 @@
-"""Twin of ``primitives.segmented_scan``: a scan of each segment; float sums in tree order."""
+"""Twin of ``primitives.segmented_scan``: a scan per segment; float sums in tree order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def _siblings(values: Array, heads: Array) -> tuple[Array, Array, Array, Array]:
-    """Combine each node's left siblings, and each node's children, as (value, head) pairs."""
+    """Combine left siblings of each node, and children of each node, as (value, head) pairs."""
     n, n_parents = len(values), -(-len(values) // CHILDREN)
     rows, row_heads = (
         np.zeros((n_parents, CHILDREN), np.float32),
@@ -30,7 +30,7 @@ def _siblings(values: Array, heads: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _tree_prefixes(values: Array, heads: Array, *, inclusive: bool) -> Array:
-    """Return float32 prefixes; a head does not hide what lies before it from its own prefix."""
+    """Return float32 prefixes; a head's exclusive prefix still includes the segment before."""
     before, before_head, totals, total_heads = _siblings(values, heads)
     within = np.where(heads, values, before + values) if inclusive else before
     within_head = before_head | heads if inclusive else before_head
@@ -42,7 +42,7 @@ def _tree_prefixes(values: Array, heads: Array, *, inclusive: bool) -> Array:
 
 
 def heads_of(offsets: Array, n: int) -> npt.NDArray[np.uint8]:
-    """Return the head flags of segments given by n_segments + 1 offsets, shape (n,)."""
+    """Convert n_segments + 1 offsets to head flags, shape (n,)."""
     heads = np.zeros(n, np.uint8)
     heads[offsets[offsets < n]] = 1
     return heads
@@ -51,7 +51,7 @@ def heads_of(offsets: Array, n: int) -> npt.NDArray[np.uint8]:
 def segmented_scan(
     values: Array, head_flags: Array, *, inclusive: bool = False, op: str = "sum"
 ) -> Array:
-    """Return prefix sums, maxima or minima that start again at every head.
+    """Return prefix sums, maxima or minima that restart at every head.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Twin of ``steps.split``: every border of every feature, both ways for missing values."""
+"""Twin of ``growth.split``: every cut of every feature, with missing values on either side."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A split: bins ``0 .. bin`` of ``feature`` go left, missing values where ``direction`` says.
+    """A split: bins ``0 .. bin`` of ``feature`` go left; ``direction`` places missing values.
 
     Attributes
     ----------
     score : pair of float32 arrays, shape (1,)
-        Score of the left child plus that of the right one.
+        Score of the left child plus score of the right child.
     left_g, left_h : int
         Sums of the left child, in quanta.
     feature, bin : int
@@ -38,14 +38,14 @@ class Candidate:
 
 
 def _borders(hist: I64, layout: Layout, feature: int) -> I64:
-    """Return (left_g, left_h, feature, bin, direction) of every border worth a look.
+    """Return (left_g, left_h, feature, bin, direction) of all cuts that differ.
 
-    A border behind an empty bin parts the same rows as the one before it.
+    A cut after an empty bin separates the same rows as the cut before it.
     """
     n_bins = int(layout.feature_bins[feature])
     begin, end = (int(offset) for offset in layout.feature_offset[feature : feature + 2])
     cells = hist[begin : begin + n_bins]
-    missing = hist[begin + n_bins : end].sum(axis=0)  # of one code or none
+    missing = hist[begin + n_bins : end].sum(axis=0)  # of one code, or of none
     bins = np.flatnonzero(cells[:, 1])
     left = cells.cumsum(axis=0)[bins]
     parts = []
@@ -65,7 +65,7 @@ def best_split(
     Parameters
     ----------
     hist : int64 array, shape (n_codes, 2)
-        Sums of the node's rows, in quanta.
+        Sums over the node's rows, in quanta.
     sum_g, sum_h : int
         Sums over all rows of the node.
     layout : Layout
@@ -73,13 +73,13 @@ def best_split(
     least : int
         Least sum of Hessians in a child, in quanta.
     monotone : uint32 array, shape (n_features,), or None
-        Constraints: 1 rising, 2 falling, 0 none.
+        Constraints: 1 increasing, 2 decreasing, 0 none.
     allowed : bool array, shape (n_features,), or None
-        Features to look at.
+        The features to search.
 
     Notes
     -----
-    Order: highest score, then lowest feature, bin, and missing values to the right.
+    Ties: lowest feature, then lowest bin, then missing values to the right.
     """
     features = np.arange(layout.n_features)
     features = features if allowed is None else features[allowed]
@@ -103,7 +103,7 @@ def best_split(
 def _keep_order(
     borders: I64, sum_g: int, sum_h: int, rule: Rule, monotone: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.bool_]:
-    """Tell which borders keep to the constraints of their features, and part what differs."""
+    """Return a mask of cuts between different weights that satisfy monotone constraints."""
     left = weight_in_units(borders[:, 0], borders[:, 1], rule)
     right = weight_in_units(sum_g - borders[:, 0], sum_h - borders[:, 1], rule)
     constraint = monotone[borders[:, 2]]

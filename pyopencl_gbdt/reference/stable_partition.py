@@ -1,4 +1,4 @@
-"""Twin of ``primitives.stable_partition``: two boolean selections a segment."""
+"""Twin of ``primitives.stable_partition``: two boolean selections per segment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 def stable_partition(
     values: Array, flags: Array, offsets: Array | None = None
 ) -> tuple[Array, npt.NDArray[np.uint32]]:
-    """Return values with flagged ones first within every segment, and how many those are.
+    """Move flagged values to the front of every segment; return them and the flagged counts.
 
     Parameters
     ----------

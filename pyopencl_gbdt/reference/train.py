@@ -1,4 +1,4 @@
-"""Twin of a whole fit, without any device: the same model, bit for bit."""
+"""Twin of a whole fit, on the host: the same model, bit for bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference import quantize
 from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
-from pyopencl_gbdt.reference.grow import Grower, Node, to_tree
+from pyopencl_gbdt.reference.grow import Grower, Node, Rank, to_tree
 from pyopencl_gbdt.reference.host_gradients import host_gradients
 from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
@@ -34,6 +34,7 @@ def train_reference(
     label: F32,
     weight: F32 | None = None,
     feature_names: list[str] | None = None,
+    rank: Rank | None = None,
     **extra: Any,
 ) -> Ensemble:
     """Train on the host.
@@ -41,14 +42,16 @@ def train_reference(
     Parameters
     ----------
     params : Parameters
-        ``device``, ``histogram`` and ``work_group_size`` change nothing.
+        ``device``, ``histogram`` and ``work_group_size`` have no effect.
     values : float32 array, shape (n_rows, n_features)
-        NaN is missing.
+        NaN means missing.
     label : float32 array, shape (n_rows,)
     weight : float32 array, shape (n_rows,), or None
     feature_names : list of str or None
+    rank : callable or None
+        Which open leaf splits next, see ``Grower``; None is what the parameters ask for.
     **extra
-        What else ``Dataset`` takes and the loss looks at.
+        Further arguments of ``Dataset`` that the loss needs.
 
     Returns
     -------
@@ -80,7 +83,8 @@ def train_reference(
                     drawn = factors(params, g, h, scaled, *tree)
                     scale = choose_scale(g, h, scaled, *powers, factors=drawn)
                     quanta = quantize_gradients(g, h, scaled, scale, drawn)
-                    nodes = Grower(codes, quanta, scale, layout, params, tree, limits).grow()
+                    grower = Grower(codes, quanta, scale, layout, params, tree, limits, rank)
+                    nodes = grower.grow()
                     leaves = [node for node in nodes if node.left == NO_NODE]
                     if objective.renews:
                         _renew(leaves, before[output], output, objective, data, params)
@@ -104,7 +108,7 @@ def _renew(
     leaves: list[Node], margins: F32, output: int, objective: Objective, data: Dataset,
     params: Parameters,
 ) -> None:  # fmt: skip
-    """Give leaves quantiles of their rows' residuals before the round."""
+    """Set leaf values to quantiles of their rows' residuals before the round."""
     target = data.targets()[output if data.n_targets > 1 else 0]
     own = objective.leaf_weights(target, data.weight)
     rate = np.float32(params.learning_rate) / np.float32(params.num_parallel_tree)

@@ -1,1 +1,1 @@
-"""The boosting loop, its checks, ``train`` and ``cv``."""
+"""``train`` and ``cv``: checks, and the boosting loop."""

@@ -1,4 +1,4 @@
-"""The data, rounds and evaluation sets of ``train`` and ``cv``, checked before anything is done."""
+"""Check the data, rounds and evaluation sets given to ``train`` and ``cv``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyopencl_gbdt.parameters.names import ROWS
 
 
 def check_dataset(data: Any) -> None:
-    """Refuse what is no ``Dataset``, such as a matrix.
+    """Raise an error unless ``data`` is a ``Dataset``.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def check_dataset(data: Any) -> None:
 
 
 def check_rounds(n_rounds: Any, *, also_none: bool = True) -> int | None:
-    """Return a number of rounds; None where the parameters say how many.
+    """Return the number of rounds; None if ``params`` gives it.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def check_rounds(n_rounds: Any, *, also_none: bool = True) -> int | None:
 
 
 def check_pairs(evals: Any) -> list[tuple[Dataset, str]]:
-    """Return evaluation sets as a list of (Dataset, name); None is none.
+    """Return evaluation sets as a list of (Dataset, name); None becomes an empty list.
 
     Raises
     ------

@@ -3,9 +3,8 @@
     quantize -> [ gradients -> [ histogram -> split -> decide -> partition ] -> leaf ]
                                [            once a level             ]   once a tree
 
-A tree is a fixed list of launches whose sizes are known beforehand; what the data decides stays on
-the device. The host reads finished trees a block at a time, and a few numbers a round where there
-are evaluation sets.
+A tree is a fixed list of launches of known sizes; whatever depends on the data is decided on the
+device. The host reads finished trees in blocks, and with evaluation sets a few numbers per round.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from pyopencl_gbdt.evaluation.watched import Start, WatchedRows
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
+from pyopencl_gbdt.growth.policy import Policy, policy_of
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
@@ -38,12 +38,12 @@ from pyopencl_gbdt.training.reservations import Reservations
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
-#: Returns the margin before the first tree from labels and weights on the device.
+#: Computes the margin before the first tree, once labels and weights are on the device.
 LateStart = Callable[[Workspace], Start]
 
 
 class Boosting:
-    """One fit: its own queue, kernels and memory.
+    """One fit: it has its queue, its kernels and its memory.
 
     Parameters
     ----------
@@ -52,11 +52,13 @@ class Boosting:
     objective : Objective
     data : Dataset
     base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable
-        Margins before the first tree; a callable is asked once the labels lie on the device.
+        Margins before the first tree; a callable is called once the labels are on the device.
     first_round : int, default 0
-        Rounds before the first one, which what is random depends on.
+        Rounds trained so far; offsets the random-number counter.
     beside : MemoryPlan or None
-        What evaluation sets and their metrics will take.
+        Memory that evaluation sets and their metrics will take.
+    policy : Policy or None
+        Which nodes split next; None is what the parameters ask for.
     """
 
     def __init__(
@@ -68,42 +70,44 @@ class Boosting:
         base_margin: Start | LateStart,
         first_round: int = 0,
         beside: MemoryPlan | None = None,
+        policy: Policy | None = None,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
+        policy = policy or policy_of(params)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            ws = Workspace(device, params, layout, page, n, weighted, bits, shift)
+            ws = Workspace(device, params, policy, layout, page, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.first_round, ws.beside = first_round, beside or MemoryPlan()
             ws.choose_trees(reservations.reserve)
             return ws
 
-        # at least this much, asked before the data are quantised; then exactly
+        # Check the least memory before the data are quantised, and the exact memory afterwards.
         workspace(smallest_layout(data.n_features), None).check()
         codes = quantized(data, device, params.max_bin)
         self.ws = ws = workspace(codes.layout, codes.pages[0])
         try:
-            self.steps = Steps(ws, objective, data)  # their variants decide what is planned
+            # the chosen variants determine the memory plan
+            self.steps = Steps(ws, policy, objective, data)
         except BaseException:
-            ws.page = None  # what builds kernels refers to the workspace, a traceback to that
+            ws.page = None  # a traceback may keep the workspace alive, but not the page
             raise
         ws.allocate()
         ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws["weights"].set(weight)
-        if self.steps.columns is not None:
-            self.steps.columns.begin()
+        self.steps.search.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self.evaluation: list[WatchedRows] = []
-        self.rates: list[float] = []  # of every round so far
+        self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
 
     def _begin(self) -> None:
-        """Start from the first margins; no tree yet."""
+        """Reset the margins to their start, without trees."""
         source = self.steps.source
         if source is not None:
             source.begin()
@@ -115,7 +119,7 @@ class Boosting:
             margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         self._before = [] if source is None else source.launches()
         self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
-        self._rate = self.ws.params.learning_rate  # what the device has
+        self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []
@@ -126,13 +130,13 @@ class Boosting:
             launches.extend(rows.launches(self.ws, batch))
 
     def watch(self, values: F32 | DeviceArray, start: Start | None = None) -> None:
-        """Follow the margins of another set of rows.
+        """Update the margins of another set of rows in every round.
 
         Parameters
         ----------
         values : float32 array or DeviceArray, shape (n_rows, n_features), C order
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
-            Their margins before the first tree; None is that of all training rows.
+            Margins before the first tree; None is the margin that all training rows start from.
         """
         device, n_rows = self.ws.device, values.shape[0]
         start = self.base_margin if start is None else start
@@ -146,11 +150,11 @@ class Boosting:
             self.tally.evaluation_rows += n_rows
 
     def watch_training_rows(self) -> None:
-        """Follow the margins of the training rows, which costs nothing."""
+        """Watch the margins of the training rows, which takes no extra work."""
         self.evaluation.append(WatchedRows(None, self.base_margin, self.ws["margins"]))
 
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
-        """Boost; return the trees.
+        """Run all rounds; return the trees.
 
         Parameters
         ----------
@@ -166,10 +170,10 @@ class Boosting:
         return self.finished_trees()
 
     def step(self, pace: Pace) -> None:
-        """Enqueue a round, at ``learning_rate``.
+        """Enqueue a round with the current ``learning_rate``.
 
-        The host waits for an earlier one if too many are under way, and for the first of all: it
-        says whether there has to be room for high words.
+        The host waits for an earlier round if too many are under way. It also waits for the first
+        round, which tells whether quanta need room for high words.
         """
         self.rates.append(self.learning_rate)
         self._one_round(pace)
@@ -177,16 +181,16 @@ class Boosting:
             self._check_high_words()
 
     def settle(self) -> bool:
-        """Wait for the round, if a set is watched; tell whether all rounds were trained anew."""
+        """Wait for the round if a set is watched; return whether all rounds were trained again."""
         return bool(self.evaluation) and self._check_high_words()
 
     def margins(self) -> list[F32]:
-        """Return the margins of every set that is watched; waits for the round."""
+        """Return the margins of every watched set; waits for the round."""
         self.settle()
         return [rows.margins.get() for rows in self.evaluation]
 
     def finished_trees(self) -> list[Tree]:
-        """Return all trees so far; waits for the last one."""
+        """Return all trees so far; waits for the last round."""
         self._collect()
         return self.trees
 
@@ -211,7 +215,7 @@ class Boosting:
             self._collect()
 
     def _check_high_words(self) -> bool:
-        """Train again from the start if trees are void for want of high words; tell whether."""
+        """Train again from the start if high words were needed but absent; return whether."""
         ws, source = self.ws, self.steps.source
         if isinstance(source, CheckedSource):
             source.check()
@@ -228,7 +232,7 @@ class Boosting:
         return True
 
     def _collect(self) -> None:
-        """Read the trees that wait on the device."""
+        """Read the finished trees that are still on the device."""
         ws = self.ws
         if self._waiting:
             self._check_high_words()

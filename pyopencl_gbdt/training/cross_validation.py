@@ -1,4 +1,4 @@
-"""``cv``: the metrics of rows that were held back, fold by fold."""
+"""``cv``: cross-validation; the metrics of rows held out of training, fold by fold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.preparing import Given, Metrics, prepare
 
-#: ``log[set][metric]``: mean and deviation over folds, of every round.
+#: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
 
 
@@ -67,51 +67,52 @@ def cv(
         As for ``train``.
     data : Dataset
     n_rounds : int, default 10
-        Number of trees.
+        Number of rounds.
     nfold : int, default 3
-        Number of folds: each is tested on by a model that was trained on the others. Queries stay
-        whole.
+        Number of folds. For each fold a model is trained on the other folds and tested on it.
+        Queries are not split.
     stratified : bool, default False
-        Every fold has about the same share of each label.
+        Keep the share of each label about equal in all folds.
     folds : list of (array, array), splitter of scikit-learn, or None
-        Rows to train on and rows to test on of every fold, instead of ``nfold``.
+        Training rows and test rows of every fold, instead of ``nfold``.
     metrics : str, callable, sequence of them, or None
-        Names of metrics; None is the loss's own.
+        Names of metrics; None is the loss's default metric.
     custom_metric : callable or None
         As for ``train``.
     maximize : bool or None
         As for ``train``.
     early_stopping_rounds : int or None
-        Stop when the last metric's mean over folds has not improved for so many rounds; the result
-        ends with the best one.
+        Stop when the last metric's mean over folds has not improved for so many rounds; the
+        result ends with the best round.
     as_pandas : bool, default True
-        Return a DataFrame where pandas is installed.
+        Return a DataFrame if pandas is installed.
     verbose : bool or int, default False
         Print metrics every round (True) or every so many rounds.
     show_stdv : bool, default True
-        Print deviations too.
+        Print standard deviations too.
     seed : int, default 0
-        Of the folds: the same ones on every machine, and XGBoost's own.
+        Seed of the folds; a seed gives the same folds on every machine, and the same as XGBoost.
     shuffle : bool, default True
-        Draw the rows of a fold; otherwise neighbours are in one.
+        Shuffle the rows; otherwise each fold is a run of consecutive rows.
     callbacks : sequence of TrainingCallback, or None
     report : callable or None
         Receives each line instead of standard output.
     num_boost_round : int or None
-        XGBoost's name for ``n_rounds``, which it replaces.
+        XGBoost's name for ``n_rounds``; takes precedence.
     obj : callable, DeviceObjective, KernelObjective or None
-        A loss of your own instead of that of ``params``.
+        A custom loss, instead of the loss in ``params``.
     fpreproc : callable or None
-        ``function(train, test, params)`` returns the same three for a fold, before it is trained.
+        ``function(train, test, params)``, called for each fold before it is trained; returns
+        the three, possibly changed.
     verbose_eval : bool, int or None
-        XGBoost's name for ``verbose``, which it replaces.
+        XGBoost's name for ``verbose``; takes precedence.
 
     Returns
     -------
     DataFrame, or dict of str to list of float
         ``train-<metric>-mean``, ``train-<metric>-std``, ``test-<metric>-mean``,
-        ``test-<metric>-std``, a value per round. The deviation is that of all folds (a sum over
-        their number).
+        ``test-<metric>-std``, one value per round. The deviation divides by the number of
+        folds.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def cv(
 
     Notes
     -----
-    All folds are trained side by side, a round each in turn, so the device has to hold all of them.
+    All folds are trained together, one round each in turn, so the device must have memory for all.
     """
     n_rounds = n_rounds if num_boost_round is None else num_boost_round
     period = check_verbose(verbose if verbose_eval is None else verbose_eval)
@@ -173,7 +174,7 @@ def cv(
 def _prepared(
     fpreproc: Callable[..., Any] | None, own: Dataset, test: Dataset, params: dict[str, Any]
 ) -> tuple[Dataset, Dataset, dict[str, Any]]:
-    """Return the rows and parameters of a fold, which the user's function may change."""
+    """Return a fold's training rows, test rows and parameters, after ``fpreproc``."""
     if fpreproc is None:
         return own, test, params
     found = fpreproc(own, test, dict(params))
@@ -187,7 +188,7 @@ def _prepared(
 
 
 def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
-    """Train all folds a round each in turn; return the metrics up to the best round."""
+    """Train all folds, one round each in turn; return the metrics up to the best round."""
     with ExitStack() as stack:
         fits = []
         for task in tasks:
@@ -222,7 +223,7 @@ def _rounds(model: TrainingModel, fits: list[Fit], callbacks: CallbackList) -> L
 
 
 def _cut(log: Log, best: str | None) -> None:
-    """Drop the rounds behind the best one."""
+    """Drop the rounds after the best one."""
     if best is not None:
         for metrics in log.values():
             for values in metrics.values():

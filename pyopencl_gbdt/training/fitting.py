@@ -1,4 +1,4 @@
-"""A fit under way: its starting point, its rounds one by one, the model so far."""
+"""A fit in progress: its starting point, its rounds one by one, the model so far."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """What the first new tree is added to.
+    """The model that the first new tree is added to.
 
     Attributes
     ----------
     base_score, base_margin : float, or tuple of float for several outputs
         As in ``Ensemble``.
     before : Ensemble or None
-        Trees that are there already.
+        Trees of the model to continue.
     """
 
     base_score: Score
@@ -53,7 +53,7 @@ class StartingPoint:
         return [] if self.before is None else self.before.trees
 
     def margins(self, rows: Dataset, device: Device) -> Start:
-        """Return the margins of rows; the same bits as if these trees had just been trained."""
+        """Return the margins of rows, with the same bits as if the trees had just been trained."""
         own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
         if self.before is not None and self.before.trees:
             return predict_margins(self.before, rows.features, device, start=own)
@@ -66,14 +66,14 @@ class StartingPoint:
 
 @dataclass
 class Task:
-    """What is to be trained; checked.
+    """A checked description of what to train.
 
     Attributes
     ----------
     start : StartingPoint or None
-        None is taken from the mean label, on the device.
+        None: it is computed on the device from the mean label.
     history : dict
-        Metrics of the rounds of this training that are done already.
+        Metrics of the finished rounds of a resumed training.
     """
 
     params: Parameters
@@ -85,7 +85,7 @@ class Task:
     history: History = field(default_factory=dict)
 
     def begins_with(self) -> dict[str, Any]:
-        """Return what every model of this training has: fields of ``Ensemble``, the first trees."""
+        """Return the fields of ``Ensemble`` that every model of this training shares."""
         found = {
             "trees": [] if self.start is None else self.start.trees,
             "objective": self.params.objective,
@@ -100,7 +100,7 @@ class Task:
 
 
 class Fit:
-    """A task on an opened device."""
+    """A task that runs on an open device."""
 
     def __init__(self, device: Device, task: Task) -> None:
         self.task, self.device = task, device
@@ -114,7 +114,7 @@ class Fit:
             self.start = task.start
             if self.start.trees:
                 task.objective.check_continued()
-            # before memory is taken for training, as rows of a few trees need some of their own
+            # Compute margins first: rows need device memory for that, even if there are few trees.
             margins, others = self.start.margins(data, device), self._margins_of_evals()
         beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
         first_round = 0 if task.start is None else task.start.n_rounds
@@ -140,7 +140,7 @@ class Fit:
         self._pace = Pace(device)
 
     def _start_at_mean(self, ws: Workspace) -> Start:
-        """Start from the mean of the labels, which lie on the device now."""
+        """Compute the base score from the labels on the device; return the margin."""
         objective, data = self.task.objective, self.task.data
         score = starting_score(ws, objective, data)
         self.start = StartingPoint(score, objective.to_margin(score))
@@ -156,12 +156,12 @@ class Fit:
 
     @property
     def n_rounds(self) -> int:
-        """Rounds so far, with those of the starting point."""
+        """Number of rounds so far, including those of the starting point."""
         return self.start.n_rounds + len(self.boosting.rates)
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the rounds to come; can be set."""
+        """The learning rate of the following rounds; can be assigned."""
         return self.boosting.learning_rate
 
     @learning_rate.setter
@@ -169,23 +169,23 @@ class Fit:
         self.boosting.learning_rate = value
 
     def step(self) -> None:
-        """Train one round and take its metrics; waits for it if there are any."""
+        """Train one round and compute its metrics; waits for the device if there are any."""
         self.boosting.step(self._pace)
-        self._evaluation.launch()  # before the host waits
+        self._evaluation.launch()  # enqueue before the host waits
         if self.boosting.settle():
             self._evaluation.launch()
         for (name, metric), value in self._evaluation.values():
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
-        """Return the model so far, or its first rounds; waits for the last one.
+        """Return the model so far, or only its first rounds; waits for the last round.
 
         Parameters
         ----------
         n_rounds : int or None
-            Rounds to keep, with those of the starting point.
+            Number of rounds to keep, including those of the starting point.
         attributes : dict of str to str or None
-            Facts to keep in the model.
+            Facts to store in the model.
         """
         task, start, ws = self.task, self.start, self.boosting.ws
         trees = [*start.trees, *self.boosting.finished_trees()]
@@ -207,7 +207,7 @@ class Fit:
         return model
 
     def finish(self, model: Model) -> Model:
-        """Add what was measured of the whole fit."""
+        """Add to the model what was measured in the whole fit."""
         tally, rounds = self.boosting.tally, len(self.boosting.rates)
         if self._recorder is not None and tally is not None:
             weighted = self.task.data.weight is not None

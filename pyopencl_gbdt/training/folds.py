@@ -1,4 +1,4 @@
-"""Rows of cross-validation's folds: the same for a seed on every machine, and XGBoost's own."""
+"""The folds of cross-validation: for a seed the same on every machine, and as in XGBoost."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from pyopencl_gbdt.data.groups import rows_of_groups
 from pyopencl_gbdt.errors import ParameterError
 
 Rows = npt.NDArray[np.int64]
-#: Rows to train on, rows to test on.
+#: Training rows and test rows.
 Fold = tuple[Rows, Rows]
 
 
 def make_folds(
     label: npt.NDArray[np.float32], nfold: int, *, stratified: bool, shuffle: bool, seed: int
 ) -> list[Fold]:
-    """Cut rows into folds.
+    """Split rows into folds.
 
     Parameters
     ----------
     label : float32 array, shape (n_rows,)
     nfold : int
     stratified : bool
-        Every fold has about the same share of each label.
+        Keep the share of each label about equal in all folds.
     shuffle : bool
     seed : int
-        For ``numpy.random.RandomState``, whose numbers never change.
+        For ``numpy.random.RandomState``, whose numbers are the same in all NumPy versions.
 
     Raises
     ------
     ParameterError
-        If there are too few rows, or too few of a label.
+        If there are too few rows, or too few rows of each label.
     """
     nfold = _integer("nfold", nfold)
     seed = _integer("seed", seed)
@@ -56,7 +56,7 @@ def make_folds(
 def query_folds(
     offsets: Rows, nfold: int, *, stratified: bool, shuffle: bool, seed: int
 ) -> list[Fold]:
-    """Cut whole queries into folds, as XGBoost does.
+    """Split queries into folds, as XGBoost does; a query's rows stay together.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ def query_folds(
 def _stratified(
     label: npt.NDArray[np.float32], nfold: int, random: np.random.RandomState | None
 ) -> list[Fold]:
-    """Return the folds of scikit-learn's ``StratifiedKFold``, whose code this follows."""
+    """Return the folds of scikit-learn's ``StratifiedKFold``, by the same algorithm."""
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     n_labels = first.size
-    rank = np.argsort(np.argsort(first))  # labels are numbered as they are met
+    rank = np.argsort(np.argsort(first))  # labels are numbered in order of first occurrence
     codes = rank[inverse.reshape(-1)]
     counts = np.bincount(codes, minlength=n_labels)
     if counts.max() < nfold or n_labels == label.size:
@@ -111,12 +111,12 @@ def _stratified(
 
 
 def given_folds(folds: Any, values: Any, label: npt.NDArray[np.float32]) -> list[Fold]:
-    """Return a user's folds: pairs of row numbers, or what scikit-learn's splitters give.
+    """Check a user's folds: pairs of row numbers, or the result of a scikit-learn splitter.
 
     Raises
     ------
     ParameterError
-        If they are none, or name rows that are not there.
+        If they are not folds, or name rows that do not exist.
     """
     splits = hasattr(folds, "split") and not isinstance(folds, (str, bytes))
     pairs = list(folds.split(values, label) if splits else _listed(folds))

@@ -1,4 +1,4 @@
-"""What a fit will take of a device's memory, from shapes and parameters alone."""
+"""Estimate a fit's device memory from shapes and parameters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
 from pyopencl_gbdt.pages.page import Layout
@@ -20,14 +21,14 @@ from pyopencl_gbdt.training.reservations import Reservations
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes on the device.
+    """Estimated bytes on the device.
 
     Attributes
     ----------
     set_up_bytes : int
-        Most at a time while the data are quantised.
+        Peak while the data are quantised.
     training_bytes : int
-        While trees grow: codes, histograms and everything else, evaluation sets too.
+        During training: codes, histograms, evaluation sets and everything else.
     """
 
     set_up_bytes: int
@@ -66,39 +67,39 @@ def estimate_memory(
     feature_names: list[str] | None = None,
     evaluation_rows: int = 0,
 ) -> MemoryEstimate:
-    """Estimate what a fit takes; allocates nothing.
+    """Estimate the device memory of a fit; allocates nothing.
 
-    Features are taken to have ``max_bin`` bins, or as many as there are rows: where they have only
-    a few values, less is taken. Gradients of which few are far larger than the others may take 8
-    bytes more for every row and tree that is grown at a time.
+    The estimate assumes ``max_bin`` bins per feature, or as many as rows; features with few
+    distinct values take less. If a few gradients are much larger than the others, a fit may
+    take 8 bytes more per row and tree grown at a time.
 
     Parameters
     ----------
     device : Device
     params : Parameters
-        Classes, quantiles, trees of a forest, sampling and constraints are in there.
+        Includes classes, quantiles, trees of a forest, sampling and constraints.
     n_rows, n_features : int
     weighted : bool, default False
         Whether rows have weights.
     n_targets : int, default 1
-        Labels of a row.
+        Labels per row.
     n_queries : int, default 1
-        Queries of a ranking, taken to be of one size.
+        Queries of a ranking task, assumed to be of equal size.
     feature_names : list of str or None
-        Names of the columns, where constraints have them.
+        Names of the columns, if constraints use them.
     evaluation_rows : int, default 0
-        Rows of all evaluation sets together.
+        Total number of rows of all evaluation sets.
     """
     n_bins = min(params.max_bin, n_rows)
     layout = expected_layout(n_features, n_bins)
     objective = get_objective(params.objective, params)
     own_weights = weighted and not objective.applies_weights
-    ws = Workspace(device, params, layout, None, n_rows, own_weights, 0, 0)
+    ws = Workspace(device, params, policy_of(params), layout, None, n_rows, own_weights, 0, 0)
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
     ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)
     codes = page_bytes(device, n_rows, n_features, n_bins)
-    row = n_features + ws.n_outputs + n_targets  # with margins and labels
+    row = n_features + ws.n_outputs + n_targets  # values, margins and labels
     training = ws.plan().total_bytes + codes + evaluation_rows * row * VALUE.itemsize
     set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted)
     return MemoryEstimate(set_up.n_bytes, training)

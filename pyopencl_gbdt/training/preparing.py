@@ -1,4 +1,4 @@
-"""What can be checked of a training before anything runs."""
+"""Check everything about a training that can be checked before it runs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 
 Evals = Sequence[tuple[Dataset, str]]
-#: Parameters of ``train``: a dict, or pairs of which several may be called ``eval_metric``.
+#: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
 Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
-#: Names of metrics, and metrics of the user's own.
+#: Names of metrics and custom metrics.
 Metrics = str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
 Before = Model | Ensemble | str | os.PathLike[str]
 
-#: Parameters that never change a model, or only how many rounds it has.
+#: Parameters that do not change a model, except for its number of rounds.
 _HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size", "verbosity"})
 
 
@@ -51,19 +51,19 @@ def prepare(
     before: Before | None,
     custom_metric: Callable[..., Any] | None = None,
 ) -> Task:
-    """Check a training.
+    """Check the arguments of a training; return the task.
 
     Parameters
     ----------
     params : mapping or sequence of (str, object)
-        May hold ``eval_metric`` too, as XGBoost's does; the argument goes first.
+        May include ``eval_metric``, as in XGBoost; the argument takes precedence.
     data : Dataset
     evals : sequence of (Dataset, str), or None
     eval_metric : str, callable, sequence of them, or None
     before : Model, Ensemble, path or None
         The model to continue.
     custom_metric : callable or None
-        One more metric.
+        An additional metric.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def prepare(
     _check_labelled(data, "the training data")
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
-    limits_of(p, data)  # refuses constraints that do not go with the data
+    limits_of(p, data)  # raises if constraints do not match the data
     start: StartingPoint | None = None
     if before is None:
         if p.base_score is not None or not sums_labels_on_device(objective, data):
@@ -120,7 +120,7 @@ def prepare(
 
 
 def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective) -> None:
-    """Refuse evaluation sets that do not go with the training data."""
+    """Raise an error for evaluation sets that do not match the training data."""
     names: set[str] = set()
     for index, pair in enumerate(evals):
         rows, name = pair
@@ -162,11 +162,11 @@ def choose_metrics(
     sample: Callable[[], tuple[Any, Dataset]],
     more: Sequence[Callable[..., Any]] = (),
 ) -> dict[str, Metric]:
-    """Return the metrics by their names; the loss's own if none is asked for.
+    """Return the metrics by name; the loss's default metric if none is asked for.
 
-    A user's own is called once for its name, with what ``sample`` returns: predictions and their
-    rows. Where another metric has that name, it is called ``name-2``. ``more`` are a user's own,
-    behind the others.
+    A custom metric is called once to learn its name, with what ``sample`` returns: predictions and
+    their rows. If the name is taken, it becomes ``name-2``. ``more`` are custom metrics that come
+    after the others.
     """
     if eval_metric is None:
         eval_metric = objective.metric
@@ -180,7 +180,7 @@ def choose_metrics(
         eval_metric = np.atleast_1d(eval_metric).tolist()
     asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
     if not asked:
-        raise ParameterError("eval_metric=[]: expected a name or more; leave it out for the loss's")
+        raise ParameterError("eval_metric=[]: expected at least one name; omit it for the default")
     ours = {m: get_metric(m, p) for m in asked if not callable(m)}
     found: dict[str, Metric] = {}
     for m in (*asked, *more):
@@ -193,7 +193,7 @@ def choose_metrics(
 
 
 def _free_name(name: str, metric: Metric, taken: Mapping[str, Metric]) -> str:
-    """Return what a user's own metric is called beside others, with a number where it has to."""
+    """Return the name of a custom metric, with a number appended if the name is taken."""
     free, number = name, 1
     while free in taken and taken[free] != metric:
         number += 1
@@ -202,14 +202,14 @@ def _free_name(name: str, metric: Metric, taken: Mapping[str, Metric]) -> str:
 
 
 def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
-    """Refuse labels that a metric of ranking does not take."""
+    """Raise an error for labels that a ranking metric does not accept."""
     for name, metric in metrics.items():
         if takes_queries(name):
             metric(rows.label, rows.label, rows.weight, rows.group_offsets)
 
 
 def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str) -> int:
-    """Return the number of outputs; labels and starting margins have to go with it."""
+    """Return the number of outputs; check labels and base margins against it."""
     if (objective.n_outputs > 1 or objective.given) and data.n_targets > 1:
         raise DataError(
             f"{what} has {data.n_targets} columns: expected one for objective={p.objective!r}; "
@@ -231,7 +231,7 @@ def _starting_score(
 
 
 def as_ensemble(before: Before) -> Ensemble:
-    """Return a model to continue, read if it is a path."""
+    """Return the model to continue; a path is read."""
     if isinstance(before, Ensemble):
         return before
     if isinstance(before, Model):
@@ -267,7 +267,7 @@ def _continued(
 
 
 def _check_round(before: Ensemble, p: Parameters, n_outputs: int) -> None:
-    """Refuse rounds of other trees than those of the model to continue."""
+    """Raise an error if rounds have other numbers of trees than in the model to continue."""
     if before.n_outputs != n_outputs:
         raise DataError(
             f"y has {n_outputs} targets or classes: the model to continue has "
@@ -286,7 +286,7 @@ def _settings(parameters: Mapping[str, float | str]) -> list[str]:
 
 
 def fingerprint(task: Task) -> dict[str, str]:
-    """Return what decides over a model and its history, by name."""
+    """Return everything that a model and its history depend on, as text by name."""
     found = {
         f"parameters.{name}": str(value)
         for name, value in asdict(task.params).items()

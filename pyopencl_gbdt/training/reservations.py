@@ -1,4 +1,4 @@
-"""What the steps of a fit plan that not every fit has, known before they are built."""
+"""Memory of steps that only some fits have, known before the steps are built."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyopencl_gbdt.objectives import Objective
 
 @dataclass(frozen=True)
 class Reservations:
-    """Plans them for as many trees at a time as a workspace has, see ``Workspace.choose_trees``.
+    """Reserve that memory, for as many trees at a time as ``Workspace.choose_trees`` chooses.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Reservations:
     weighted : bool
         Whether rows have weights.
     n_queries, longest : int
-        Queries, and the most rows of one.
+        Number of queries, and rows of the longest query.
     """
 
     objective: Objective
@@ -35,12 +35,12 @@ class Reservations:
 
     @classmethod
     def of(cls, objective: Objective, data: Dataset) -> Reservations:
-        """Return those of a fit to some data."""
+        """Return the reservations of a fit to some data."""
         sizes = np.diff(whole_offsets(data.group_offsets, data.n_rows))
         return cls(objective, data.weight is not None, sizes.size, int(sizes.max()))
 
     def reserve(self, ws: Workspace) -> None:
-        """Plan them; again, if trees at a time have changed."""
+        """Add the arrays to the plan; call again if the number of trees at a time changes."""
         objective = self.objective
         if objective.given:
             sources.reserve(objective, ws, self.n_queries, self.longest)

@@ -1,4 +1,4 @@
-"""``train``; no scikit-learn needed."""
+"""``train``; it does not need scikit-learn."""
 
 from __future__ import annotations
 
@@ -51,40 +51,39 @@ def train(
     Parameters
     ----------
     params : mapping, or sequence of (str, object)
-        XGBoost's names and defaults; see ``pyopencl_gbdt.parameters``. ``objective`` may be a loss
-        of your own: ``function(margins, dataset)`` that returns gradients and Hessians, a
-        ``DeviceObjective``, or a ``KernelObjective``. Of pairs, several may be called
-        ``eval_metric``; of others with one name the last counts.
+        XGBoost's names and defaults; see ``pyopencl_gbdt.parameters``. ``objective`` may be a
+        custom loss: ``function(margins, dataset)`` that returns gradients and Hessians, a
+        ``DeviceObjective``, or a ``KernelObjective``. If a name occurs in several pairs, the last
+        counts, but all pairs ``eval_metric`` count.
     data : Dataset
     n_rounds : int or None
-        Number of trees; None takes ``n_estimators`` from ``params`` (100).
+        Number of rounds; None takes ``n_estimators`` from ``params`` (100).
     evals : sequence of (Dataset, str), or None
-        Sets to evaluate after every round, with their names. The training data themselves cost
-        nothing but the metric.
+        Sets to evaluate after every round, with their names. Evaluating the training data takes
+        no extra work, except for the metric.
     eval_metric : str, callable, sequence of them, or None
-        Names out of ``metrics.METRICS``, such as ``"rmse"``, ``"auc"`` or ``"error@0.7"``; None is
-        the loss's own. A callable is like ``custom_metric``.
+        Names in ``metrics.METRICS``, such as ``"rmse"``, ``"auc"`` or ``"error@0.7"``; None is
+        the loss's default metric. A callable is like ``custom_metric``.
     custom_metric : callable or None
-        One more metric: ``function(prediction, dataset)`` returns its name and a number, where
+        An additional metric: ``function(prediction, dataset)`` returns its name and a number;
         ``prediction`` is what ``predict`` returns. It is called once beforehand for its name.
     early_stopping_rounds : int or None
         Stop when the last metric of the last evaluation set has not improved for so many rounds,
         and keep the trees up to the best one; see ``callbacks.EarlyStopping``.
     maximize : bool or None
-        Whether more of that metric is better; None asks the metric.
+        Whether larger values of that metric are better; None decides by its name.
     callbacks : sequence of TrainingCallback, or None
-        What runs between rounds, see ``pyopencl_gbdt.callbacks``.
+        Hooks between rounds, see ``pyopencl_gbdt.callbacks``.
     model : Model, Ensemble, path or None
-        Add ``n_rounds`` trees to those of this model, which stays as it is (XGBoost's
-        ``xgb_model``). With the same data and parameters, 10 rounds and 10 more give the same
-        model as 20.
+        A model to continue (XGBoost's ``xgb_model``): ``n_rounds`` rounds are added to a copy.
+        With the same data and parameters, 10 rounds and 10 more give the same model as 20.
     verbose : bool, int or None, default False
         Print metrics every round (True) or every so many rounds.
     report : callable or None
-        Receives each line instead of standard output.
+        A function that receives each line; None prints it.
     profile : bool, default False
-        Take the time of every kernel, see ``Model.profile``; ``print(model.profile.table())``. The
-        model is the same.
+        Measure the time of every kernel, see ``Model.profile``: ``print(model.profile.table())``.
+        The model is the same.
 
     Returns
     -------
@@ -95,14 +94,14 @@ def train(
     ParameterError, DataError
         Before anything runs.
     DeviceError
-        If the device is not there, or fails and no other variant of its kernel can take over.
+        If the device does not exist, or a kernel fails and has no other variant to replace it.
     MemoryPlanError
-        If the fit cannot fit the device, before anything is allocated.
+        If the device lacks memory for the fit; raised before anything is allocated.
 
     Notes
     -----
-    Whatever ends it early, Ctrl-C or an error of a callback, ends it within a round or two, and
-    the device's memory is free again.
+    If Ctrl-C, a callback's error or anything else ends it early, it ends within a round or two and
+    frees the device's memory.
     """
     n_rounds, period = check_rounds(n_rounds), check_verbose(verbose)
     if n_rounds is not None:
@@ -130,19 +129,19 @@ def train(
 
 
 def _saved(callbacks: CallbackList) -> CheckPoint | None:
-    """Return the checkpoint to go on from."""
+    """Return the checkpoint to resume from."""
     savers = [c for c in callbacks.callbacks if isinstance(c, TrainingCheckPoint)]
     for saver in savers:
         saver.accompany(callbacks)
     found = [point for saver in savers if (point := saver.newest()) is not None]
     saved = max(found, key=lambda point: point.n_rounds, default=None)
     if saved is not None:
-        callbacks.restore(saved.callbacks)  # refuses others
+        callbacks.restore(saved.callbacks)  # raises if they are other callbacks
     return saved
 
 
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
-    """Train on a device; what can be checked beforehand was."""
+    """Train on a device; the arguments have been checked."""
     if saved is not None:
         before = saved.ensemble
         start = StartingPoint(before.base_score, before.base_margin, before)
@@ -162,7 +161,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
 def run_rounds(
     model: TrainingModel, fit: Fit, callbacks: CallbackList, saved: CheckPoint | None
 ) -> None:
-    """Train round by round, from where a checkpoint was taken."""
+    """Train round by round, starting after the checkpoint's rounds."""
     callbacks.before_training(model)
     first = 0
     if saved is not None:

@@ -1,20 +1,20 @@
-## cox_metric: hazards of rows in the order of their times -> the sum over events of ln S - ln hazard
+## cox_metric: sum over events of ln(S / hazard), from hazards of rows in the order of their times
 ## uses: portable_math portable_log
 ##
-##   order, start, event, and S, the hazards of all rows that are not earlier than an event: see cox
+##   order, start and event are as in cox; S is the sum of the hazards of all rows not before an event
 ##
 ##   hazard   = m 2^shift units, the largest one just below 2^(2 width) units
 ##
 ##      |      width bits      |      width bits      |
 ##      |-- m --|                                          the largest hazard
-##                     |-- m --|                           2^-width of it: a part in either plane
-##                                       |-- m --|-        2^-(2 width - 24): what is below is cut off
+##                     |-- m --|                           2^-width of it: bits in both planes
+##                                       |-- m --|-        2^-(2 width - 24) of it: lower bits are cut off
 ##
 ##   cox_hazards  the prediction of the row at each position
-##   (reduce)     the largest
-##   cox_planes   high and low plane of each, to be scanned as a pair: sums without rounding
+##   (reduce)     the largest hazard
+##   cox_planes   the high and the low plane of each hazard; a scan sums the pairs without rounding
 ##   cox_losses   ln(S / hazard) of events, summed without rounding: see limbs
-##   total_losses over work-groups
+##   total_losses the sum over work-groups
 ##
 ## params: wg_size; link, statements that set the prediction p from margin
 <%page args="wg_size, link"/>
@@ -23,7 +23,7 @@
 ${group.sum("group_sum", "i64", wg_size)}
 ${limbs.keep(wg_size)}
 ${limbs.products()}
-/* Of ln(S / hazard), which is below 256, times 1. */
+/* Key of the largest product: ln(S / hazard), which is below 256, times weight 1. */
 #define LARGEST_KEY (134u + 127u)
 
 FN f32 to_float(const i64 v) {
@@ -64,18 +64,18 @@ KERNEL(${wg_size}) cox_planes(
 /* ln(S / hazard), S = high 2^width + low units. */
 FN f32 loss_of(const f32 hazard, const i32 top, const i32 width, const i64 high, const i64 low) {
     const u32 bits = as_u32(hazard);
-    const i32 exponent = (i32)(bits >> 23) - top + 2 * width + 126; /* of the hazard in units */
+    const i32 exponent = (i32)(bits >> 23) - top + 2 * width + 126; /* biased exponent of the hazard in units */
     const f32 upper = to_float(high) * power_of_two(width);
     const f32 all = upper + to_float(low);
-    if (all == 0.0f) return 0.0f; /* none of them has a unit */
-    const int far = exponent < 107; /* below 2^-20 units: what is divided is kept in range */
+    if (all == 0.0f) return 0.0f; /* all hazards are below a unit */
+    const int far = exponent < 107; /* below 2^-20 units: scale, to keep the division in range */
     const f32 own = as_f32(((u32)(far ? exponent + 86 : exponent) << 23) | (bits & 0x7FFFFFu));
     const f32 top_part = far ? all * power_of_two(-50) : all;
     const f32 ln = portable_log(top_part * reciprocal(own));
     return far ? ln + 94.2680245f : ln; /* 136 ln 2 */
 }
 
-/* starts[i]: where the ties of position i begin, and bit 31 where it is an event. */
+/* starts[i]: the first position that ties with i; bit 31 is set if i is an event. */
 KERNEL(${wg_size}) cox_losses(
         const u32 n_rows, const i32 width, GLOBAL const u32* RESTRICT starts,
         GLOBAL const f32* RESTRICT largest, GLOBAL const f32* RESTRICT hazards,

@@ -1,22 +1,23 @@
-## curve: areas under the curves of a prediction's order, as sums of integers
+## curve: area under the ROC or precision-recall curve, as sums of integers
 ## uses: portable_math portable_log portable_loss
 ##
-##   class_shares  of classes: a row's largest margin, and one over the sum of its powers of e
-##   curve_keys    prediction, and the row's whole weight: above 0 for label 1, below for label 0;
-##                 of classes, the probability of class k, and label k against the others
+##   class_shares  for classes: a row's largest margin, and 1 / (the sum of its exponentials)
+##   curve_keys    prediction, and the row's integer weight: positive for label 1, negative for label 0;
+##                 for classes, the probability of class k, and class k against the others
 ##   (radix sort)  keys     .1 .1 .3 .3 .3 .7        weights   -1 +1 +1 -1 +1 +1
-##   curve_pairs   with weights: those of labels 1 and of labels 0 apart
-##   (scan)        sums     -1  0 +1  0 +1 +2        n sums up to i are p - q, and p + q = i + 1
-##   curve_area    at the last row of each run of equal keys: a trapezium, from (p, q) before the run
-##                 to (p, q) behind it; the run's begin is found by steps that double
-##   total_areas   over work-groups
+##   curve_pairs   if weighted: separate weights of label 1 and of label 0
+##   (scan)        sums     -1  0 +1  0 +1 +2        without weights, sum i is p - q, and p + q = i + 1
+##   curve_area    at the last row of each run of equal keys: a trapezoid, from (p, q) before the run
+##                 to (p, q) after it; the run's start is found by steps that double
+##   total_areas   the sum over work-groups
 ##
 ##   auc     p grows by dp, q from q0 to q1: twice the area is dp (q0 + q1)
-##   aucpr   as the threshold falls t of s rows become t + dt of s + ds: dt times the mean precision,
-##           (t L(u) + dt M(u)) / s with u = ds / s, L = ln(1 + u) / u, M = (u - ln(1 + u)) / u^2
+##   aucpr   as the threshold falls, t positives of s rows become t + dt of s + ds. The area is dt times
+##           the mean precision, (t L(u) + dt M(u)) / s with u = ds / s, L = ln(1 + u) / u,
+##           M = (u - ln(1 + u)) / u^2
 ##
 ## params: wg_size; link, statements that set the prediction p from margin; weighted; curve (auc, aucpr);
-##   classes, whether rows have a margin a class
+##   classes, whether rows have a margin for each class
 <%page args="wg_size, link, weighted, curve, classes"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="limbs" file="limbs.cl.mako"/>
@@ -25,7 +26,7 @@ ${group.sum("group_sum", "i64", wg_size)}
 ${limbs.keep(wg_size)}
 
 % if classes:
-/* In the order of the softmax of a fit. */
+/* The sums have the same order as in training's softmax. */
 KERNEL(${wg_size}) class_shares(
         const u32 n_rows, const u32 n_classes, GLOBAL const f32* RESTRICT margins,
         GLOBAL f32* RESTRICT most, GLOBAL f32* RESTRICT shares) {
@@ -78,7 +79,7 @@ KERNEL(${wg_size}) curve_pairs(
 }
 % endif
 
-/* Weights of labels 1 and of labels 0 among the first n rows. */
+/* Weights of label 1 (p) and of label 0 (q) among the first n rows. */
 FN void before(GLOBAL const ${whole}* cumulated, const u64 n, i64* p, i64* q) {
     *p = *q = 0;
     if (n == 0) return;
@@ -111,7 +112,7 @@ FN u64 run_begin(GLOBAL const f32* keys, const u64 last) {
 
 FN f32 as_float_of(const i64 x) { return df_from_i64(x).hi; }
 
-/* Mean precision, in 2^-60, while t of s rows become t + dt of s + ds; dt > 0. */
+/* Mean precision, in units of 2^-60, while t of s rows become t + dt of s + ds; dt > 0. */
 FN i64 mean_precision(const i64 t, const i64 s, const i64 dt, const i64 ds) {
     if (t + dt == s + ds) return (i64)1 << 60;
     const f32 grown = as_float_of(dt), steps = as_float_of(ds);
@@ -128,7 +129,7 @@ FN i64 mean_precision(const i64 t, const i64 s, const i64 dt, const i64 ds) {
 }
 % endif
 
-/* all_p, all_q: weights of all rows; cumulated: pairs with weights, differences without. */
+/* all_p, all_q: weights of all rows; cumulated: pairs if weighted, else differences. */
 KERNEL(${wg_size}) curve_area(
         const u32 n_rows, const i64 all_p, const i64 all_q, GLOBAL const f32* RESTRICT keys,
         GLOBAL const ${whole}* RESTRICT cumulated, GLOBAL i64* RESTRICT sums) {

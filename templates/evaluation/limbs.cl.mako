@@ -1,12 +1,12 @@
-## limbs: sums of wide integers, 32 bits a word, so that 2^31 rows fit int64; other templates import it.
+## limbs: sums of wide integers as 32-bit words, each summed in int64, for up to 2^31 rows; an import
 ##
 ##   word     3 2 1 0         of a product of two 64-bit factors
-##   sums     i64 each        of a work-group, then of all of them, in one work-group
+##   sums     i64 each        sums of a work-group; then one work-group adds those of all groups
 ##
 ## Needs group.sum as group_sum of i64.
 
 <%def name="keep(wg_size)">
-/* Write a work-group's sums of the limbs that its work-items bring. */
+/* Write a work-group's sums of its work-items' limbs. */
 FN void keep_limbs(const i64 limb0, const i64 limb1, const i64 limb2, const i64 limb3,
                    LOCAL i64* shared, GLOBAL i64* sums) {
 % for k in range(4):
@@ -21,12 +21,12 @@ FN void keep_limbs(const i64 limb0, const i64 limb1, const i64 limb2, const i64 
 </%def>
 
 <%def name="products()">
-/* Products of a float32 and a weight, as whole numbers of 96 bits below that of the largest key.
-   A key is the sum of both exponents, these for what is not finite. */
+/* Products of a float32 and a weight, as integers of 96 bits, scaled by the largest key. A key is the sum
+   of both exponents. Products that are not finite have these keys. */
 #define INFINITE 1000u
 #define UNDEFINED 2000u
 
-/* 0 for a product that is 0. */
+/* The key of a product; 0 if the product is 0. */
 FN u32 key_of(const u32 loss, const u32 weight) {
     const u32 e = (loss >> 23) & 0xFF, f = (weight >> 23) & 0xFF;
     const u32 far = (loss & 0x7FFFFF) ? UNDEFINED : INFINITE;
@@ -47,7 +47,7 @@ FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* s
     const i64 part0 = (i64)(low & 0xFFFFFFFFu);
     const i64 part1 = (i64)((low >> 32) | ((high & 0xFFFF) << 16));
     const i64 part2 = (i64)(high >> 16);
-    const i64 minus = -(i64)(loss >> 31); /* of two's complement: -x = ~x + 1 */
+    const i64 minus = -(i64)(loss >> 31); /* two's complement: -x = ~x + 1 */
     sum->limb0 += (part0 ^ minus) - minus;
     sum->limb1 += (part1 ^ minus) - minus;
     sum->limb2 += (part2 ^ minus) - minus;
@@ -55,7 +55,7 @@ FN void add_product(const u32 loss, const u32 weight, const u32 most, limbs_t* s
 </%def>
 
 <%def name="total(name, wg_size)">
-/* One work-group: results[0..3] of a metric are the sums over work-groups. */
+/* One work-group writes a metric's results[first .. first + 3], the sums over work-groups. */
 KERNEL(${wg_size}) ${name}(
         const u32 n_groups, const u32 first, GLOBAL const i64* RESTRICT sums,
         GLOBAL i64* RESTRICT results) {

@@ -4,13 +4,13 @@
 ##   loss   = m 2^(e - 150), weight = n 2^(f - 150): a product of 48 bits, m n, with the key e + f
 ##   largest_loss   the largest key k of each work-group
 ##   sum_losses     m n 2^48 shifted right by k - (e + f), cut into limbs of 32 bits, summed
-##   total_losses   over work-groups
+##   total_losses   the sum over work-groups
 ##
-##      |   limb 2   |   limb 1   |   limb 0   |      96 bits, below which products are cut off
-##      |--------- m n ---------|                     of the largest key
-##                  |--------- m n ---------|         of a key that is 16 less
+##      |   limb 2   |   limb 1   |   limb 0   |      96 bits; lower bits of products are cut off
+##      |--------- m n ---------|                     a product with the largest key
+##                  |--------- m n ---------|         a product with a key that is 16 less
 ##
-##   A loss is cheap and memory is not: it is computed twice rather than kept.
+##   A loss is computed twice instead of stored, as memory traffic would cost more.
 ##
 ## params: wg_size; link, statements that set the prediction p from margin; row_loss, statements that
 ##   set loss from p, the label y and unit; weighted
@@ -32,7 +32,7 @@ FN f32 loss_of(GLOBAL const f32* margins, GLOBAL const f32* labels, const u32 n_
     const f32 y = labels[row];
     const f32 margin = margins[row];
     f32 p, loss;
-    (void)n_rows; /* of use to losses of classes and of bounds */
+    (void)n_rows; /* used by some losses */
     (void)n_outputs;
     (void)unit;
     ${link}
@@ -42,7 +42,7 @@ FN f32 loss_of(GLOBAL const f32* margins, GLOBAL const f32* labels, const u32 n_
 
 <%def name="for_rows()">
 % if wg_size == 1:
-    f32 losses[64]; /* a batch: by vectors, then what works on bits */
+    f32 losses[64]; /* a batch: the first loop is vectorised, the second is not */
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
         for (u32 i = 0; i < n; i++)
@@ -78,7 +78,7 @@ KERNEL(${wg_size}) largest_loss(
     if (LOCAL_ID == 0) largest[GROUP_ID] = most;
 }
 
-/* results[first + 4] is the largest key of all. */
+/* results[first + 4] becomes the largest key of all rows. */
 KERNEL(${wg_size}) sum_losses(
         const u32 n_rows, const u32 n_outputs, const f32 unit,
         GLOBAL const f32* RESTRICT margins,

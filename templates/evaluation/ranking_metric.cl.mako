@@ -1,20 +1,20 @@
-## ranking_metric: a sum over the rows of all queries, ranked by prediction: of ndcg, map or pre
+## ranking_metric: the sum for ndcg, map or pre over the rows of all queries, ranked by prediction
 ## uses: portable_math portable_log
 ##
-##   rank_keys     prediction, and number, of each row
-##   (sort)        of each query, largest prediction first, ties as they lie
+##   rank_keys     each row's prediction and number
+##   (sort)        within each query, largest prediction first; ties keep their order
 ##
-##   query      0        1                2        its rows lie together, before and after the sort
+##   query      0        1                2        its rows are neighbours, before and after the sort
 ##   order      1 0 2    4 6 5 3          7 8
-##   rank       0 1 2    0 1 2 3          0 1      what a place adds, if its rank is below `top`:
+##   rank       0 1 2    0 1 2 3          0 1      a row's part, if its rank is below `top`:
 ##   relevant   x . x    x x . .          . .
 ##   hits       1 1 2    1 2 2 2          0 0        pre   1 for a relevant row
 ##                                                   map   hits / (rank + 1) for a relevant row
 ##                                                   ndcg  gain / log2(rank + 2)
 ##
-##   sum_places    what places add, times their query's norm (weight over the best that it can reach),
+##   sum_places    the parts times their query's norm (its weight / its best possible sum), summed
 ##                 without rounding: see limbs
-##   total_places  over work-groups
+##   total_places  the sum over work-groups
 ##
 ## params: wg_size; link, statements that set the prediction p from margin; metric (ndcg, map, pre);
 ##   exp_gain, whether the gain of a label is 2^label - 1 instead of the label
@@ -38,7 +38,7 @@ KERNEL(${wg_size}) rank_keys(
 }
 % if metric == "map":
 
-/* To be scanned: over the queries' borders, too. */
+/* Relevant rows, for a scan over all queries together. */
 KERNEL(${wg_size}) rank_hits(
         const u32 n_rows, GLOBAL const u32* RESTRICT order, GLOBAL const f32* RESTRICT labels,
         GLOBAL i32* RESTRICT hits) {
@@ -64,7 +64,7 @@ FN f32 part_of(const u32 rank, const f32 label, const u32 hits) {
 % endif
 }
 
-/* most: the largest key that a product can have. */
+/* most: the largest possible key of a product. */
 KERNEL(${wg_size}) sum_places(
         const u32 n_rows, const u32 top, const u32 most, GLOBAL const u32* RESTRICT offsets,
         GLOBAL const u32* RESTRICT query, GLOBAL const u32* RESTRICT order,

@@ -1,16 +1,16 @@
-## aft: margins and the logarithms of two bounds -> gradients of accelerated failure times
+## aft: gradients of accelerated failure times, from margins and the logarithms of two bounds
 ## uses: portable_math portable_log portable_survival
 ##
-##      ln lower       ln upper            z_l, z_u: the bounds' distances from the margin, by scale
-##   ------|==============|--------> ln t  loss: -ln of what the distribution has between them
-##                                         (of its density, where both are the same)
+##      ln lower       ln upper            z_l, z_u: (bound - margin) / scale
+##   ------|==============|--------> ln t  loss: -ln of the probability between the bounds
+##                                         (of the density, if both are equal)
 ##
-##   A bound that is not there is 1e35 away: its z is clamped, and the formulas need no cases.
-##   normal    by Mills' ratio: both z are turned so that the nearer one comes first (a <= b)
-##   logistic  shares p below the bounds: gradient (1 - p_u - p_l), Hessian p_u q_u + p_l q_l
+##   A missing bound is 1e35 away: its z is clamped, so the formulas need no special cases.
+##   normal    by Mills' ratio; signs are chosen so that the nearer bound comes first (a <= b)
+##   logistic  p = probability below a bound, q = 1 - p: gradient 1 - p_u - p_l, Hessian p_u q_u + p_l q_l
 ##   extreme   w = e^z, d = w_u - w_l, q = d / (e^d - 1): gradient q - w_l, Hessian q (q + d - 1) + w_l
 ##
-## params: wg_size; distribution; inverse, inverse_square: one over scale and over its square
+## params: wg_size; distribution; inverse, inverse_square: 1 / scale and 1 / scale^2
 <%page args="wg_size, distribution, inverse, inverse_square"/>
 <%
 # Gauss and Legendre's rule of five points on 0..1; its weights sum to 1 exactly, in this order
@@ -23,14 +23,14 @@ FN f32 clamped(const f32 x, const f32 low, const f32 high) {
     return x < low ? low : (x > high ? high : x);
 }
 
-/* The bound's distance from the margin, in scales. Clamped before it is multiplied, too: Intel's
-   compiler for CPUs turns a difference times a constant into a fused operation, though told not to. */
+/* (bound - margin) / scale. The difference is clamped before the multiplication too: otherwise Intel's
+   CPU compiler fuses both into one operation, although contraction is off. */
 FN f32 z_of(const f32 bound, const f32 margin) {
     const f32 difference = clamped(bound - margin, -1e35f, 1e35f);
     return clamped(difference * ${inverse}, ${LIMIT[0]}, ${LIMIT[1]});
 }
 
-/* Gradient and Hessian by z. */
+/* Gradient and Hessian with respect to z. */
 FN void by_distance(const f32 lower, const f32 upper, f32* gradient, f32* hessian) {
 % if distribution == "logistic":
     const f32 p_l = portable_sigmoid(lower), q_l = portable_sigmoid(-lower);
@@ -56,7 +56,7 @@ FN void by_distance(const f32 lower, const f32 upper, f32* gradient, f32* hessia
     const f32 y = middle * width;
     const f32 t = portable_exp(-y); /* phi(b) / phi(a) */
     const int near = width < 1.0f && y < 1.0f;
-    /* Near: the mean of phi(x) / phi(a) between a and b, by quadrature, as its two ends cancel. */
+    /* Near: the mean of phi(x) / phi(a) between a and b by quadrature; a difference would cancel. */
     const f32 span = near ? width : 0.0f;
     const f32 half_span = 0.5f * span;
     f32 mean = 0.0f;
@@ -79,7 +79,7 @@ FN void by_distance(const f32 lower, const f32 upper, f32* gradient, f32* hessia
     const f32 half_width = 0.5f * width;
     const f32 near_excess = drift - half_width; /* gradient + a */
     const f32 near_rest = t * inverse_mean;
-    /* Far: one minus distribution functions, by Mills' ratios. */
+    /* Far: tail probabilities by Mills' ratios. */
     const f32 mills_a = mills_ratio(a);
     const f32 mills_b = mills_ratio(b);
     const f32 less = t * mills_b;

@@ -1,4 +1,4 @@
-## cox: margins of rows in the order of their times -> gradients of the partial likelihood
+## cox: gradients of the partial likelihood, from margins of rows in the order of their times
 ## uses: portable_math
 ##
 ##   order   rows by |label|, earliest first            events, and their risk sets S:
@@ -6,22 +6,22 @@
 ##   position     0    1    2    3    4    5            S[0] = risk[0] + ... + risk[5]
 ##   |label|      2    3    3    5    7    7            S[1] = S[2] = risk[1] + ... + risk[5]
 ##   event        x         x    x    x                 S[4] = risk[4] + risk[5]
-##   start        0    1    1    3    4    4            (ties enter a risk set together)
+##   start        0    1    1    3    4    4            (risk sets contain all ties)
 ##
 ##   risk[i] = e^margin in fixed point, at least 1      sums = scan(risk): S = total - sums before start
 ##   r[i] = sum of 1 / S, s[i] = sum of 1 / S^2 over events up to i
 ##   g = risk r - event, h = risk r - risk^2 s
 ##
-##   1 / S is a float32 whose 24 bits are spread over planes of 31 bits each, lowest first, and the last
-##   one takes all above. Planes are scanned one by one: sums without any rounding.
-##   r has 2 planes, in units of 2^-88; s has 3, in units of 2^-122.
+##   1 / S is a float32. Its 24 bits are spread over planes of 31 bits, lowest first; the last plane takes
+##   all higher bits. Each plane is scanned on its own, so the sums are exact.
+##   r has 2 planes in units of 2^-88; s has 3 planes in units of 2^-122.
 ##
 ## params: wg_size
 <%page args="wg_size"/>
 <%
 R_PLANES, S_PLANES, R_UNIT, S_UNIT = 2, 3, 88, 122
 %>
-/* The bits of x = mantissa 2^(exponent - 150) that plane j of `planes` holds, in units of 2^-unit. */
+/* The bits of x = mantissa * 2^(exponent - 150) in plane j of `planes`, in units of 2^-unit. */
 FN i64 plane_of(const f32 x, const i32 unit, const i32 j, const i32 planes) {
     const u32 bits = as_u32(x);
     const i32 shift = (i32)(bits >> 23) - 150 + unit - 31 * j;
@@ -56,7 +56,7 @@ KERNEL(${wg_size}) cox_quanta(
     }
 }
 
-/* starts[i]: where the ties of position i begin, and bit 31 where it is an event. */
+/* starts[i]: the first position that ties with i; bit 31 is set if i is an event. */
 KERNEL(${wg_size}) cox_terms(
         const u32 n_rows, GLOBAL const u32* RESTRICT starts, GLOBAL const i64* RESTRICT sums,
         ${", ".join(f"GLOBAL i64* RESTRICT {name}{j}" for name, n in (("r", R_PLANES), ("s", S_PLANES)) for j in range(n))}) {

@@ -1,16 +1,16 @@
-## custom: a user's own loss, and a look for gradients that are no finite numbers
+## custom: gradients of a user's own loss, and a check that they are finite
 ## uses: portable_math portable_log
 ##
 ##   margin, label --statements--> g, h --seen--> gradients, hessians
 ##                                    \
-##                                     NaN or infinite: 0 instead, bad = (how many, the first's round)
+##                                     NaN or infinite: 0 instead, bad = (their number, the first's round)
 ##
-## params: wg_size; statements, which set g and h from margin and label; "" if they are there already
+## params: wg_size; statements that set g and h from margin and label; "" if both are given
 <%page args="wg_size, statements"/>
 
 % if statements:
 FN void own_loss(const f32 margin, const f32 label, f32* gradient, f32* hessian) {
-    f32 g = as_f32(0x7FC00000u), h = as_f32(0x7FC00000u); /* found out if they are not set */
+    f32 g = as_f32(0x7FC00000u), h = as_f32(0x7FC00000u); /* NaN shows that they were not set */
     ${statements}
     *gradient = g;
     *hessian = h;
@@ -19,7 +19,7 @@ FN void own_loss(const f32 margin, const f32 label, f32* gradient, f32* hessian)
 
 FN int is_no_number(const f32 x) { return (as_u32(x) & 0x7F800000u) == 0x7F800000u; }
 
-/* Whether a row's gradient and Hessian are finite; notes where they are not. */
+/* Whether a row's gradient and Hessian are finite; counts those that are not. */
 FN int seen(const f32 g, const f32 h, const u32 number, GLOBAL u32* bad) {
     if (!is_no_number(g) && !is_no_number(h)) return 1;
     if (atomic_add_global_u32(&bad[0], 1) == 0) bad[1] = number;

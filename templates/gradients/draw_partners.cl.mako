@@ -1,10 +1,10 @@
-## draw_partners: for every row some rows of its query with other labels, for pairs by "mean"
+## draw_partners: draw, for every row, rows of its query with other labels (pair method "mean")
 ## uses: random
 ##
 ##   by_label    d b | a c e | f        rows of a query, largest label first; | between labels
-##   a draws from b d f: place 0..1 before its own labels, from 2 on behind them
+##   a draws from d b f: index 0..1 is before the rows with its label, 2 is after them
 ##
-##   Random numbers are a hash of seed, round, row and pair: the same for any work-group size.
+##   A random number is a hash of seed, round, row and pair, so it is the same for any work-group size.
 ##
 ## params: wg_size
 <%page args="wg_size"/>

@@ -1,20 +1,20 @@
-## gradients: margins and labels -> gradients and Hessians in fixed point, one scale a tree
+## gradients: gradients and Hessians in fixed point from margins and labels, with one scale for a tree
 ## uses: portable_math portable_log structs
 ##
-##   margin, label --gradients--> how many rows have which exponent
+##   margin, label --gradients--> number of rows with each exponent
 ##   exponent counts --quantize_gradients--> 2^scale.g, 2^scale.h, then quanta
 ##
-##   A loss is cheap and memory is not: gradients are computed twice rather than kept.
+##   Gradients are computed twice instead of stored, as memory traffic would cost more.
 ##
 ##   quanta[row] = (g, h) low words, high[row] = (g, h) high words: q = high * 2^32 + low.
-##   High words are 0, and not written, unless scale.wide is set. Few data need them: there is no
-##   room for them (has_high) until a tree did.
+##   High words are 0, and not written, unless scale.wide is set. Few data sets need them, so memory for
+##   them (has_high) is allocated only after a tree needed them.
 ##
-##   Trees that are grown at a time have a work-group in y each; several of them may belong to one
-##   output (a class, say), whose margins and labels they read.
+##   Work-groups with GROUP_ID_Y = t compute tree t of the batch. Several trees may belong to one output
+##   (for example a class); they read its margins and labels.
 ##
 ## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
-##         sampled, gradients are multiplied by `factors`, and a row whose factor is 0 does not count
+##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count
 <%page args="wg_size, loss, weighted, sampled"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
@@ -42,7 +42,7 @@ KERNEL(${wg_size}) gradients(
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
 % if wg_size == 1:
-    f32 gs[64], hs[64]; /* a batch: gradients by vectors, counts one by one */
+    f32 gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the counts' loop is not */
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
         for (u32 i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ KERNEL(${wg_size}) gradients(
 % if weighted:
             if (as_u32(weights[at + i]) == 0) continue;
 % endif
-            const u32 one = ${"as_u32(factors[at + i]) != 0 /* no branch on chance */" if sampled else "1"};
+            const u32 one = ${"as_u32(factors[at + i]) != 0 /* avoids a branch that is hard to predict */" if sampled else "1"};
             counts[(as_u32(gs[i]) >> 23) & 0xFF] += one;
             counts[256 + ((as_u32(hs[i]) >> 23) & 0xFF)] += one;
         }
@@ -89,9 +89,9 @@ FN u32 bit_length(u32 x) {
     return n;
 }
 
-/* The exponent s of one component: all nonzero values but one in 1024 (in small data up to 16, but
-   no more than one in 8) stay below 2^24 quanta, and
-   no sum over rows, weights of up to 2^weight_bits included, reaches 2^61. */
+/* The exponent s of one component. All nonzero values stay below 2^24 quanta, except one in 1024 (in small
+   data up to 16, but at most one in 8). No sum over rows reaches 2^61, with weights of up to
+   2^weight_bits. */
 FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide) {
     u32 total = 0, above = 0;
     i32 sum_bits = -1000, bulk = 1, top = 1;
@@ -145,7 +145,7 @@ KERNEL(${wg_size}) quantize_gradients(
 % else:
     (void)factors;
 % endif
-    /* every group finds the scale by itself: a launch would take longer */
+    /* every group computes the scale; a separate launch would take longer */
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[i];
     BARRIER();
     for (u32 part = 0; part < 2; part++) {
@@ -159,7 +159,7 @@ KERNEL(${wg_size}) quantize_gradients(
     const i32 scale_g = powers[0], scale_h = powers[1];
     const u32 wide = has_high ? wides[0] | wides[1] : 0;
     if (GROUP_ID == 0 && LOCAL_ID == 0) {
-        if (!has_high && (wides[0] | wides[1])) *needs_high = 1; /* this tree is void */
+        if (!has_high && (wides[0] | wides[1])) *needs_high = 1; /* this tree is invalid */
         scale->g = scale_g;
         scale->h = scale_h;
         scale->wide = wide;
@@ -171,7 +171,7 @@ KERNEL(${wg_size}) quantize_gradients(
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;
 % if not weighted:
-    /* all quanta fit 31 bits: a product with a power of two is exact, and so is its rounding */
+    /* all quanta fit in 31 bits: the product with a power of two is exact, so rounding it is right */
     const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
     const u32 narrow_end = wide ? begin : end;
     for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
@@ -203,7 +203,7 @@ KERNEL(${wg_size}) quantize_gradients(
 % endif
         i64 g = to_quanta(gradient_g, scale_g);
         i64 h = to_quanta(gradient_h, scale_h);
-        /* a row that counts is seen by its Hessian */
+        /* the Hessian of a row that counts is at least 1 quantum */
         if (h < 1${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
 % if weighted:
         const f32 w = weights[row];

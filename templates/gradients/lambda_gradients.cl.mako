@@ -1,21 +1,21 @@
-## lambda_gradients: margins and labels of queries -> gradients and Hessians of ranking, in float32
+## lambda_gradients: float32 gradients and Hessians of ranking losses, from margins and labels of queries
 ## uses: portable_math portable_log
 ##
 ##   rows of a query   0  1  2  3        slots   0  1  2  3
 ##   margin            .2 .9 .1 .5   ->  order   1  3  0  2    rank_documents: a row's rank is the
 ##   rank              2  0  3  1                              number of rows before it
 ##
-##   topk: pairs of a slot      k = 2    x x . .    a row at each end; a work-item adds up all pairs
-##   (row, partner)                      x x . .    of its row, in the order of the partners' ranks,
-##                                       x x        so each pair is computed at both of its ends:
-##                                       x x        no atomics, one order of sums
+##   topk: pairs (row, partner) k = 2    x x . .    a work-item sums all pairs of its row, in the order
+##                                       x x . .    of the partners' ranks; each pair is computed twice,
+##                                       x x        once for either row, so no atomics are needed and
+##                                       x x        the order of sums is fixed
 ##
-##   mean: partners that draw_partners drew for a row, then the rows that drew it, as they lie
-##   unbiased: pairs are weighed by what position_bias found of the round before
+##   mean: the partners that draw_partners drew for a row, then the rows that drew it, in row order
+##   unbiased: pairs are weighted by the bias that position_bias estimated in the round before
 ##
-## params: wg_size; metric, what a pair's weight changes: "ndcg", "map" or "pairwise"; mean, whether
-##   partners are drawn; unbiased; spread, whether far margins weigh less; normed, whether a query's
-##   lambdas are divided by their sum
+## params: wg_size; metric, whose change is a pair's weight: "ndcg", "map" or "pairwise"; mean, whether
+##   partners are drawn; unbiased; spread, whether pairs with distant margins weigh less; normed, whether
+##   a query's lambdas are divided by their sum
 <%page args="wg_size, metric, mean, unbiased, spread, normed"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 <%
@@ -27,7 +27,7 @@
     for (u32 ${name} = own_begin + LOCAL_ID; ${name} < own_end; ${name} += ${wg_size}) {
 </%def>
 
-/* rank of each row in its query, ties as rows lie; order: rows by rank, each as a row of all */
+/* ranks: each row's rank in its query, ties in row order; order: row numbers by query and rank */
 KERNEL(${wg_size}) rank_documents(
         const u32 n_rows, GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
         GLOBAL const f32* RESTRICT margins, GLOBAL u32* RESTRICT ranks,
@@ -44,7 +44,7 @@ ${each("row")}
 }
 % if metric == "map":
 
-/* relevant rows up to every slot, and the sum of 1 / (rank + 1) over them */
+/* number of relevant rows up to every slot, and the sum of 1 / (rank + 1) over them */
 KERNEL(${wg_size}) sum_precisions(
         const u32 n_queries, GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT order,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT discount,
@@ -78,7 +78,7 @@ typedef struct {
 
 typedef struct { f32 g; f32 h; f32 size; f32 better; f32 worse; } sums_t;
 
-/* What swapping two rows changes in the metric. */
+/* Change of the metric if two rows swap their ranks. */
 FN f32 metric_change(const query_t q, const u32 row, const u32 partner) {
 % if metric == "pairwise":
     return 1.0f;
@@ -101,11 +101,11 @@ FN f32 metric_change(const query_t q, const u32 row, const u32 partner) {
 % endif
 }
 
-/* Adds a pair of rows with different labels to the sums of the first. */
+/* Add a pair of rows with different labels to the sums of the first row. */
 FN sums_t add_pair(const query_t q, const u32 row, const u32 partner, sums_t sums) {
     const int better = ordered(q.labels[row]) > ordered(q.labels[partner]);
     const f32 apart = q.margins[row] - q.margins[partner];
-    const f32 d = better ? apart : -apart; /* margin of the better one over the other */
+    const f32 d = better ? apart : -apart; /* margin of the better row minus that of the other */
     f32 size = d < 0.0f ? -d : d;
     if (size > ${FAR}) size = ${FAR};
     const f32 e = portable_exp(-size);
@@ -146,7 +146,7 @@ FN sums_t add_pair(const query_t q, const u32 row, const u32 partner, sums_t sum
     return sums;
 }
 
-/* sizes: sums of a row's lambdas; losses: of a row as the better, then as the worse one of pairs */
+/* sizes: sums of a row's lambdas; losses: sums over pairs in which the row is better, then worse */
 KERNEL(${wg_size}) lambdas(
         const u32 n_rows, const u32 n_pairs, const u32 n_positions,
         GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
@@ -203,7 +203,7 @@ ${tree.in_order("f32", "sum")}
     }
 }
 
-/* gradients times the factor of all queries, and log2(1 + s) / s of their own */
+/* Multiply gradients by `factor` and, if normed, by log2(1 + s) / s, s the sum of the query's sizes. */
 KERNEL(${wg_size}) scale_lambdas(
         const u32 n_rows, const f32 factor, GLOBAL const u32* RESTRICT offsets,
         GLOBAL const u32* RESTRICT query, GLOBAL const f32* RESTRICT sizes,

@@ -1,4 +1,4 @@
-## loss: gradients of one row, for those templates that compute them
+## loss: the function that computes the gradient of one row; other templates import it
 
 <%def name="gradient(loss)">
 FN void gradient(
@@ -6,7 +6,7 @@ FN void gradient(
     f32 g, h;
     (void)output;
     ${loss}
-    *gradient = finite(g); /* a difference may overflow: the conversion to quanta is of numbers */
+    *gradient = finite(g); /* a difference may overflow, and the conversion to quanta needs finite numbers */
     *hessian = finite(h);
 }
 </%def>

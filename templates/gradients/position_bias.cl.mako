@@ -1,18 +1,18 @@
-## position_bias: losses of pairs by their rows' positions in the query -> weights of the next round
+## position_bias: weights of positions for the next round, from the losses of pairs by position
 ## uses: portable_math portable_log
 ##
-##   query 0   a b c d        sums   a+e+h  b+f+i  c+g  d     of rows as the better one of pairs,
-##   query 1   e f g                                          and as the worse one: integers, so in
-##   query 2   h i            inverse = (first / sum)^power   any order
+##   query 0   a b c d        sums   a+e+h  b+f+i  c+g  d     one for pairs in which the row is better,
+##   query 1   e f g                                          one for those in which it is worse
+##   query 2   h i            inverse = (first / sum)^power   (integers, so any order gives equal bits)
 ##
-##   Hu et al. 2019, "Unbiased LambdaMART", eq. 30 and 31: t+ and t- are one over `inverse`.
+##   Hu et al. 2019, "Unbiased LambdaMART", eq. 30 and 31: t+ and t- are 1 / `inverse`.
 ##
 ## params: wg_size
 <%page args="wg_size"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 
-/* sums[side, position]: losses of all rows at a position, in fixed point; a group for each */
+/* sums[side, position]: losses of all rows at a position, in fixed point; one work-group for each */
 KERNEL(${wg_size}) sum_losses(
         const u32 n_rows, const u32 n_queries, const i32 scale,
         GLOBAL const u32* RESTRICT offsets, GLOBAL const f32* RESTRICT losses,
@@ -31,7 +31,7 @@ KERNEL(${wg_size}) sum_losses(
     if (LOCAL_ID == 0) sums[side * N_GROUPS + position] = sum;
 }
 
-/* inverse[side, position] = (sum of position 0 / sum of position) ^ power, 0 where there is none */
+/* inverse[side, position] = (sum of position 0 / sum of position) ^ power, 0 if the sum is 0 */
 KERNEL(${wg_size}) update_bias(
         const u32 n_positions, const i32 scale, const f32 power, GLOBAL const i64* RESTRICT sums,
         GLOBAL f32* RESTRICT inverse) {

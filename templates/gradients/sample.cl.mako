@@ -1,21 +1,21 @@
-## sample: which rows a tree sees, and what their gradients are multiplied by
+## sample: draw the rows of every tree, and the factors of their gradients
 ## uses: portable_math portable_log random
 ##
-##   factors[tree, row]   0: not seen
+##   factors[tree, row]   0: the row is not drawn
 ##
-##   uniform          a row is seen with probability `rate`, whatever its gradient
-##   gradient_based   with probability min(1, s / m), times 1 / probability (Ibragimov & Gusev 2019,
-##                    "Minimal Variance Sampling"): s = sqrt(g^2 + lambda h^2), and m such that
-##                    about `rate` of the rows are seen
-##   goss             the `rate` of rows with largest |g h|, and of the others `other` of all rows,
-##                    times what they stand for (Ke et al. 2017, "LightGBM")
+##   uniform          a row is drawn with probability `rate`, independent of its gradient
+##   gradient_based   with probability p = min(1, s / m) and factor 1 / p (Ibragimov & Gusev 2019,
+##                    "Minimal Variance Sampling"): s = sqrt(g^2 + lambda h^2), and m is chosen so that
+##                    about `rate` of the rows are drawn
+##   goss             the share `rate` of rows with the largest |g h|, factor 1, and a share `other` of
+##                    all rows drawn from the rest, with a factor (Ke et al. 2017, "LightGBM")
 ##
-##   Sums over rows are counts, so that every device draws the same rows.
+##   Only counts are summed over rows, so every device draws the same rows.
 ##
-##   Where they are listed, the rows that are seen stand in the root's list, a tile's rows in order;
-##   which tile comes first is left to chance, as in `partition`.
+##   If `listed`, the drawn rows are written to the root's row list. Rows of a tile are in order; the
+##   order of tiles depends on timing, as in `partition`.
 ##
-## params: wg_size; method; loss, statements that set g and h; weighted; listed
+## params: wg_size; method; loss, statements that set g and h; weighted; listed, whether to write the list
 <%page args="wg_size, method, loss, weighted, listed"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -39,7 +39,7 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
     }
 % elif listed:
     for (u32 tile = begin; tile < end; tile += ${8 * wg_size}) {
-        const u32 first = tile + 8 * LOCAL_ID; /* each work-item has 8 neighbours */
+        const u32 first = tile + 8 * LOCAL_ID; /* each work-item has 8 neighbouring rows */
         u32 seen = 0, n_seen = 0, total;
         for (u32 i = 0; i < 8; i++) {
             const u32 row = first + i;
@@ -107,7 +107,7 @@ KERNEL(${wg_size}) count_classes(
 
 % endif
 
-/* `header[3]` counts the batches of trees so far, `n_batches` are a round. */
+/* `header[3]` is the number of batches of trees so far; a round has `n_batches`. */
 KERNEL(${wg_size}) draw(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         const u32 seed, const u32 n_batches, const u32 all_before, const u32 keep,

@@ -1,9 +1,9 @@
-## sample_border: how important a row is, and from which importance on rows are always seen
+## sample_border: the importance of a row, and the importance above which rows are always drawn
 ##
-##   s      ..|13|27|54|20|2|      rows counted by importance in 2048 classes, 8 a power of two; the
-##          <- seen: by chance | always ->     class in which the border lies says where
+##   s      ..|13|27|54|20|2|      rows are counted by importance in 2048 classes, 8 for each power of two;
+##          <- by chance | always ->           the border is found from these counts
 ##
-## method: goss or gradient_based, as `sample` has them
+## method: goss or gradient_based, as in `sample`
 
 <%def name="of_importance(method)">
 #define CLASSES 2048
@@ -38,8 +38,8 @@ FN f32 importance(const f32 g, const f32 h, const f32 root_lambda) {
 FN u32 class_of(const f32 s) { return as_u32(s) >> 20; }
 
 % if method == "gradient_based":
-/* The importance m above which rows are always seen, in units of 2^power: small enough that about
-   `rate` of the rows are seen. */
+/* The importance m above which rows are always drawn, in units of 2^power. It is chosen so that about
+   `rate` of the rows are drawn. */
 FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
     u32 n = 0, top = 0;
     for (u32 c = 0; c < CLASSES; c++) {
@@ -59,7 +59,7 @@ FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
     u32 above = 0;
     f32 m = 4.0f;
     for (u32 c = top; c >= lowest; c--) {
-        /* rows of this class and above always, those below by chance */
+        /* suppose that rows of this class and above are always drawn, those below by chance */
         const f32 middle = scale_by(as_f32((c << 20) | 0x80000u), -*power);
         const f32 part = (f32)counts[c] * middle;
         const f32 rest = wanted - (f32)above;
@@ -76,7 +76,7 @@ FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
     return m;
 }
 % else:
-/* The class that has the border of the rows that are always seen, and its share of them. */
+/* The class that contains the border of the rows that are always drawn, and the share of its rows. */
 FN u32 border(GLOBAL const u32* counts, const f32 rate, f32* share) {
     u32 n = 0, above = 0;
     for (u32 c = 0; c < CLASSES; c++) n += counts[c];

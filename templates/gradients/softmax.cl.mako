@@ -1,9 +1,9 @@
-## softmax: margins of all classes -> gradients and Hessians
+## softmax: gradients and Hessians from the margins of all classes
 ## uses: portable_math
 ##
-##   margins  (class, row)      a work-item takes a row: the largest of its margins, the powers of
-##     | . . r . . |            e and their sum, class after class, then every class's gradient;
-##     | . . r . . |            the powers wait in `hessians`
+##   margins  (class, row)      a work-item takes a row. It finds the largest margin, then sums the
+##     | . . r . . |            exponentials class by class, then computes every class's gradient.
+##     | . . r . . |            `hessians` stores the exponentials in between
 ##
 ## params: wg_size
 <%page args="wg_size"/>

@@ -1,10 +1,10 @@
-## best: the best feature of every node of a level, of the candidates that `split` found
+## best: find the best feature of every node of a level among the candidates that `split` found
 ## uses: portable_math structs gain
 ##
-##   candidates   |f0 f1 f2 ..|f0 f1 f2 ..|     one work-group a node
+##   candidates   |f0 f1 f2 ..|f0 f1 f2 ..|     one work-group for each node
 ##   chosen       |f2         |f0         |
 ##
-##   Where they are few, `grow` compares them itself.
+##   If there are few candidates, `grow` compares them itself and this kernel is not launched.
 ##
 ## params: wg_size
 <%page args="wg_size"/>

@@ -1,16 +1,16 @@
-## candidates: how splits are compared; `split` and `split_cpu` import it
+## candidates: compare splits; `split`, `split_cpu` and `best` import it
 ##
-##   item      0      1      2      3         score (in two floats) and key of each one's best
-##   runs    |  the best of a run  |  ..      each run by a work-item, then the runs by one
-##   all                                      the group's best, the lower key if scores are equal
+##   item      0      1      2      3         score (in two floats) and key of each work-item's best split
+##   runs    |  the best of a run  |  ..      a work-item compares each run, then one compares the runs
+##   all                                      the group's best; of equal scores the one with the lower key
 
 <%def name="consider(monotone)">
 <%
     order = " && keeps_order(constraint, g, h, node_g - (g), node_h - (h), rule)" if monotone else ""
 %>
 #define NO_KEY 0xFFFFFFFFu
-#define MORE 1.000030517578125f /* 1 + 2^-15: rough scores further apart are in order */
-/* Compare a split, by its exact score, with the best so far. */
+#define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
+/* Compare a split with the best so far, by its exact score. */
 #define CONSIDER(g, h, at) { \
     const df s = df_add(score(g, h, rule), score(node_g - (g), node_h - (h), rule)); \
     if (ahead(s, at, best, best_at)${order}) { \
@@ -29,7 +29,7 @@
         run *= 2
 %>
 % if wg_size > 1:
-/* Bring the best (score, key) of the group to every work-item. */
+/* Give the group's best (score, key) to every work-item. */
 FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* keys) {
     const u32 id = LOCAL_ID;
     hi[id] = best->hi;

@@ -1,19 +1,20 @@
-## columns: which features every node of a level may split on
+## columns: choose the features on which every node of a level may split
 ## uses: structs random portable_math portable_log
 ##
 ##   features   0 1 2 3 4 5 6 7
-##   tree       x . x x . x x .      the n with the least keys, random numbers of the tree
-##   level      . . x x . x . .      of these, by other keys
-##   node       . . . x . x . .      of these, by the node's own
-##   allowed    a bit each; with interaction constraints those alone that may follow the features
-##              above the node
+##   tree       x . x x . x x .      the n features with the smallest keys, random numbers of the tree
+##   level      . . x x . x . .      a sample of these, by the level's keys
+##   node       . . . x . x . .      a sample of these, by the node's keys
+##   allowed    one bit for each feature; with interaction constraints only those that may follow the
+##              features above the node
 ##
-##   A stage that keeps all is left out. Few features are counted that have lesser keys; of many the
-##   last key to keep is found digit by digit.
+##   Each stage samples from the columns of the stage before; a stage that keeps all columns is skipped.
+##   With few features, each is compared with all others. With many, a radix search finds the largest
+##   key to keep.
 ##
-## params: wg_size; weighted, features have weights: keys are -ln(u) / weight (Efraimidis & Spirakis
-##         2006, "Weighted random sampling with a reservoir"); stages, those that are not left out,
-##         with spaces between; few, at most 256 features
+## params: wg_size; weighted, whether features have weights; then keys are -ln(u) / weight (Efraimidis &
+##         Spirakis 2006, "Weighted random sampling with a reservoir"); stages, names of the stages that
+##         are not skipped, with spaces between; few, whether there are at most 256 features
 <%page args="wg_size, weighted, stages, few"/>
 <%def name="by_digits(wanted)">
         if (LOCAL_ID == 0) {
@@ -21,7 +22,7 @@
             border[1] = ${wanted};
         }
         BARRIER();
-        /* the key of the last feature to keep, 8 bits after 8 bits */
+        /* find the largest key to keep, 8 bits at a time */
 % for shift in (24, 16, 8, 0):
         for (u32 i = LOCAL_ID; i < 256; i += ${wg_size}) counts[i] = 0;
         BARRIER();
@@ -40,7 +41,7 @@
         }
         BARRIER();
 % endfor
-        if (LOCAL_ID == 0 && border[2] > border[1]) { /* of equal keys the first */
+        if (LOCAL_ID == 0 && border[2] > border[1]) { /* of equal keys, keep the first */
             u32 taken = 0;
             for (u32 f = 0; f < n_features; f++)
                 if (keys[f] == border[0] && taken++ >= border[1]) keys[f] = OUT;
@@ -56,7 +57,7 @@ FN u32 key_of(const u32 salt, const u32 feature, GLOBAL const f32* weights) {
     const f32 u = unit_number(bits) + 2.98023224e-8f;
     f32 w = weights[feature];
     if (w < 8.6736174e-19f) w = 8.6736174e-19f; /* 2^-60 */
-    if (w > 1.1529215e18f) w = 1.1529215e18f; /* 2^60: no key is subnormal */
+    if (w > 1.1529215e18f) w = 1.1529215e18f; /* 2^60, so that no key is subnormal */
     const f32 wait = -portable_log(u);
     const f32 key = wait * reciprocal(w);
     return as_u32(key > 0.0f ? key : 0.0f); /* -0 has the bits of a large key */
@@ -66,7 +67,8 @@ FN u32 key_of(const u32 salt, const u32 feature, GLOBAL const f32* weights) {
 % endif
 }
 
-/* May a feature follow those above a node? If a group has it and all of them, or it is one. */
+/* Whether a feature may follow those above a node: some group contains it and all of them, or it is one of
+   them. */
 FN u32 may_follow(
         const u32 feature, GLOBAL const node_t* nodes, GLOBAL const node_t* node,
         GLOBAL const u32* groups, const u32 n_groups, const u32 n_words) {
@@ -83,7 +85,7 @@ FN u32 may_follow(
     return 0;
 }
 
-/* One work-group a node, one after the other. */
+/* A work-group chooses the columns of one node after the other. */
 KERNEL(${wg_size}) choose_columns(
         const u32 depth, const u32 n_features, const u32 seed, const u32 n_batches,
         const u32 first_tree, const u32 of_tree, const u32 of_level, const u32 of_node,
@@ -91,8 +93,8 @@ KERNEL(${wg_size}) choose_columns(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const f32* RESTRICT weights, GLOBAL const u32* RESTRICT groups,
         GLOBAL u32* all_keys, GLOBAL u32* RESTRICT allowed) {
-    LOCAL_ARRAY(u32, counts, 256); /* or keys, if they are few */
-    LOCAL_ARRAY(u32, border, 3); /* a key, how many of its features to keep, how many it has */
+    LOCAL_ARRAY(u32, counts, 256); /* if `few`, the keys */
+    LOCAL_ARRAY(u32, border, 3); /* a key, features with it to keep, features with it */
     const u32 n_words = (n_features + 31) / 32;
     const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 round = header[3] / n_batches;
@@ -115,7 +117,7 @@ KERNEL(${wg_size}) choose_columns(
 % if few:
         for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size}) {
             const u32 mine = counts[f];
-            u32 before = 0; /* of equal keys the first is kept */
+            u32 before = 0; /* of equal keys, the first is kept */
             for (u32 other = 0; other < n_features; other++)
                 before += (counts[other] < mine) | ((counts[other] == mine) & (other < f));
             keys[f] = before >= of_${name} ? OUT : mine;

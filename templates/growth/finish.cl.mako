@@ -1,11 +1,12 @@
-## finish: what one work-group does when a tree has all its nodes
+## finish: set leaf values and make the tree's walking forms when all its nodes exist
 ## uses: portable_math structs gain tasks decision
 ##
-##   finish_tree  the last level's leaves, leaf tasks, and the trees as `predict` and `leaf` walk
-##                them
-##   keep         the trees go where they wait for the host: there each field is an array of its own
+##   finish_tree  one work-group sets the last level's leaves, leaf tasks, and the trees in the forms
+##                that `predict` and `leaf` walk
+##   keep         copies the trees to the buffer from which the host reads them; there each field is an
+##                array
 ##
-## params: wg_size; leaf_chunk, rows in a task of leaves
+## params: wg_size; leaf_chunk, rows of a leaf task
 <%page args="wg_size, leaf_chunk"/>
 <%  # dtypes.KEPT
     kept = ["tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
@@ -15,15 +16,15 @@
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
-/* The learning rate of the rounds to come; kernels that set leaves read it. */
+/* Set the learning rate for the next rounds; kernels that set leaf values read it. */
 BRIEF
 KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate) {
     if (LOCAL_ID == 0) leaf_rate[0] = rate;
 }
 
 /* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
-   does whether it splits or not, as the last level's leaves need no lists of their own. Leaf-wise
-   growth has no last level: `depth` is beyond all. */
+   does whether it splits or not, as the last level's leaves need no lists of their own. Where the
+   policy moves the rows of the last step, too, `depth` is beyond all levels. */
 BRIEF
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
@@ -37,7 +38,7 @@ KERNEL(${wg_size}) finish_tree(
         GLOBAL u32* RESTRICT drawn) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 n_nodes = levels[level].first + levels[level].count;
-    for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next */
+    for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next batch */
     for (u32 i = LOCAL_ID; i < n_trees; i += ${wg_size}) drawn[i] = 0;
     for (u32 id = levels[level].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
@@ -58,7 +59,7 @@ KERNEL(${wg_size}) finish_tree(
         leaf_task_begin[id] = task;
         const u32 feature = nodes[id].feature, bin = nodes[id].bin;
         const u32 left = leaf ? 0 : nodes[id].left, default_left = nodes[id].default_left;
-        walk[id].left = leaf ? 0 : left - nodes[id].tree; /* counted from the root */
+        walk[id].left = leaf ? 0 : left - nodes[id].tree; /* relative to the root */
         walk[id].feature = feature;
         walk[id].default_left = default_left;
         walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
@@ -72,11 +73,11 @@ KERNEL(${wg_size}) finish_tree(
         leaf_header[0] = n_nodes;
         leaf_header[1] = n_tasks;
         leaf_header[2] = leaf_header[2] + 1 < most_kept ? leaf_header[2] + 1 : 0;
-        leaf_header[3]++; /* batches so far, on which random numbers depend */
+        leaf_header[3]++; /* batches so far; random numbers depend on it */
     }
 }
 
-/* Copy a finished tree to the place that is next among those that wait for the host. */
+/* Copy a finished batch to the next place of the buffer that the host reads. */
 BRIEF
 KERNEL(${wg_size}) keep(
         const u32 most_nodes, const u32 level_words, GLOBAL const u32* RESTRICT leaf_header,

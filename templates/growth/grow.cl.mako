@@ -1,28 +1,28 @@
-## grow: what one work-group decides for a whole level: which nodes split, where rows and
-##       histograms of the children lie, and how the work is cut into tasks
+## grow: one work-group decides for a whole level which nodes split, where the children's rows and
+##       histograms are stored, and how the work is cut into tasks
 ## uses: portable_math structs gain growth tasks
 ##
-##   begin_tree   the roots
-##   decide       best splits -> nodes split or become leaves; ids of the children; row tasks
-##   place        how many rows went left -> where the children's rows begin; histogram tasks
+##   begin_tree   makes the roots
+##   decide       from the best splits: nodes that split, ids of their children, row tasks
+##   place        from the numbers of rows that went left: the children's row ranges, histogram tasks
 ##
-##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours,
-##                                  a node's children too; n trees that are grown at a time begin
-##                                  with n roots and share levels from then on
-##   slots   the larger child takes the parent's place in the histogram pool (parent - sibling),
-##           the smaller one a new place and is built from rows
+##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so
+##                                  are a node's children; n trees of a batch begin with n roots and
+##                                  share all levels
+##   slots   the larger child takes its parent's slot in the histogram pool (parent minus sibling); the
+##           smaller child gets a new slot, and its histogram is computed from rows
 ##
-## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, leaf-wise growth, where
-##         `pick` decides; limited, trees have at most so many leaves
+## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, the policy lists a leaf
+##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves
 <%page args="wg_size, row_chunk, hist_chunk, picked, limited"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
 
-/* One at least, as a histogram of no rows is 0 too. */
+/* At least one task: the histogram of a root without rows must be written too. */
 FN u32 root_tasks(const u32 n_rows) { return n_rows ? tasks_of(n_rows, ${hist_chunk}) : 1; }
 
-/* Work-group t makes the root of tree t, of all rows, or of those that were drawn and listed. */
+/* Work-group t makes the root of tree t, from all rows or from the drawn and listed ones. */
 BRIEF
 KERNEL(${wg_size}) begin_tree(
         const u32 n_rows, const u32 n_groups, const u32 most_leaves, const u32 lists_drawn,
@@ -67,7 +67,7 @@ KERNEL(${wg_size}) begin_tree(
 }
 
 % if not picked:
-/* `chosen` has `n_each` candidates of every node. */
+/* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const f32 gamma,
@@ -89,7 +89,7 @@ KERNEL(${wg_size}) decide(
         wanted[index] = gain > 1e-6f && gain >= gamma ? gain : -1.0f;
     }
     BARRIER();
-    if (LOCAL_ID == 0) { /* the first ones split, while a tree may have more leaves */
+    if (LOCAL_ID == 0) { /* nodes split in order, until their tree has all its leaves */
         for (u32 index = 0; index < count; index++) {
             const u32 tree = nodes[first + index].tree;
             if (wanted[index] < 0.0f) continue;
@@ -161,7 +161,7 @@ KERNEL(${wg_size}) place(
     const u32 first = levels[depth].first, count = levels[depth].count;
     (void)picked;
 % endif
-    /* roots have the first slots, and every split of the levels before took one more */
+    /* roots have the first slots; every split of earlier levels took one more */
     const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
     u32 n_hist = 0, more;
     for (u32 base = 0; base < count; base += ${wg_size}) {

@@ -1,13 +1,13 @@
 ## leaf: margin[row] += value of the row's leaf
 ## uses: structs tasks decision
 ##
-##   walk      every row walks the tree by its codes, row after row: memory is read in order
-##   by_rows   the row lists of the nodes say where the rows are: less work where reading out of
-##             order is cheap. A node keeps its rows, since they stopped moving, in row list
-##             depth % 2; it is a leaf, or it splits into two leaves of the last level. An output
-##             has one tree then: two would meet at a margin.
+##   walk      every row walks the tree by its codes; rows are read in order
+##   by_rows   the nodes' row lists give the rows: less work, if reading out of order is cheap. The
+##             node whose list is used is a leaf, or splits into two leaves of the last level. Its rows
+##             are in row list depth % 2. Every output has only one tree in a batch, as two trees would
+##             write the same margin.
 ##
-## params: wg_size; walk; chunk, rows a task; code, the code's type
+## params: wg_size; walk, whether rows walk the tree; chunk, rows of a task; code, the code's type
 <%page args="wg_size, walk, chunk, code"/>
 
 % if walk:
@@ -18,7 +18,7 @@ KERNEL(${wg_size}) add_leaves(
         const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
         const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL f32* RESTRICT margins) {
-    /* the trees of one output, which is a row of work-groups, one after the other */
+    /* work-groups with GROUP_ID_Y = k add the trees of one output, one after the other */
     const u32 output = first_tree / n_parallel + GROUP_ID_Y;
     const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
     const u32 own_end = (output + 1) * n_parallel - first_tree;

@@ -1,20 +1,26 @@
-## pick: leaf-wise growth: the leaf of every tree whose split gains most, and this split
+## pick: best-first growth: the open leaf of every tree with the highest rank, and its split
 ## uses: portable_math structs gain growth tasks
 ##
 ##   open   |a|b|c|d|.|.|    leaves of a tree: step s begins with s + 1 of them
-##              ^            the one that gains most splits; its left child takes its place,
+##              ^            the one of the highest rank splits; its left child takes its place,
 ##   open   |a|l|c|d|r|.|    the right one comes behind all
 ##
-##   pick           the new leaves come to `open`; the leaf whose split gains most
+##   pick           the new leaves come to `open`; the open leaf of the highest rank
 ##   decide_picked  this one splits: ids of the children; row tasks
 ##
-## params: wg_size; row_chunk, rows in a task
-<%page args="wg_size, row_chunk"/>
+## params: wg_size; row_chunk, rows in a task; rank, of a leaf whose split gains `gain`: an expression
+##         of `gain` and `node`
+<%page args="wg_size, row_chunk, rank"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
+FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
+    (void)node; (void)gain;
+    return ${rank};
+}
+
 /* One work-group a tree. `open` has its leaves, with what their splits gain. Those of the level
-   come to it; the one that gains most is picked, the first of equal ones. */
+   come to it; of those that may split, the highest rank is picked, the first of equal ones. */
 KERNEL(${wg_size}) pick(
         const u32 step, const u32 n_each, const u32 most_leaves,
         const u32 max_depth, const f32 gamma, const f32 reg_lambda,
@@ -23,14 +29,14 @@ KERNEL(${wg_size}) pick(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL candidate_t* RESTRICT kept, GLOBAL u32* open, GLOBAL f32* open_gain,
         GLOBAL u32* open_at, GLOBAL u32* picked) {
-    LOCAL_ARRAY(f32, gains, ${wg_size});
+    LOCAL_ARRAY(f32, ranks, ${wg_size});
     LOCAL_ARRAY(u32, at, ${wg_size});
     const u32 tree = GROUP_ID;
     const u32 first = levels[step].first, count = levels[step].count;
     GLOBAL u32* leaves = open + tree * most_leaves;
     GLOBAL f32* leaf_gains = open_gain + tree * most_leaves;
     const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
-    const u32 before = open_at[tree]; /* where the last one was open */
+    const u32 before = open_at[tree]; /* entry of the leaf that split last */
     if (LOCAL_ID == 0) {
         u32 side = 0;
         for (u32 id = first; id < first + count; id++) {
@@ -45,7 +51,7 @@ KERNEL(${wg_size}) pick(
                 gain = gain_of(c, node, rule);
                 if (!(gain > 1e-6f && gain >= gamma)) gain = -1.0f;
             }
-            /* the left child takes its parent's place */
+            /* the left child takes its parent's entry */
             const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
             leaves[place] = id;
             leaf_gains[place] = gain;
@@ -61,21 +67,23 @@ KERNEL(${wg_size}) pick(
     f32 most = 0.0f;
     u32 mine = NO_NODE;
     for (u32 i = LOCAL_ID; i <= step; i += ${wg_size}) {
-        if (leaf_gains[i] > most || (mine != NO_NODE && leaf_gains[i] == most && leaves[i] < leaves[mine])) {
-            most = leaf_gains[i];
+        if (!(leaf_gains[i] > 0.0f)) continue; /* it stays a leaf */
+        const f32 rank = rank_of(&nodes[leaves[i]], leaf_gains[i]);
+        if (mine == NO_NODE || rank > most || (rank == most && leaves[i] < leaves[mine])) {
+            most = rank;
             mine = i;
         }
     }
-    gains[LOCAL_ID] = most;
+    ranks[LOCAL_ID] = most;
     at[LOCAL_ID] = mine;
     BARRIER();
     if (LOCAL_ID == 0) {
         for (u32 i = 1; i < ${wg_size}; i++) {
             if (at[i] == NO_NODE) continue;
-            const int ahead_of = mine == NO_NODE || gains[i] > most
-                || (gains[i] == most && leaves[at[i]] < leaves[mine]);
+            const int ahead_of = mine == NO_NODE || ranks[i] > most
+                || (ranks[i] == most && leaves[at[i]] < leaves[mine]);
             if (!ahead_of) continue;
-            most = gains[i];
+            most = ranks[i];
             mine = at[i];
         }
         open_at[tree] = mine;
@@ -83,7 +91,7 @@ KERNEL(${wg_size}) pick(
     }
 }
 
-/* Trees whose leaf is picked split it. */
+/* Split the picked leaf of every tree that has one. */
 KERNEL(${wg_size}) decide_picked(
         const u32 step, const u32 n_trees, const u32 most_leaves, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const u32 has_monotone,

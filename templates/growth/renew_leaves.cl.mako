@@ -1,17 +1,18 @@
-## renew_leaves: a leaf's value = leaf_rate * quantile of label - margin over the leaf's rows
+## renew_leaves: a leaf's value = leaf_rate * quantile of (label - margin) over the leaf's rows
 ## uses: portable_math structs gain decision
 ##
 ##   key of a residual   |digit 0|digit 1|digit 2|digit 3|   8 bits each; keys are ordered as residuals
 ##
-##   count_first  every row walks the tree: its leaf, its key, and counts[leaf][digit 0]
-##   pick_digit   the digit at which the leaf's counts reach the rank; what lies before it goes off the
-##                rank, and the counts are 0 again
-##   count_next   counts[leaf][next digit] of the rows whose digits so far are those picked; `pick_digit` ...
-##   renew        after four digits: the residual itself, to nodes, walk and steps
+##   count_first  every row walks the tree, writes its leaf and its key, and counts[leaf][digit 0]
+##   pick_digit   finds the digit at which the leaf's counts reach the rank, subtracts the counts of lower
+##                digits from the rank, and clears the counts
+##   count_next   counts[leaf][next digit], for rows whose digits so far are the picked ones; then
+##                `pick_digit` again
+##   renew        after four digits the key is complete: writes the quantile to nodes, walk and steps
 ##
-##   weighted: counts are sums of whole weights in 64 bits, and one residual is the quantile.
-##   Otherwise counts are numbers of rows, and the quantile may lie between two neighbours in order:
-##   both are sought at once, the second one in counts of its own where their digits differ.
+##   If weighted, counts are 64-bit sums of integer weights, and the quantile is one residual. Otherwise
+##   counts are numbers of rows, and the quantile may be between two neighbouring residuals. Both are
+##   searched at once; where their digits differ, the second one has counts of its own.
 ##
 ##   a leaf's 512 words of counts:   |256 of the first|256 of the second|    or   |low high|low high|...
 ##
@@ -56,7 +57,7 @@ FN void clear(GLOBAL u32* counts, const u32 digit) {
 % endfor
 }
 
-/* A residual too small for a normal number is 0: some devices know no others. */
+/* A subnormal residual counts as 0, as some devices flush subnormals. */
 FN u32 key_of(const f32 label, const f32 margin) {
     const f32 residual = finite(label - margin);
     return (as_u32(residual) & 0x7F800000u) ? ordered(residual) : 0x80000000u;
@@ -96,7 +97,7 @@ KERNEL(${wg_size}) count_first(
     }
 }
 
-/* `shift` is where the digit begins. */
+/* `shift` is the digit's lowest bit. */
 KERNEL(${wg_size}) count_next(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         const u32 shift, GLOBAL const u32* RESTRICT leaves,
@@ -116,11 +117,11 @@ KERNEL(${wg_size}) count_next(
     }
 }
 
-/* Ranks from 1 on of the residuals that are sought; 0 in a node without rows that count. */
+/* Ranks, from 1 on, of the residuals to find; 0 in a node without rows that count. */
 typedef struct { u64 first; u64 second; f32 fraction; } ranks_t;
 
 % if weighted:
-/* The nearest number of 24 bits, ties to even, is the result times 2^shift. */
+/* Round x to 24 bits, ties to even; the rounded number is the result times 2^shift. */
 FN u64 of_24_bits(const u64 x, i32* shift) {
     u32 bits = 0;
     for (u64 rest = x; rest; rest >>= 1) bits++;
@@ -136,7 +137,7 @@ FN ranks_t ranks_of(const u64 total, const u32 alpha_mantissa, const u32 alpha_s
     ranks_t r;
     r.fraction = 0.0f;
 % if weighted:
-    i32 shift, more; /* total * alpha, each and the product rounded as float32 is */
+    i32 shift, more; /* total * alpha; total and the product are rounded as in float32 */
     const u64 mantissa = of_24_bits(total, &shift);
     const u64 product = of_24_bits(mantissa * alpha_mantissa, &more);
     shift += more - (i32)alpha_shift;
@@ -148,7 +149,7 @@ FN ranks_t ranks_of(const u64 total, const u32 alpha_mantissa, const u32 alpha_s
     const u64 place = (total + 1) * alpha_mantissa;
     const u64 below = place & (((u64)1 << alpha_shift) - 1);
     r.first = place >> alpha_shift;
-    if (r.first >= 1 && r.first < total) /* its first 24 bits, alpha_shift >= 23 */
+    if (r.first >= 1 && r.first < total) /* the first 24 bits of the fraction, alpha_shift >= 23 */
         r.fraction = (f32)(u32)(below << 1 >> (alpha_shift - 23)) * 5.9604644775390625e-8f;
     if (r.first < 1 && total) r.first = 1;
     if (r.first > total) r.first = total;
@@ -157,7 +158,8 @@ FN ranks_t ranks_of(const u64 total, const u32 alpha_mantissa, const u32 alpha_s
     return r;
 }
 
-/* `alphas` has mantissa and shift of every output. `leaf_header` begins with the number of nodes. Inner nodes have no counts: their rank is 0. */
+/* `alphas` has mantissa and shift of every output; `leaf_header` begins with the number of nodes. Inner
+   nodes have no counts, so their rank is 0. */
 KERNEL(${wg_size}) pick_digit(
         const u32 shift, const u32 first_tree, const u32 n_parallel,
         GLOBAL const u32* RESTRICT alphas, GLOBAL const node_t* RESTRICT nodes,
@@ -185,7 +187,7 @@ KERNEL(${wg_size}) pick_digit(
         const u32 output = (first_tree + nodes[id].tree) / n_parallel;
         if (is_first) r = ranks_of(total0, alphas[2 * output], alphas[2 * output + 1]);
 % for s, rank in enumerate(("r.first", "r.second")[:sought]):
-        if (before${s} < ${rank} && ${rank} <= before${s} + sum${s}) { /* one work-item */
+        if (before${s} < ${rank} && ${rank} <= before${s} + sum${s}) { /* true for one work-item */
             u32 digit = begin;
             u64 below = before${s}, here = counted(mine, counts${s}, digit);
             while (below + here < ${rank}) {
@@ -198,7 +200,7 @@ KERNEL(${wg_size}) pick_digit(
 % endfor
         }
 % endfor
-        for (u32 digit = begin; digit < end; digit++) clear(mine, digit); /* nobody else reads these */
+        for (u32 digit = begin; digit < end; digit++) clear(mine, digit); /* no other work-item reads them */
         if (is_first && LOCAL_ID == 0) {
             fractions[id] = r.fraction;
             if (r.first == 0) ranks[2 * (u64)id] = 0;

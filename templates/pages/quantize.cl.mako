@@ -1,23 +1,23 @@
 ## quantize: feature values -> cut points -> codes
 ## uses: portable_math
 ##
-##   columns   values of some features, out of row-major ones, feature by feature; rows without
-##             weight count as missing
-##   number    row ids of some columns, a row of groups each, to be sorted along
-##   gather    whole weights in the order of these ids
-##   cuts      per sorted column: the values on both sides of every cut, by equal frequency
-##   encode    code = number of thresholds <= value; missing = the code behind the feature's bins;
-##             rows are padded to 16 bytes
-##   transpose codes row by row -> feature by feature; where a work-group has one work-item,
-##             `encode` writes both
+##   columns   copy the values of some features from rows to columns; values of rows with weight 0
+##             become missing
+##   number    write the row ids of some columns, which are then sorted with the values
+##   gather    integer weights in the order of the sorted row ids
+##   cuts      the values on both sides of every cut of a sorted column, for bins of equal frequency
+##   encode    code = number of thresholds <= value; a missing value has the code after the feature's
+##             bins; rows are padded to 16 bytes
+##   transpose copy codes by row to codes by feature; with one work-item per work-group, `encode` writes
+##             both
 ##
-##   sorted    1 1 1 | 2 2 | 3 5 | 7 nan      borders are put where the remaining weight is shared
-##   bins       0      1     2     3          out equally among the remaining bins, behind a value
+##   sorted    1 1 1 | 2 2 | 3 5 | 7 nan      a cut is after the first value at which a bin has an equal
+##   bins       0      1     2     3          share of the remaining weight
 ##   below          1     2     5     7       last value of each bin
-##   above          2     3     7     7       first value of the next one
+##   above          2     3     7     7       first value of the next bin
 ##
-## params: wg_size; items, elements a work-item encodes: rows, if it is alone in its group, else
-##         codes; weighted; code, the code's type
+## params: wg_size; items, elements that a work-item encodes: rows if the work-group has one work-item,
+##         else codes; weighted; code, the code's type
 <%page args="wg_size, items, weighted, code"/>
 <% tile = max(wg_size, 1024) if wg_size == 1 else wg_size %>
 KERNEL(${wg_size}) columns(
@@ -58,14 +58,14 @@ KERNEL(${wg_size}) gather(
     for (u32 i = begin + LOCAL_ID; i < end; i += ${wg_size}) {
         const f32 weight = weights[ids[column + i]];
         const i64 quanta = to_quanta(weight, weight_power);
-        /* no row is lost */
+        /* a weight above 0 counts at least 1 */
         whole[column + i] = quanta < 1 && as_u32(weight) << 1 != 0 ? 1 : quanta;
     }
 }
 % endif
 
-/* The first place in [place, high) whose key exceeds that at `place`: twofold steps, until one
-   goes too far. */
+/* The first index in (place, high) whose key is greater than that at `place`, else `high`. Steps double
+   until one goes too far; then a binary search. */
 FN u32 behind(GLOBAL const f32* keys, const u32 place, u32 high) {
     const u32 key = ordered(keys[place]);
     u32 low = place; /* keys[low] <= key */
@@ -84,7 +84,7 @@ FN u32 behind(GLOBAL const f32* keys, const u32 place, u32 high) {
 }
 % if weighted:
 
-/* Weight of a column before a place in it. Sums run on from the columns before and may wrap. */
+/* Weight of a column's rows before index `place`. `running` also sums earlier columns, and may wrap. */
 FN i64 weight_before(GLOBAL const i64* running, const u64 column, const u32 place) {
     if (place == 0) return 0;
     const u64 before = column ? (u64)running[column - 1] : 0;
@@ -94,8 +94,8 @@ FN i64 weight_before(GLOBAL const i64* running, const u64 column, const u32 plac
 
 #define NO_BIN 0xFFFFFFFFu
 
-/* found[column]: number of bins, keys that are there, the fullest bin, below[max_bin],
-   above[max_bin]; columns of `running` begin with the first one that is cut */
+/* found[column] = number of bins, number of values, fullest bin, below[max_bin], above[max_bin].
+   `running` begins with column `first_column`. */
 KERNEL(${wg_size}) cuts(
         const u32 n_rows, const u32 n_counted, const u32 n_columns, const u32 max_bin,
         const u32 first_column,
@@ -110,16 +110,16 @@ KERNEL(${wg_size}) cuts(
 % if not weighted:
     (void)running;
 % endif
-    /* values that are there lie before the NaN */
+    /* values are sorted before NaN */
     u32 low = 0, high = n_rows;
     while (low < high) {
         const u32 middle = low + (high - low) / 2;
         if (is_missing(keys[middle])) high = middle; else low = middle + 1;
     }
     const u32 present = low;
-    /* one code of a byte is kept for the missing rows */
+    /* one of the 256 codes of a byte is for missing values */
     const u32 most = max_bin == 256 && present < n_counted ? 255 : max_bin;
-    /* few distinct values: a bin each */
+    /* one bin for each distinct value, if they are few */
     u32 bins = 0, place = 0;
     while (place < present && bins <= most) {
         place = behind(keys, place, present);
@@ -134,7 +134,7 @@ KERNEL(${wg_size}) cuts(
         if (every_value) {
             next = behind(keys, place, present);
         } else {
-            /* the first border with at least an equal share of what remains before it */
+            /* the first cut before which lies at least an equal share of the remaining weight */
             const u32 share = most - bins;
 % if weighted:
             const u64 base = (u64)column * n_rows;
@@ -169,7 +169,7 @@ KERNEL(${wg_size}) cuts(
 /* Codes in 16 bytes of a row. */
 #define BLOCK ${16 if code == "u8" else 8}
 
-/* tables: bins of every feature, first steps of their searches, where their keys begin; keys */
+/* tables: number of bins, first search step and index of the first key of every feature; then keys */
 % if wg_size == 1:
 KERNEL(1) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
@@ -190,7 +190,8 @@ KERNEL(1) encode(
         }
         const u32 bins = tables[feature];
         GLOBAL const u32* keys = tables + tables[2 * n_features + feature];
-        /* loops over all rows for each step: they become vectors; the last row stands in for none */
+        /* Each step loops over all rows, so that the compiler vectorises it. Rows beyond the end read
+           the last row. */
         for (u32 i = 0; i < ${items}; i++) {
             const u32 row = begin + (i < count ? i : count - 1);
             value[i] = values[(u64)row * n_features + feature];
@@ -234,7 +235,7 @@ KERNEL(${wg_size}) encode(
     }
 }
 
-/* Row by row -> feature by feature; a work-item takes a row's 16 bytes. */
+/* Copy codes by row to codes by feature; a work-item copies 16 bytes of a row. */
 KERNEL(${wg_size}) transpose(
         const u32 n_rows, const u32 n_features, const u32 block_features,
         const u64 row_stride, const u64 block_stride, GLOBAL const ${code}* RESTRICT codes, GLOBAL ${code}* RESTRICT by_feature) {

@@ -1,15 +1,15 @@
-## group: what the work-items of one work-group compute together; other templates import these defs.
+## group: scans, sums and maxima over the work-items of a work-group; other templates import these defs
 ##
-##   value   3 1 2 2          every work-item brings one
-##   scan    0 3 4 6          exclusive: what lies before it; of n values at once
+##   value   3 1 2 2          one for each work-item
+##   scan    0 3 4 6          exclusive: the sum of the values before; n scans at once
 ##   total   8                the same for all
 ##
-## Each function needs `shared`, LOCAL memory of wg_size elements (n times as many for n values), free
-## when it is entered, and leaves it free. All work-items of the group must call it. With wg_size 1
-## nothing is shared.
+## Each function uses `shared`, LOCAL memory of wg_size elements (n times as many for n scans). It must not
+## be in use when the function is called, and is not in use afterwards. All work-items of the group must
+## call the function. With wg_size 1, `shared` is not used.
 
-## Runs of neighbours are scanned by a work-item each, then all add what lies before their run:
-## three barriers, where doubling steps would take two for every power of two.
+## A work-item scans a run of neighbours, then every work-item adds the runs before its own. This takes
+## three barriers; steps of doubling width would take two for every power of two.
 <%def name="exclusive_scans(name, type, wg_size, n)">
 <%
     run = 1

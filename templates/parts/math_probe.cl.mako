@@ -1,12 +1,12 @@
-## math_probe: what a driver makes of portable_math and structs, element by element
+## math_probe: results of portable_math's functions and layouts of structs, for tests of a driver
 ## uses: portable_math portable_log structs
 ##
 ##   floats     (a, b) and (c, d), each a number in two floats, and k  ->  N_RESULTS floats an element
-##   integers   a float x, a weight w, an integer q and k  ->  what works on bits
-##   logs       x  ->  its logarithm, that of 1 + x, and 1 / sqrt(x)
-##   fields     records  ->  where each field lies, its size, and its value as a float
+##   integers   a float x, a weight w, an integer q and k  ->  results of functions on bits
+##   logs       x  ->  ln(x), ln(1 + x) and 1 / sqrt(x)
+##   fields     records  ->  each field's offset, size, and value as a float
 ##
-##   With contraction, `product_sum` (a * c + d) rounds once instead of twice, and two_prod breaks.
+##   With contraction, `product_sum` (a * c + d) rounds once instead of twice, and two_prod is wrong.
 ##
 ## params: wg_size; fields, "struct:field,field;struct:..." for the kernels fields_<struct>, or ""
 <%page args="wg_size, fields"/>
@@ -71,7 +71,7 @@ KERNEL(${wg_size}) logs(
 struct_name, members = struct.split(":")
 members = members.split(",")
 %>
-/* One work-item: sizes of the struct and its fields, offsets, then every record's fields. */
+/* One work-item writes the sizes and offsets of the struct and its fields, then all records' fields. */
 KERNEL(${wg_size}) fields_${struct_name}(
         const u32 n, GLOBAL const ${struct_name}* RESTRICT records, GLOBAL u32* RESTRICT places,
         GLOBAL f32* RESTRICT values) {

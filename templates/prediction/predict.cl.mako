@@ -1,26 +1,26 @@
 ## predict: margin[row] += leaf value of every tree, in the order of the trees
 ## uses: portable_math structs value_decision
 ##
-##   nodes of all trees one after the other; tree t begins at tree_begin[t]; ids are within a tree
+##   nodes has all trees, one after the other; tree t begins at tree_begin[t]; ids count within a tree
 ##
 ##   predict         a work-item walks all trees for a row, then for its next row
-##   with rows, for CPUs:
-##   lay_out         every tree as a perfect one of `levels` levels, so that no step has a branch
-##   predict_blocks  `rows` rows walk a tree side by side, then the next tree; their values become
-##                   ordered integers first, one column after the other
+##   if rows > 0, for CPUs:
+##   lay_out         store every tree as a perfect tree of `levels` levels, so that no step has a branch
+##   predict_blocks  a block of `rows` rows walks a tree, then the next tree. First it maps their values
+##                   to ordered integers, one column after the other
 ##
-##   A perfect tree, places of its nodes and of its ends, 2 levels:      2
-##   place p has the children 2 p - 1 and 2 p, hence a step is        3     4
-##   p = 2 p - (key < the node's): two instructions                  5 6   7 8
-##   A leaf above the last level sends all rows to the left. Behind a tree that is deeper, `behind`
-##   steps at most go on from node to node; its leaves point to themselves.
+##   A perfect tree of 2 levels, with places of nodes and ends:          2
+##   place p has the children 2 p - 1 and 2 p, so a step is           3     4
+##   p = 2 p - (key < the node's key): two instructions              5 6   7 8
+##   A leaf above the last level sends all rows to the left. If a tree is deeper than `levels`, at most
+##   `behind` more steps go from node to node; leaves point to themselves.
 ##
-##   Values are compared as ordered integers, so a device that flushes subnormals takes the same
-##   way. A missing value's key is below or above all others: a node asks for the column of its
-##   feature in which missing values go its way. A walk ends after `longest` steps whatever the
-##   nodes say.
+##   Values are compared as ordered integers, so a device that flushes subnormals decides alike. A
+##   missing value's key is below or above all others. A feature may have two columns: one for nodes
+##   that send missing values to the left, one for the others. A walk ends after `longest` steps, even if
+##   the nodes are damaged.
 ##
-## params: wg_size; items, rows a work-item of `predict` takes; rows of a block, a multiple of 8, or
+## params: wg_size; items, rows of a work-item of `predict`; rows, rows of a block, a multiple of 8, or
 ##   0 for `predict` alone
 <%page args="wg_size, items, rows"/>
 
@@ -29,7 +29,7 @@ KERNEL(${wg_size}) predict(
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
         GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
-    const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* outputs have as many trees each */
+    const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* all outputs have the same number of trees */
     margins += (first_output + GROUP_ID_Y) * n_rows;
     for (u32 item = 0; item < ${items}; item++) {
         const u64 row = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
@@ -50,9 +50,11 @@ KERNEL(${wg_size}) predict(
 }
 % if rows:
 <% together = range(8) %>
-/* shapes[tree] = (first place, levels, behind); tops[place] = (where a block has the column, key);
-   ends[place] = bits of a leaf's value, or the node to go on from; ways[node] = (left child, where
-   a block has the column, key, bits of the value), of trees with something behind alone */
+/* shapes[tree] = (first place, levels, behind)
+   tops[place] = (the column's offset in a block, key)
+   ends[place] = bits of a leaf's value, or the node from which the walk goes on
+   ways[node] = (left child, the column's offset in a block, key, bits of the value), only for trees
+   with behind > 0 */
 KERNEL(${wg_size}) lay_out(
         const u32 n_trees, GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT shapes,
@@ -65,7 +67,7 @@ KERNEL(${wg_size}) lay_out(
     GLOBAL u32* end = ends + shapes[3 * tree];
     const u32 n_ends = 1u << shapes[3 * tree + 1];
     const u32 behind = shapes[3 * tree + 2];
-    top[5] = 0; /* a node's id waits in its key's place */
+    top[5] = 0; /* until a node is visited, its id is stored instead of its key */
     for (u64 place = 2; place <= n_ends; place++) {
         const u32 id = top[2 * place + 1];
         const u32 left = node[id].left;
@@ -120,7 +122,7 @@ KERNEL(${wg_size}) predict_blocks(
             const u32 levels = shapes[3 * (u64)tree + 1];
             const u32 behind = shapes[3 * (u64)tree + 2];
             GLOBAL const u32* top = tops + 2 * first_place;
-            /* two levels at once, in vectors: all rows look at the same three nodes */
+            /* the first two levels together, vectorised: all rows read the same three nodes */
             GLOBAL const u32* x_2 = x + top[4];
             GLOBAL const u32* x_3 = x + top[6];
             GLOBAL const u32* x_4 = x + top[8];
@@ -131,7 +133,7 @@ KERNEL(${wg_size}) predict_blocks(
                 const u32 left_4 = key_goes_left(x_4[row], key_4);
                 at[row] = 8 - 2 * left - (left ? left_3 : left_4);
             }
-            /* rows in turn: a processor overlaps their loads; 64-bit places need no extension */
+            /* several rows in turn, so that their loads overlap; 64-bit places need no sign extension */
             const u64 first_end = first_place - ((u64)1 << levels) - 1;
             for (u32 row = 0; row < ${rows}; row += ${len(together)}) {
                 GLOBAL const u32* x_row = x + row;

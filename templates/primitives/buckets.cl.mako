@@ -1,13 +1,13 @@
-## buckets: sums of every bucket, by groups; multi_reduce and multi_scan begin with them
+## buckets: each work-group's sums by bucket, the first step of multi_reduce and multi_scan
 ##
-##   bucket    0 2 0 1 | 2 2 0 1       every group owns `chunk` consecutive values
+##   bucket    0 2 0 1 | 2 2 0 1       every group has `chunk` consecutive values
 ##   value     5 1 2 3 | 4 1 1 1
 ##   sums      bucket 0:  7 | 1        sums[bucket, field, group]
 ##             bucket 1:  3 | 1
 ##             bucket 2:  1 | 5
 ##
-## A value is `numbers` numbers, one behind the other. Sums wrap, so any order gives the same bits.
-## A bucket of n_buckets or more is none: its values are not summed.
+## A value consists of `numbers` consecutive numbers. Sums wrap, so any order gives the same bits.
+## Values whose bucket is n_buckets or more are not summed.
 
 <%def name="sums(name, wg_size, type, numbers, bucket)">
 KERNEL(${wg_size}) ${name}(
@@ -18,8 +18,8 @@ KERNEL(${wg_size}) ${name}(
     GLOBAL const ${type}* mine = values + begin * ${numbers};
     GLOBAL const ${bucket}* own = buckets + begin;
 % if wg_size == 1:
-    /* Neighbours have accumulators of their own: otherwise those of one bucket wait for each other.
-       Values of no bucket go to a spare one. */
+    /* Four accumulators for each sum, so that neighbouring values of a bucket do not wait for each
+       other. Values without a bucket are added to a spare accumulator. */
     ${type} cells[${65 * numbers * 4}];
     for (u32 c = 0; c < ${65 * numbers * 4}; ++c) cells[c] = 0;
     for (u32 i = 0; i < count; ++i) {
@@ -36,8 +36,8 @@ KERNEL(${wg_size}) ${name}(
     copies = 16 if type == "u64" and numbers == 2 else 32
     n_cells = 64 * numbers * copies
 %>
-    /* ${copies} accumulators for each number: neighbouring work-items do not meet. 64 bits are two words,
-       as local atomics have 32: what the low one loses in overflowing goes to the high one. */
+    /* ${copies} accumulators for each sum, so that neighbouring work-items use different ones. Local
+       atomics have 32 bits: a 64-bit sum is two words, and carries go from the low to the high one. */
     LOCAL_ARRAY(u32, low, ${n_cells});
 % if type == "u64":
     LOCAL_ARRAY(u32, high, ${n_cells});
@@ -73,7 +73,7 @@ KERNEL(${wg_size}) ${name}(
     for (u32 c = LOCAL_ID; c < n_buckets * ${numbers}; c += ${wg_size}) {
         ${type} sum = 0;
         for (u32 k = 0; k < ${copies}; ++k) {
-            const u32 cell = c * ${copies} + ((k + LOCAL_ID) & ${copies - 1}u); /* no one's bank twice */
+            const u32 cell = c * ${copies} + ((k + LOCAL_ID) & ${copies - 1}u); /* no bank conflicts */
             sum += low[cell];
 % if type == "u64":
             sum += (u64)high[cell] << 32;

@@ -1,21 +1,21 @@
-## chained: the single-pass scan that scan_lookback and segmented_scan_lookback share
+## chained: the single-pass scan in scan_lookback and segmented_scan_lookback
 ## (Merrill & Garland, "Single-pass parallel prefix scan with decoupled look-back", NVR-2016-002)
 ##
 ##   tile       0          1          2             one for each work-group
 ##   row 0      v v v v    v v v v    v v v v       vectors of 16 bytes, one for each work-item
 ##   row 1      v v v v    v v v v    v v v v       `take` rows
-##   total      t          t          t             published, then those before it are looked up
+##   total      t          t          t             published; then the tile looks back
 ##
-## Each element is read once and written once. A work-item holds `take` vectors of 16 bytes, which lie
-## a whole row of the work-group apart, so that every access is coalesced without a transposition:
-## what is scanned across the work-group is the totals of the vectors, in their order in memory.
+## Each element is read once and written once. A work-item holds `take` vectors of 16 bytes. They are
+## a whole row of the work-group apart, so every access is coalesced without a transposition. The
+## work-group scans the totals of the vectors, in their order in memory.
 ##
-## A segmented scan combines (value, head) pairs. A tile with a head in it needs no other to know what
-## it leaves behind, so it is a P at once, and the state holds no heads.
-## A total is seen to be published before the tile's results are written, so out may be values.
+## A segmented scan combines (value, head) pairs. If a tile contains a head, the prefix at its end does
+## not depend on earlier tiles, so the tile publishes a P at once. The state holds no heads.
+## A tile writes its results after its total is published, so `out` may be `values`.
 <%namespace name="predecessors" file="predecessors.cl.mako"/>
 
-## One level of the scan within a tile: runs of `run` become one each, and their elements exclusive.
+## One level of the scan within a tile: scan each run of `run` elements, exclusive, and keep its total.
 <%def name="level(wg_size, values, heads, n, run, stride, above, above_heads, segmented)">
     for (u32 r = LOCAL_ID; r < ${n // run}; r += ${wg_size}) {
         value_t total = IDENTITY;
@@ -61,14 +61,14 @@
     heads_given = "heads, " if segmented else ""
     each, parts = range(take), range(per_vector)
 %>
-/* Vectors are read 16 at a time by one work-item: pads keep these out of each other's banks. */
+/* A work-item reads runs of vectors; padding avoids bank conflicts. */
 #define PADDED(i) ((i) + (i) / ${run})
 
 FN value_t follow(const value_t before, const value_t x, const u32 head) {
     return ${"head ? x : combine(before, x)" if segmented else "combine(before, x)"};
 }
 
-/* What a tile's vectors hold. */
+/* Totals of a tile's vectors, of runs of vectors and of blocks of runs. */
 typedef struct {
     value_t value[${n_vectors + n_vectors // run}], run[${n_runs}], block[${n_blocks}];
 % if segmented:
@@ -76,7 +76,7 @@ typedef struct {
 % endif
 } sums_t;
 
-/* Scan the vectors' totals, which lie in `sums`; return that of the tile, the same for all. */
+/* Scan the vectors' totals in `sums`; return the tile's total to all work-items. */
 FN value_t scan_vectors(LOCAL sums_t* sums, u32* any) {
     BARRIER();
     ${level(wg_size, "sums->value", "sums->head", n_vectors, run, run + 1, "sums->run",
@@ -93,7 +93,7 @@ FN value_t scan_vectors(LOCAL sums_t* sums, u32* any) {
     return total;
 }
 
-/* What lies before vector i of its tile, once they are scanned. */
+/* The prefix of vector i within its tile, after scan_vectors. */
 FN value_t before_vector(LOCAL sums_t* sums, const u32 i, u32* any) {
     value_t before = IDENTITY;
     *any = 0;
@@ -110,7 +110,7 @@ FN value_t before_vector(LOCAL sums_t* sums, const u32 i, u32* any) {
     return follow(before, sums->value[PADDED(i)], head);
 }
 
-/* The total of a work-item's share of a whole tile, from the input. */
+/* The total of a work-item's share of a whole tile, computed from the input. */
 FN value_t share_of(
     GLOBAL const stored_t* values, ${heads_argument}const u32 tile, u32* any) {
     const u64 first = (u64)tile * ${tile_size} + LOCAL_ID * ${tile_size // wg_size};
@@ -130,7 +130,7 @@ KERNEL(${wg_size}) ${name}_clear(GLOBAL u64* RESTRICT state, const u64 n_words) 
     if (i < n_words) state[i] = 0;
 }
 
-/* out may be values: a work-item writes the elements that it alone has read. */
+/* out may be values: a work-item writes only elements that it has read itself. */
 KERNEL(${wg_size}) ${name}_tiles(
     GLOBAL const stored_t* values, ${heads_argument}const u64 n, const u32 inclusive,
     GLOBAL u64* state, GLOBAL stored_t* out) {
@@ -202,7 +202,7 @@ KERNEL(${wg_size}) ${name}_tiles(
     const u32 flag = tile == 0 || any ? PREFIX : TOTAL;
     if (LOCAL_ID == 0) {
         publish(state, tile, total, flag);
-        value_t seen; /* it has arrived before others pass the barriers below */
+        value_t seen; /* read back, so that it is visible before the barriers below */
         if (look_at(state, tile, &seen) == NONE) publish(state, tile, total, flag);
     }
 % for r in each:

@@ -1,6 +1,6 @@
-## compact: out = the values whose flag is set, in order; count = how many
+## compact: out = the values whose flag is set, in order; count = their number
 ##
-##   values    a b c d | e f g h | i j      every group owns `chunk` consecutive values
+##   values    a b c d | e f g h | i j      every group has `chunk` consecutive values
 ##   flags     1 0 1 1 | 0 0 1 0 | 1 1
 ##   counts    3       | 1       | 2        compact_counts
 ##   counts    0       | 3       | 4        compact_offsets; count = 6
@@ -28,15 +28,15 @@ KERNEL(${wg_size}) compact_move(
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
     u32 place = offsets[GROUP_ID];
 % if wg_size == 1:
-    /* Kept values gather in a small block first: storing always and advancing by the flag saves
-       a branch that no processor can foresee. */
+    /* Collect the kept values in a small block first. Storing every value and advancing by its flag
+       avoids a branch that is hard to predict. */
     ${type} kept[64];
     for (u32 first = 0; first < count; first += 64) {
         const u32 left = count - first < 64 ? count - first : 64;
         u32 n_kept = 0;
         GLOBAL const u8* mine = flags + begin + first;
         for (u32 i = 0; i < left; ++i) n_kept += mine[i] != 0;
-        if (n_kept == 0) continue; /* of few flags, most blocks have none */
+        if (n_kept == 0) continue; /* most blocks, if few flags are set */
         n_kept = 0;
         for (u32 i = 0; i < left; ++i) {
             kept[n_kept] = values[begin + first + i];

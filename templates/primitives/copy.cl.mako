@@ -1,4 +1,4 @@
-## copy: out = values, 16 bytes at a time; the yardstick of the benches
+## copy: out = values, 16 bytes at a time; benchmarks measure the device's bandwidth with it
 ##
 ## params: wg_size
 <%page args="wg_size"/>

@@ -1,12 +1,12 @@
-## counting: how counts become places, for compact, run_length, stable_partition and the sorts
+## counting: turn counts into offsets, for compact, run_length, stable_partition and the sorts
 ##
-##   counts    3 | 1 | 2        of the flags, or keys of a digit, in every group's chunk
+##   counts    3 | 1 | 2        set flags, or keys with a digit, in every group's chunk
 ##   offsets   0 | 3 | 4        exclusive scan; total 6
 ##
 ## Needs group.exclusive_scan as scan_u32; for counts of another type, scan_u64.
 
 <%def name="offsets(name, wg_size, type='u32')">
-/* counts becomes its own exclusive scan; one work-group, a share of counts per work-item. */
+/* Replace counts by their exclusive scan. One work-group; each work-item scans a share. */
 KERNEL(${wg_size}) ${name}(GLOBAL ${type}* counts, const u32 n_counts, GLOBAL ${type}* total) {
     LOCAL_ARRAY(${type}, shared, ${wg_size});
     const u32 share = (n_counts + ${wg_size - 1}) / ${wg_size};

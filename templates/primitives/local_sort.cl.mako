@@ -1,26 +1,26 @@
-## local_sort: a tile in local memory sorted by some bits of its keys, stable, 4 bits a pass
+## local_sort: a stable sort of a tile in local memory by some bits of its keys, 4 bits a pass
 ##
 ##   work-items    0      1      2         each has the same number of neighbouring keys
 ##   keys          b a    a c    b a
-##   words         a1b1   a1c1   a1b1      keys of every digit; two digits share a word: d and d + 8
-##   scanned       a0b3   a1c5   a2b4      over digits, then work-items: the place of the next one
+##   words         a1b1   a1c1   a1b1      counts by digit; digits d and d + 8 share a word
+##   scanned       a0b3   a1c5   a2b4      over digits, then work-items: index of the next key
 ##   keys          a a a b b c
 ##
-## 9 rows of wg_size words, one row a pair of digits and a last one of zeros: so a work-item scans 9
-## neighbouring words, and an odd number keeps work-items off each other's banks (Merrill &
-## Grimshaw 2011, "High performance and scalable radix sorting"). Keys are spread by PAD for the
-## same reason. Needs group.exclusive_scan as scan_u32.
+## The counts are 9 rows of wg_size words: one row for each pair of digits, and a last row of zeros. So
+## a work-item scans 9 neighbouring words, and this odd number avoids bank conflicts (Merrill &
+## Grimshaw 2011, "High performance and scalable radix sorting"). PAD spreads the keys for the same
+## reason. Needs group.exclusive_scan as scan_u32.
 ##
-## `staged` has tile + tile / 32 + 1 keys and `index` as many u16, moved along where `with_index` is set;
-## `words` 9 * wg_size and `shared` wg_size u32. All are LOCAL. `digit` is a function (key, bit)
-## that returns the 4 bits from `bit` on. Loops over a work-item's own keys are short and of fixed length:
-## compilers of GPUs unroll them and keep the keys in registers. No pragma asks for it, as PoCL 3.0
-## gives wrong keys with one.
+## `staged` has room for tile + tile / 32 + 1 keys, `index` for as many u16, which move with the keys if
+## `with_index` is set. `words` has 9 * wg_size and `shared` wg_size u32. All are LOCAL. `digit` is a
+## function (key, bit) that returns the 4 bits from `bit` on. Loops over a work-item's own keys are short
+## and of fixed length, so GPU compilers unroll them and keep the keys in registers. There is no pragma
+## for it, as PoCL 3.0 gives wrong keys with one.
 
 <%def name="declare(name, type, digit, wg_size, items, with_index)">
 #define PAD(i) ((i) + ((i) >> 5))
 
-/* All work-items call it, behind a BARRIER() after keys were put in place; it ends with one. */
+/* All work-items call it, after a BARRIER() behind the writes to `staged`. It ends with a BARRIER(). */
 FN void ${name}(LOCAL ${type}* staged, LOCAL u16* index, LOCAL u32* words, LOCAL u32* shared,
                 const u32 count, const u32 first_bit, const u32 end_bit) {
     const u32 id = LOCAL_ID;
@@ -48,7 +48,7 @@ FN void ${name}(LOCAL ${type}* staged, LOCAL u16* index, LOCAL u32* words, LOCAL
         u32 sum = 0;
         for (u32 k = 0; k < 9; ++k) sum += words[id * 9 + k];
         u32 next = scan_u32(sum, shared, &total);
-        next += total << 16; /* digits 8 to 15 come behind all of 0 to 7 */
+        next += total << 16; /* digits 8 to 15 follow all of 0 to 7 */
         for (u32 k = 0; k < 9; ++k) {
             const u32 word = words[id * 9 + k];
             words[id * 9 + k] = next;

@@ -1,7 +1,7 @@
-## multi_reduce: out[bucket] = sum of the values that have this bucket, at any place
+## multi_reduce: out[bucket] = sum of the values of this bucket, which need not be neighbours
 ##
 ##   sums      bucket 0: 7 1 | bucket 1: 3 1 | bucket 2: 1 5       multi_sums, see buckets.cl.mako
-##   out       8             | 4             | 6                   multi_totals: a group a number
+##   out       8             | 4             | 6                   multi_totals: a group for each sum
 ##
 ## params: wg_size, type (u32, u64: sums wrap), numbers (of a value: 1, 2), bucket (u8, u32)
 <%page args="wg_size, type, numbers, bucket"/>

@@ -1,15 +1,15 @@
-## multi_scan: out[i] = sum of the values before i that have the bucket of i (inclusive: and its own)
+## multi_scan: out[i] = sum of the values before i in the bucket of i (inclusive: and value i)
 ##
-##   bucket    0 2 0 1 | 2 2 0 1       every group owns `chunk` consecutive values
+##   bucket    0 2 0 1 | 2 2 0 1       every group has `chunk` consecutive values
 ##   value     5 1 2 3 | 4 1 1 1
 ##   sums      bucket 0: 7 1, ...      multi_sums, see buckets.cl.mako
-##   sums      bucket 0: 0 7, ...      multi_offsets: what lies before a group
+##   sums      bucket 0: 0 7, ...      multi_offsets: sums of the groups before
 ##   out       0 0 5 0 | 1 5 7 3       multi_places
 ##
 ##   A tile of a group, in local memory:  bucket   0 2 0 1
-##   sorted by bucket, stable             place    0 2 3 1      so a bucket's values are neighbours
-##   one scan over all of them            before   0 5 7 10
-##   less what its bucket's first has     before   0 5 0 0      as sums wrap, this is exact
+##   stable sort by bucket                place    0 2 3 1      makes a bucket's values neighbours
+##   one scan over all values             before   0 5 7 10
+##   minus that of the bucket's first     before   0 5 0 0      exact, as sums wrap
 ##
 ## params: wg_size, items (values a work-item has in a tile), type (u32, u64: sums wrap),
 ##         numbers (of a value: 1, 2), bucket (u8, u32)
@@ -29,7 +29,7 @@ ${group.exclusive_scan("scan_u32", "u32", wg_size)}
 ${local_sort.declare("sort_tile", "u8", "four_bits", wg_size, items, True)}
 % endif
 
-/* A group has a row of sums, which becomes its own exclusive scan; a share for each work-item. */
+/* Each work-group replaces one row of sums by its exclusive scan; each work-item scans a share. */
 KERNEL(${wg_size}) multi_offsets(GLOBAL ${type}* sums, const u32 n_groups) {
     LOCAL_ARRAY(${type}, shared, ${wg_size});
     GLOBAL ${type}* mine = sums + (u64)GROUP_ID * n_groups;
@@ -78,8 +78,8 @@ KERNEL(${wg_size}) multi_places(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     LOCAL_ARRAY(${type}, shared_values, ${wg_size});
     LOCAL_ARRAY(${type}, staged, ${room});
-    LOCAL_ARRAY(${type}, before, ${65 * numbers}); /* of each bucket, up to this tile */
-    LOCAL_ARRAY(${type}, base, 65);               /* the same, less the scan at its first value */
+    LOCAL_ARRAY(${type}, before, ${65 * numbers}); /* sum of each bucket before this tile */
+    LOCAL_ARRAY(${type}, base, 65);               /* the same minus the scan at the bucket's first value */
     const u32 id = LOCAL_ID;
     for (u32 c = id; c < n_buckets * ${numbers}; c += ${wg_size})
         before[c] = sums[(u64)c * N_GROUPS + GROUP_ID];

@@ -1,13 +1,13 @@
 ## pack_codes: blocks[row, block] = 16 bytes with the codes of some features of a row, as `histogram` loads
 ##             them; clear_sums: sums = 0
 ##
-##   codes    a0 a1 a2 b0 b1 b2 ..        row after row, as callers have them
-##   blocks   a0 a1 0.. | b0 b1 0.. | ..  block 0 of all rows    (here 2 features a block)
-##            a2 0 0 .. | b2 0 0 .. | ..  block 1; or next to block 0 of its row: the strides say it
+##   codes    a0 a1 a2 b0 b1 b2 ..        row after row, as the caller has them
+##   blocks   a0 a1 0.. | b0 b1 0.. | ..  block 0 of all rows    (here with 2 features a block)
+##            a2 0 0 .. | b2 0 0 .. | ..  block 1 of all rows; with other strides, next to block 0
 ##
-##   Codes above `last` become `last`: no kernel writes outside a feature's accumulators.
+##   Codes above `last` become `last`, so that no kernel writes outside a feature's accumulators.
 ##
-## params: wg_size; chunk, rows (or sums) a work-group; code (u8, u16), what callers have;
+## params: wg_size; chunk, rows (or sums) of a work-group; code (u8, u16), type of the caller's codes;
 ##         block, codes in 16 bytes (16 of one byte or 8 of two)
 <%page args="wg_size, chunk, code, block"/>
 <%
@@ -28,7 +28,7 @@ KERNEL(${wg_size}) pack_codes(
             const u32 left = n_features - first < block_features ? n_features - first : block_features;
 % if wg_size == 1:
             GLOBAL ${packed}* to = (GLOBAL ${packed}*)(blocks + block);
-            if (left == ${block}) { /* a fixed length, for the compiler to vectorise */
+            if (left == ${block}) { /* a fixed length, which the compiler vectorises */
                 for (u32 k = 0; k < ${block}; ++k)
                     to[k] = (${packed})(from[k] < last ? from[k] : last);
             } else {

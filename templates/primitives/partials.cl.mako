@@ -1,10 +1,11 @@
-## partials: what histogram variants share that keep two partial histograms a work-group
+## partials: for histogram variants in which each work-group writes two partial histograms
 ##
-##   groups    |--g0--|--g1--|--g2--|      runs of tasks, one node after the other
-##   nodes     |n0      |n1 |n2     |      n0 straddles g0 and g1: g0's second partial and g1's first
+##   groups    |--g0--|--g1--|--g2--|      each has consecutive tasks; nodes follow each other
+##   nodes     |n0      |n1 |n2     |      n0 is in g0 and g1: g0's second partial and g1's first one
 
 <%def name="reduce(wg_size)">
-/* Add up the partial histograms of a node that straddles groups: the group after its first one. */
+/* Add the partial histograms of each node whose tasks are in several groups. The second of these groups
+   does it. */
 KERNEL(${wg_size}) reduce(
         const u32 depth, const u32 n_codes, const u32 n_groups,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,

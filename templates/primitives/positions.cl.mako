@@ -1,12 +1,12 @@
-## positions: where a tile has what is kept, so that neighbours write to neighbouring places
+## positions: list the positions of a tile's set flags, so that neighbouring work-items write neighbours
 ##
 ##   flags       0 1 1 0 | 1 0 0 1     every work-item has `items` neighbours, as bits of a mask
-##   positions   1 2 4 7               in local memory; then work-items take these one by one
+##   positions   1 2 4 7               in local memory; then work-item i takes position i
 ##
 ## Needs group.exclusive_scan as scan_u32, and at most 32 items.
 
 <%def name="flag_words()">
-/* 1 in every byte of a word that is not 0. */
+/* A word with 1 in every byte that is not 0 in `word`. */
 FN u32 set_bytes(const u32 word) {
     return ((((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) >> 7) & 0x01010101u;
 }
@@ -32,7 +32,7 @@ FN u32 ${name}(GLOBAL const u8* flags, const u32 mine, const u32 count) {
 }
 </%def>
 
-## Set flags of a tile before place k: of whole work-items, and within one's own mask.
+## Number of set flags before position k of a tile: `before` of its work-item, and bits of its mask.
 <%def name="ranks(name, items)">
 FN u32 count_bits(const u32 mask) {
     const u32 pairs = mask - ((mask >> 1) & 0x55555555u);
@@ -45,8 +45,8 @@ FN u32 ${name}(const u32 k, LOCAL const u32* masks, LOCAL const u32* before) {
 }
 </%def>
 
-## Returns how many positions there are; all work-items call it, behind a BARRIER() that frees
-## `positions`; it ends with one.
+## Write the positions; return their number. All work-items call it, after a BARRIER() behind the last
+## use of `positions`. It ends with a BARRIER().
 <%def name="stage(name, items)">
 FN u32 ${name}(const u32 mask, LOCAL u16* positions, LOCAL u32* shared) {
     const u32 mine = LOCAL_ID * ${items};
@@ -60,7 +60,7 @@ FN u32 ${name}(const u32 mask, LOCAL u16* positions, LOCAL u32* shared) {
 }
 </%def>
 
-## counts[group] = set flags of the group's chunk, by 16 at a time where work-items are many.
+## counts[group] = number of set flags in the group's chunk; on GPUs 16 flags are read at a time.
 <%def name="flag_counts(name, wg_size, items)">
 KERNEL(${wg_size}) ${name}(
     GLOBAL const u8* RESTRICT flags, const u32 n, const u32 chunk, GLOBAL u32* RESTRICT counts) {

@@ -1,12 +1,12 @@
-## predecessors: what lies before a tile, found in the states that the tiles before it publish
+## predecessors: decoupled look-back: a tile's prefix from the states that earlier tiles publish
 ##
-##   tile       0   1   2   3   4   5 ...       taken in the order of tickets
-##   state      P   P   T   T   -   T           T: its own total; P: the total of all up to it
-##                  ^---+---+                   tile 4 adds those before it, nearest first, up to a P
+##   tile       0   1   2   3   4   5 ...       in the order of tickets
+##   state      P   P   T   T   -   T           T: the tile's total; P: the total of all tiles up to it
+##                  ^---+---+                   tile 4 adds earlier tiles, nearest first, up to a P
 ##
-## A state word holds its flag beside 32 bits of the value: it is seen whole, and larger values are
-## taken when the flags of all their words agree. What does not come within `spin` rounds is computed
-## from the input instead; nobody waits for a work-group that may not run.
+## A state word has a flag and 32 bits of the value, and is read as a whole. A wider value is accepted
+## when the flags of all its words agree. If a state is not published within `spin` rounds, its tile's
+## total is computed from the input. So no work-group waits for one that may not be running.
 ##
 ## Templates that import it define value_t, combine and share_of.
 
@@ -23,7 +23,7 @@
     else:
         parts = ["(u32)value"]
 %>
-/* state[0] counts tickets; a tile has ${n_words} of the words behind it. */
+/* state[0] counts tickets; then come ${n_words} words for each tile. */
 FN void publish(GLOBAL u64* state, const u32 tile, const value_t value, const u32 flag) {
     GLOBAL u64* word = state + 1 + (u64)tile * ${n_words};
 % for k, part in enumerate(parts):
@@ -55,21 +55,21 @@ FN u32 look_at(GLOBAL u64* state, const u32 tile, value_t* value) {
         window_run *= 2
     window_runs = window // window_run
 %>
-/* Who came before. */
+/* Local memory of before_tile. */
 typedef struct {
     value_t value[${window}], run[${window_runs}], share[${wg_size}];
     u32 flag[${window}], run_flag[${window_runs}], run_seen[${window_runs}], share_head[${wg_size}];
 } past_t;
 
-/* Combine the tiles before this one. All work-items call it; all get the result. */
+/* Combine the tiles before this one. All work-items call it and get the result. */
 FN value_t before_tile(
     GLOBAL u64* state, const u32 tile, GLOBAL const stored_t* values, ${heads_argument}LOCAL past_t* past) {
     value_t before = IDENTITY;
     u32 next = tile - 1, stalled = 0, done = tile == 0;
-    while (!done) { /* the same for the whole group */
+    while (!done) { /* `done` is the same for the whole group */
         for (u32 lane = LOCAL_ID; lane < ${window}; lane += ${wg_size}) {
             value_t value = IDENTITY;
-            u32 flag = lane > next ? PREFIX : NONE; /* nothing lies before tile 0 */
+            u32 flag = lane > next ? PREFIX : NONE; /* no tile is before tile 0 */
 % if spin > 0:
             if (lane <= next) flag = look_at(state, next - lane, &value);
 % endif
@@ -114,7 +114,7 @@ FN value_t before_tile(
                     if (past->share_head[k]) flag = PREFIX;
                 }
 % if spin > 0:
-                /* If it came after all, its results may have taken the place of its input. */
+                /* If the state was published meanwhile, the tile's results may have replaced its input. */
                 value_t value;
                 const u32 now = look_at(state, next, &value);
                 if (now != NONE) total = value;

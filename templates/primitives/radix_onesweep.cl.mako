@@ -1,26 +1,26 @@
-## radix_onesweep: keys (and values) in order of a range of their bits, stable; one launch a pass
+## radix_onesweep: a stable sort of keys (and values) by a range of their bits; one launch a pass
 ##
 ##   clear      state words, tickets and counters to zero
 ##   histogram  the digits of all passes, counted at once            a5 b9
-##   bases      scanned: where each digit's keys begin               a0 b5
+##   bases      scanned: index of each digit's first key             a0 b5
 ##   sweep      tile       0          1          2        tiles in the order of their tickets
 ##              keys       b a b a  | a a b a  | b b a b  digits a < b
-##              counts     a2 b2      a3 b1      a1 b3    published: ready for others to add
-##              before     a0 b5      a2 b7      a5 b8    looked back for, published in turn
-##              in place   a a b b  | a a a b  | a b b b  ranked and put in order in local memory
-##              out        a a . . . b b ...              neighbours written to neighbouring places
+##              counts     a2 b2      a3 b1      a1 b3    published for later tiles
+##              before     a0 b5      a2 b7      a5 b8    found by look-back, then published
+##              in place   a a b b  | a a a b  | a b b b  the tile, sorted in local memory
+##              out        a a . . . b b ...              neighbours are written to neighbours
 ##
-## A state word of a tile's digit has a tag of 24 bits, 2 * pass + 1 for the tile's own count and
-## 2 * pass + 2 for all keys up to and with the tile, and 40 bits of the number; so words of earlier
-## passes say nothing, and are cleared once. A word that stays unready for `spin` readings is counted
-## from the keys instead: no work-group has to make progress for another one's sake. (Adinets &
-## Merrill 2022, "Onesweep"; tickets and the bound on waiting are ours.)
+## A state word belongs to a digit of a tile. It has a tag of 24 bits and a count of 40 bits. The tag is
+## 2 * pass + 1 for the tile's own count, 2 * pass + 2 for the count of all tiles up to it. So words of
+## earlier passes are ignored, and are cleared once. If a word is not ready after `spin` reads, the
+## tile's keys are counted instead, so no work-group waits for another one. (Adinets & Merrill 2022,
+## "Onesweep"; tickets and the limit on waiting are additions.)
 ##
-## params: wg_size, take (keys a work-item takes), key (u32, i32, f32, u64, i64, f64), value_bytes
-##         (0, 4, 8), place (u32, or u64 where places need it), descending, match (how a key's rank
-##         among 32 neighbours is found: 2 by a ballot a bit, 1 by a match, 0 without NVIDIA's
-##         words: two stable passes of 4 bits in local memory), window (predecessors that are read
-##         at a time), spin (0: always count them, for tests), copies (of the histogram's counters)
+## params: wg_size, take (keys of a work-item), key (u32, i32, f32, u64, i64, f64), value_bytes (0, 4, 8),
+##         place (type of indices: u32, u64), descending, match (how a key's rank among 32 neighbours is
+##         found: 2 by a ballot for each bit, 1 by a match, 0 without NVIDIA's words, by two stable
+##         passes of 4 bits in local memory), window (earlier tiles that are read at a time), spin (0:
+##         always count, for tests), copies (of the histogram's counters)
 <%page args="wg_size, take, key, value_bytes, place, descending, match, window, spin, copies"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="sortable" file="sortable.cl.mako"/>
@@ -52,7 +52,7 @@ KERNEL(${wg_size}) radix_clear(
     for (u64 i = GLOBAL_ID; i < n_tickets; i += step) tickets[i] = 0;
 }
 
-/* histogram[column, pass, digit] += keys of the group's chunk, in two u32, the low one first. */
+/* histogram[column, pass, digit] += number of keys in the group's chunk; two u32, the low one first. */
 KERNEL(${wg_size}) radix_histogram(
     GLOBAL const bits_t* RESTRICT keys, const u64 start, const u64 n, const u64 chunk,
     const u32 first_bit, const u32 step, const u32 n_passes, const u64 keep,
@@ -84,12 +84,12 @@ KERNEL(${wg_size}) radix_histogram(
         GLOBAL u32* both = histogram + ((u64)GROUP_ID_Y * ${key_bytes * 256} + j) * 2;
         if (sum) {
             const u32 low = atomic_add_global_u32(both, sum);
-            if (low + sum < low) atomic_add_global_u32(both + 1, 1); /* the low one is full */
+            if (low + sum < low) atomic_add_global_u32(both + 1, 1); /* carry */
         }
     }
 }
 
-/* A work-group a pass, in y a column: counts become where the digit's keys begin. */
+/* Scan the counts of a pass (x) of a column (y): each becomes the index of the digit's first key. */
 KERNEL(${wg_size}) radix_bases(GLOBAL u32* histogram) {
     LOCAL_ARRAY(u64, shared, ${wg_size});
     GLOBAL u32* mine = histogram + ((u64)GROUP_ID_Y * ${key_bytes} + GROUP_ID) * 512;
@@ -104,19 +104,19 @@ KERNEL(${wg_size}) radix_bases(GLOBAL u32* histogram) {
     }
 }
 
-/* Keys with digit d in a tile that is not the last one. */
+/* Number of keys with digit d in a tile that is not the last one. */
 FN u64 count_tile(GLOBAL const bits_t* keys, const u32 d, const u32 shift, const u32 mask) {
     u64 found = 0;
     for (u32 i = 0; i < TILE; ++i) found += digit_of(keys[i], shift, mask) == d;
     return found;
 }
 
-/* Keys with digit d in all tiles before `tile`, and before them all that `base` says. */
+/* base + the number of keys with digit d in all tiles before `tile`. */
 FN u64 look_back(
     GLOBAL const u64* state, GLOBAL const bits_t* keys, const u32 tile, const u32 d,
     const u32 shift, const u32 mask, const u64 tag, const u64 base) {
     u64 before = 0;
-    u32 ahead = tile; /* tiles that are still to be added */
+    u32 ahead = tile; /* tiles that are not yet added */
 % if spin:
     u32 waited = 0;
     while (ahead) {
@@ -157,8 +157,8 @@ KERNEL(${wg_size}) radix_sweep(
     ) {
     LOCAL_ARRAY(u32, ticket, 1);
     LOCAL_ARRAY(u32, shared, ${wg_size});
-    LOCAL_ARRAY(u32, starts, 256);       /* of digits in the tile */
-    LOCAL_ARRAY(place_t, shift_to, 256); /* place in the tile -> place in the column */
+    LOCAL_ARRAY(u32, starts, 256);       /* index of each digit's first key in the tile */
+    LOCAL_ARRAY(place_t, shift_to, 256); /* index in the column minus index in the tile */
     LOCAL_ARRAY(u64, words, ${max(tile * wide // 8 + 1, warps * 128)}); /* counters, then the tile */
     LOCAL bits_t* staged = (LOCAL bits_t*)words;
     const u32 id = LOCAL_ID;
@@ -173,21 +173,21 @@ KERNEL(${wg_size}) radix_sweep(
     const u32 tile = ticket[0];
     const u64 first = (u64)tile * TILE;
     const u32 count = n - first < TILE ? (u32)(n - first) : TILE;
-    /* 1. My keys. What is missing in the last tile has digit 255, so it stays behind the others. */
+    /* 1. Load my keys. Missing keys of the last tile get digit 255, so they stay behind the others. */
 #define MINE(k) ${"(id / 32 * %d + (k) * 32 + id %% 32)" % (32 * take) if warps else f"(id * {take} + (k))"}
     bits_t bits[${take}];
     u32 rank[${take}];
     for (u32 k = 0; k < ${take}; ++k) bits[k] = MINE(k) < count ? keys[first + MINE(k)] : 0;
 #define DIGIT_NOW(k) (MINE(k) < count ? digit_of(bits[k], shift, mask) : 255u)
 % if warps:
-    u32 digits[${(take + 3) // 4}]; /* four in each: floats are mapped once */
+    u32 digits[${(take + 3) // 4}]; /* four in each, so that floats are mapped once */
     for (u32 j = 0; j < ${(take + 3) // 4}; ++j) digits[j] = 0;
     for (u32 k = 0; k < ${take}; ++k) digits[k / 4] |= DIGIT_NOW(k) << k % 4 * 8;
 #define DIGIT(k) (digits[(k) / 4] >> (k) % 4 * 8 & 255u)
 % else:
 #define DIGIT(k) DIGIT_NOW(k)
 % endif
-    /* 2. Count the tile's digits, tell the others, and see where each digit starts in the tile. */
+    /* 2. Count the tile's digits, publish the counts, and find where each digit starts in the tile. */
     ${ranks.count(take, warps)}
     u32 sum = 0, total;
     for (OWN_DIGITS(d)) {
@@ -207,10 +207,10 @@ KERNEL(${wg_size}) radix_sweep(
         next += counted;
     }
     BARRIER();
-    /* 3. Rank my keys, and put the tile in order. */
+    /* 3. Rank my keys, and sort the tile. */
     ${ranks.rank(wg_size, take, warps, match)}
     for (u32 k = 0; k < ${take}; ++k) staged[rank[k]] = bits[k];
-    /* 4. Look back; tell the others. `next` has grown to where the digits behind mine start. */
+    /* 4. Look back and publish the result. `next` is now the start of the digit after mine. */
     for (u32 k = ${own}; k > 0; --k) {
         const u32 d = id * ${own} + k - 1;
         if (d >= 256) continue;
@@ -222,7 +222,7 @@ KERNEL(${wg_size}) radix_sweep(
         next = starts[d];
     }
     BARRIER();
-    /* 5. Out. */
+    /* 5. Write the tile. */
 % if value_bytes:
     place_t to[${take}];
 % endif

@@ -1,8 +1,8 @@
-## radix_parts: what both templates of the radix sort need
+## radix_parts: definitions that both templates of the radix sort import
 ##
-## words: value_bytes bytes move along with a key of bits_t (see sortable); places are of place_t.
-## number: row numbers, for an argsort. columns: whole columns, one after the other, by lonely
-## work-items.
+## words: types: keys are bits_t (see sortable), values have value_bytes bytes, indices are place_t.
+## number: the numbers 0, 1, 2, ..., for an argsort. columns: a sort of whole columns for CPUs; each
+## work-group has one work-item and sorts one column after the other.
 
 <%def name="words(value_bytes, place)">
 typedef ${place} place_t; /* counts keys */
@@ -15,7 +15,7 @@ typedef u64 widest_t;
 typedef bits_t widest_t;
 % endif
 
-/* The bits of a key's place in the order that a pass looks at. */
+/* The digit of a key that a pass sorts by. */
 FN u32 digit_of(const bits_t bits, const u32 shift, const u32 mask) {
     return (u32)(sortable(bits) >> shift) & mask;
 }
@@ -31,9 +31,9 @@ KERNEL(${wg_size}) ${name}(GLOBAL u32* ids, const u64 n) {
 
 <%def name="columns(name, radix_bits, passes, value_bytes)">
 <% digits = 1 << radix_bits %>
-/* Sorts whole columns; a work-group takes every N_GROUPS-th one and has a column of scratch. The
-   digits of all passes are counted at once; a digit that all keys share takes no pass. Digits are
-   `step` bits wide, up to the bits that are kept. */
+/* Sort whole columns. A work-group sorts every N_GROUPS-th column and has one column of scratch. It
+   counts the digits of all passes at once, and skips a pass if all keys have the same digit. A digit
+   has `step` bits; the last one has only the kept bits. */
 KERNEL(1) ${name}(
     GLOBAL bits_t* keys, const u64 start, const u64 n_keys, const u32 n_columns,
     const u32 first_bit, const u32 step, const u32 n_passes, const u64 keep_bits,
@@ -60,7 +60,7 @@ KERNEL(1) ${name}(
 % for digit in range(passes):
             counters[${digit * digits} + (u32)(rest & mask)] += 1;
 % if digit < passes - 1:
-            rest >>= step; /* beyond the last pass all are 0, and nobody asks */
+            rest >>= step; /* counters beyond n_passes are not used */
 % endif
 % endfor
         }

@@ -1,14 +1,14 @@
-## radix_ranks: the place of each key in its tile when the tile is in order of an 8-bit digit
+## radix_ranks: each key's index in its tile after a stable sort by an 8-bit digit
 ##
-##   warp        0                 1                each of 32 work-items; a work-item's keys lie 32
+##   warp        0                 1                32 work-items each; a work-item's keys are 32
 ##   keys        b a a b | a c ..  a b b c | ..     apart, so a warp reads neighbours
 ##   counters    a2 b2 c0          a1 b2 c1         [warp, digit], then scanned over warps and
-##               a0 b3 c7          a2 b5 c7         added to where the digit starts in the tile
-##   peers       b: 1001           who of the 32 has the same digit: those below me come first
+##               a0 b3 c7          a2 b5 c7         added to the digit's start in the tile
+##   peers       b: 1001           which of the 32 have the same digit; lower ones come first
 ##
-## Without warps (warps = 0) work-items have neighbouring keys, and the tile is sorted by the digit's
-## lower and then by its upper 4 bits, with counters[4 bits, work-item] as in radix_sort. `first_rank`
-## is where a key goes at first, `rank` where it goes from the place that it was at then.
+## Without warps (warps = 0), work-items have neighbouring keys. The tile is sorted by the digit's lower
+## 4 bits, then by its upper 4, with counters[4 bits, work-item] as in radix_sort. `first_rank` is a
+## key's index after the first of these sorts, `rank` its index after the second.
 ##
 ## These are parts of the kernel radix_sweep and use its variables.
 
@@ -19,7 +19,7 @@
 % else:
     LOCAL_ARRAY(u32, totals, 256);
     LOCAL_ARRAY(u16, counters, ${16 * wg_size});
-    /* PoCL 3.0 lets all its threads share an array that goes to three calls of a function. */
+    /* PoCL 3.0 shares an array between its threads if it is an argument of three calls: so two arrays. */
     LOCAL_ARRAY(u32, shared_0, ${wg_size});
     LOCAL_ARRAY(u32, shared_4, ${wg_size});
     for (u32 d = id; d < 256; d += ${wg_size}) totals[d] = 0;
@@ -68,18 +68,18 @@
 % endfor
 % endif
         const u32 begin = of_warp[d], below = POPCOUNT(peers & below_me);
-        WARP_SYNC(); /* all have read */
+        WARP_SYNC(); /* after all have read */
         if (below == 0) of_warp[d] = begin + POPCOUNT(peers);
-        WARP_SYNC(); /* all will read what was written */
+        WARP_SYNC(); /* before anyone reads the new value */
         rank[k] = begin + below;
     }
-    BARRIER(); /* the tile lies where the counters were */
+    BARRIER(); /* the tile will overwrite the counters */
 % else:
     u32 first_rank[${take}];
     ${half("first_rank", 0, wg_size, take)}
     for (u32 k = 0; k < ${take}; ++k) staged[first_rank[k]] = bits[k];
     BARRIER();
-    /* What is missing was behind all others with its 4 bits, the highest ones: it stays last. */
+    /* Missing keys have the highest digit, so they were last and stay last. */
     for (u32 k = 0; k < ${take}; ++k) bits[k] = staged[MINE(k)];
     BARRIER();
     ${half("rank", 4, wg_size, take)}
@@ -117,7 +117,7 @@
     LOCAL moved_t* moved = (LOCAL moved_t*)words;
     moved_t value[${take}];
     for (u32 k = 0; k < ${take}; ++k) value[k] = MINE(k) < count ? values[MINE(k)] : 0;
-    BARRIER(); /* the keys have left */
+    BARRIER(); /* the keys have been written */
 % if not warps:
     for (u32 k = 0; k < ${take}; ++k) moved[first_rank[k]] = value[k];
     BARRIER();

@@ -1,16 +1,16 @@
-## radix_sort: keys (and values) in order of a range of their bits, stable; one digit a pass
+## radix_sort: a stable sort of keys (and values) by a range of their bits; one digit a pass
 ##
-##   group      0          1          2           each owns `chunk` consecutive keys
+##   group      0          1          2           each has `chunk` consecutive keys
 ##   keys       b a b a  | a a b a  | b b a b     digits a < b
 ##   count      a2 b2      a3 b1      a1 b3       counts[digit, group]
-##   offsets    a0 b6      a2 b8      a5 b9       where the group's first a and first b go
+##   offsets    a0 b6      a2 b8      a5 b9       indices of the group's first a and first b
 ##   scatter    a a a a a a b b b b b b           groups in order, keys in order: stable
 ##
-## params: wg_size, take (keys a work-item takes at a time), radix_bits (of the widest digit), key
-##         (u32, i32, f32, u64, i64, f64), value_bytes (0, 4, 8), place (u32, or u64 where places or
-##         sizes need it), descending
-## Keys move as raw bits and are mapped to unsigned order anew in every pass, so -0.0 and NaN
-## payloads arrive unchanged.
+## params: wg_size, take (keys of a work-item in a tile), radix_bits (of the widest digit), key
+##         (u32, i32, f32, u64, i64, f64), value_bytes (0, 4, 8), place (type of indices: u32, u64),
+##         descending
+## Keys are moved as raw bits. Every pass maps them to unsigned numbers again, so -0.0 and NaN
+## payloads are not changed.
 <%page args="wg_size, take, radix_bits, key, value_bytes, place, descending"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="counting" file="counting.cl.mako"/>
@@ -27,11 +27,11 @@ ${group.exclusive_scan("scan_u32", "u32", wg_size)}
 ${group.exclusive_scan("scan_u64", "u64", wg_size)}
 % endif
 
-/* Where counts[column, digit, group] lies. */
+/* Index of counts[column, digit, group]. */
 #define PLACE(d) (((u64)GROUP_ID_Y * ${digits} + (d)) * N_GROUPS + GROUP_ID)
 
-/* counts[column, digit, group] = keys of the group's chunk with that digit. Columns begin at
-   element `start` of the keys. */
+/* counts[column, digit, group] = number of keys with that digit in the group's chunk. The first column
+   begins at element `start` of the keys. */
 KERNEL(${wg_size}) radix_count(
     GLOBAL const bits_t* RESTRICT keys, const u64 start, const u64 n, const u64 chunk,
     const u32 shift, const u32 mask, GLOBAL place_t* RESTRICT counts) {
@@ -63,7 +63,7 @@ KERNEL(${wg_size}) radix_count(
 
 ${counting.offsets("radix_offsets", wg_size, place)}
 
-/* Each key goes to its digit's next free place. */
+/* Move each key to its digit's next free index. */
 KERNEL(${wg_size}) radix_scatter(
     GLOBAL const bits_t* RESTRICT all_keys, const u64 start, const u64 n, const u64 chunk,
     const u32 shift, const u32 mask, GLOBAL const place_t* RESTRICT offsets,
@@ -97,8 +97,8 @@ KERNEL(${wg_size}) radix_scatter(
     LOCAL_ARRAY(u16, counters, ${digits * wg_size}); /* [digit, work-item] */
     LOCAL_ARRAY(widest_t, tile_words, ${tile});      /* the tile, sorted by digit */
     LOCAL_ARRAY(u32, shared, ${wg_size});
-    LOCAL_ARRAY(place_t, next, ${digits});           /* next free place of each digit */
-    LOCAL_ARRAY(place_t, shift_to, ${digits});       /* place in the tile -> place in the output */
+    LOCAL_ARRAY(place_t, next, ${digits});           /* next free index of each digit */
+    LOCAL_ARRAY(place_t, shift_to, ${digits});       /* index in the output minus index in the tile */
     LOCAL bits_t* staged = (LOCAL bits_t*)tile_words;
     const u32 id = LOCAL_ID;
     for (u32 d = id; d < ${digits}; d += ${wg_size}) next[d] = offsets[PLACE(d)];
@@ -129,7 +129,7 @@ KERNEL(${wg_size}) radix_scatter(
         for (u32 d = id; d < ${digits}; d += ${wg_size})
             shift_to[d] = next[d] - counters[d * ${wg_size}];
         BARRIER();
-        /* 3. Sort the tile in local memory, so that neighbours write to neighbouring places. */
+        /* 3. Sort the tile in local memory, so that neighbouring work-items write neighbours. */
         for (u32 k = 0; k < ${take}; ++k)
             if (id * ${take} + k < left) {
                 const u32 column_of = digit_of(bits[k], shift, mask) * ${wg_size} + id;
@@ -145,7 +145,7 @@ KERNEL(${wg_size}) radix_scatter(
                 out_keys[to[k]] = staged[at];
             }
         }
-        /* A digit's last counter has grown to the end of that digit in the tile. */
+        /* A digit's last counter is now the end of that digit in the tile. */
         for (u32 d = id; d < ${digits}; d += ${wg_size})
             next[d] = shift_to[d] + counters[d * ${wg_size} + ${wg_size - 1}];
         BARRIER();

@@ -1,15 +1,15 @@
-## reduce: out[0] = values[0] op ... op values[n - 1], a level of it: one result for every tile
+## reduce: one level of out[0] = values[0] op ... op values[n - 1]: one result for every tile
 ##
 ##   tile     row 0:   lane 0 1 2 ... 1023        16 rows of 1024 lanes = 16384 elements
 ##            row 1:   lane 0 1 2 ... 1023
-##   lanes    sums of the 16 rows, top to bottom
-##   quads    (lane 4 q, 4 q + 1), (4 q + 2, 4 q + 3), then both: 256 of them
+##   lanes    each lane is summed over the 16 rows, first to last
+##   quads    (lane 4 q, 4 q + 1), (4 q + 2, 4 q + 3), then both: 256 quads
 ##   tile     quads q and q + 128, then q and q + 64, ... q and q + 1
 ##
-## The order depends on positions alone: float sums have the same bits on every device. A row is read
-## by 256 work-items of 16 bytes each, and by a CPU's vectors.
+## The order depends only on positions, so float sums have the same bits on every device. On a GPU, 256
+## work-items read a row, 16 bytes each; a CPU's compiler vectorises over lanes.
 ##
-## params: wg_size, items (tiles a work-group takes), type, op (see tree.cl.mako)
+## params: wg_size, items (tiles of a work-group), type, op (see tree.cl.mako)
 <%page args="wg_size, items, type, op"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 <%
@@ -31,7 +31,7 @@ KERNEL(${wg_size}) reduce_tiles(
         GLOBAL const stored_t* from = values + tile * 16384;
         const u32 count = n - tile * 16384 < 16384 ? (u32)(n - tile * 16384) : 16384;
 % if type == "f32" and op == "sum":
-        /* All rows of a whole tile at once: a lane's sum stays in a register. */
+        /* Of a whole tile, all rows at once, so that a lane's sum stays in a register. */
         value_t lanes[1024];
         if (count == 16384) {
             for (u32 lane = 0; lane < 1024; ++lane) {
@@ -56,7 +56,7 @@ KERNEL(${wg_size}) reduce_tiles(
             for (u32 q = 0; q < half_size; ++q) quads[q] = combine(quads[q], quads[q + half_size]);
         out[tile] = store(quads[0]);
 % else:
-        /* No order matters: the compiler keeps its own lanes, in registers. */
+        /* Any order gives the same bits, so the compiler may vectorise. */
         value_t total = IDENTITY;
         for (u32 i = 0; i < count; ++i) total = combine(total, load(from[i]));
         out[tile] = store(total);

@@ -1,14 +1,14 @@
-## run_length: the runs of equal neighbours: their keys, and their lengths or their first values
+## run_length: runs of equal neighbours: each run's key, and its length or its first value
 ##
-##   keys      a a b | b b c | c a      every group owns `chunk` consecutive keys
-##   heads     1 0 1 | 0 0 1 | 0 1      a key that differs from the one before it
+##   keys      a a b | b b c | c a      every group has `chunk` consecutive keys
+##   heads     1 0 1 | 0 0 1 | 0 1      a head differs from the key before it
 ##   counts    2     | 1     | 1        run_counts
 ##   counts    0     | 2     | 3        run_offsets; n_runs = 4
 ##   unique    a b c a                  run_heads, with starts 0 2 5 7
-##   lengths   2 3 2 1                  run_lengths: next start less own start
+##   lengths   2 3 2 1                  run_lengths: next start minus own start
 ##
-## params: wg_size, items (keys a work-item takes at a time), type (u8, u32, u64: compared as bits),
-##         value (u8, u32, u64: first values are moved; empty: lengths are wanted)
+## params: wg_size, items (keys of a work-item in a tile), type (u8, u32, u64: compared as bits),
+##         value (u8, u32, u64: move first values; empty: compute lengths)
 <%page args="wg_size, items, type, value"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="counting" file="counting.cl.mako"/>
@@ -30,7 +30,8 @@ FN u32 is_head(GLOBAL const ${type}* keys, const u64 i) {
 }
 % if wg_size == 1:
 
-/* How many of `count` <= 64 keys are heads; whole blocks in a loop of known length, for vectors. */
+/* Number of heads among `count` <= 64 keys. Loops over whole blocks have a fixed length, so that the
+   compiler vectorises them. */
 FN u32 heads_of(GLOBAL const ${type}* keys, const u64 begin, const u32 count) {
     u32 heads = 0;
     if (begin > 0 && count == 64) {
@@ -63,7 +64,7 @@ KERNEL(${wg_size}) run_counts(
     if (LOCAL_ID == 0) counts[GROUP_ID] = total;
 }
 
-/* second: first values; or starts, which run_lengths takes. */
+/* second: first values, or the runs' starts for run_lengths. */
 KERNEL(${wg_size}) run_heads(
     GLOBAL const ${type}* RESTRICT keys, const u32 n, const u32 chunk,
     GLOBAL const u32* RESTRICT offsets, GLOBAL ${type}* RESTRICT unique,
@@ -76,13 +77,13 @@ KERNEL(${wg_size}) run_heads(
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
     u32 place = offsets[GROUP_ID];
 % if wg_size == 1:
-    /* Heads gather in a list first: storing always and advancing by the flag saves a branch that no
-       processor can foresee, and keys and values of many heads are asked for at once. */
+    /* Collect the heads in a list first. Storing every index and advancing by its flag avoids a branch
+       that is hard to predict, and loads of many heads' keys and values overlap. */
     u32 heads[128], n_heads = 0;
     for (u32 first = 0; first < count; first += 64) {
         const u32 left = count - first < 64 ? count - first : 64;
         GLOBAL const ${type}* mine = keys + begin + first;
-        if (heads_of(keys, begin + first, left) > 0) { /* of long runs, few blocks have one */
+        if (heads_of(keys, begin + first, left) > 0) { /* few blocks, if runs are long */
             heads[n_heads] = first;
             n_heads += is_head(keys, begin + first);
             for (u32 i = 1; i < left; ++i) {

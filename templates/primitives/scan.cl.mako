@@ -5,7 +5,7 @@
 ##   before    0     | 6     | 9          the same scan of the totals
 ##   out       0 3 4 | 6 8 8 | 9 13       scan_tiles: exclusive within the tile, after `before`
 ##
-## params: wg_size, type, op (tree.cl.mako says which, and in what order they are combined)
+## params: wg_size, type, op (see tree.cl.mako, which also draws the order)
 <%page args="wg_size, type, op"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}
@@ -21,7 +21,7 @@ KERNEL(${wg_size}) scan_totals(
     if (LOCAL_ID == 0) totals[GROUP_ID] = store(total);
 }
 
-/* out may be values: a work-item writes an element after its last reading of it. */
+/* out may be values: a work-item writes an element after it has read it for the last time. */
 KERNEL(${wg_size}) scan_tiles(
     GLOBAL const stored_t* values, const u64 n, const u32 inclusive,
     GLOBAL const stored_t* before, const u32 has_before, GLOBAL stored_t* out) {
@@ -55,7 +55,7 @@ KERNEL(${wg_size}) scan_tiles(
 % else:
     LOCAL_ARRAY(value_t, runs, 256);
     LOCAL_ARRAY(value_t, rows, 16);
-    tile_total(from, count, runs, rows); /* leaves the totals of runs and rows behind */
+    tile_total(from, count, runs, rows); /* fills runs and rows with their totals */
     for (u32 r = LOCAL_ID; r * 16 < count; r += ${wg_size}) {
         value_t before_row = IDENTITY, before_run = IDENTITY, run = IDENTITY;
         ${tree.in_order(type, op)}

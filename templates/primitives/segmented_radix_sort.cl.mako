@@ -1,23 +1,23 @@
-## segmented_radix_sort: keys (and values) of every segment in order, in place, stable
+## segmented_radix_sort: a stable sort of the keys (and values) of every segment, in place
 ##
 ##   segment   0       1                2     3                          4
 ##   length    3       1000             0     50 000                     1500
-##   done by   tiny    small            tiny  large: chunks of tiles     small
+##   class     tiny    small            tiny  large: chunks of tiles     small
 ##
-##   tiny    at most `tiny` keys: a group takes a run of segments; each key's place is the number of
-##           keys of its segment that come before it
+##   tiny    at most `tiny` keys: a group sorts several neighbouring segments; a key's index is the number
+##           of keys of its segment that come before it
 ##   small   at most a tile: a group loads the segment once, sorts it in local memory, writes it once
 ##   large   8 bits a pass: every chunk counts its digits, all counters are scanned, every chunk
 ##           sorts its tiles by the digit in local memory and writes runs of equal digits
 ##
-##   counters of a large segment    [digit, chunk]; segments one behind the other. One scan over all
-##                                  serves every segment: a place is a counter less the segment's first
+##   counters of a large segment    [digit, chunk]; segments follow each other. All are scanned at once:
+##                                  an index in a segment is a counter minus the segment's first one
 ##
-## Lengths are read by the kernels: segment_counts and segment_lists say which segments are small,
-## and which chunks the large ones have: chunk_begin[segment], with their number at the end.
-## With wg_size 1 a group sorts one segment after the other, by the same tiny step or 8 bits a pass.
+## The kernels segment_counts and segment_lists read the lengths. They list the small segments, and the
+## chunks of the large ones: chunk_begin[segment], with the number of chunks at the end.
+## With wg_size 1, a group sorts one segment after the other: tiny ones as above, others 8 bits a pass.
 ##
-## params: wg_size, items (keys a work-item has in a tile), tiny, large_tiles (tiles in a chunk),
+## params: wg_size, items (keys of a work-item in a tile), tiny, large_tiles (tiles in a chunk),
 ##         key (u32, i32, f32, u64, i64, f64), descending, value (u32, u64: moved as bits; or empty),
 ##         offset (u32, i64)
 <%page args="wg_size, items, tiny, large_tiles, key, descending, value, offset"/>
@@ -54,7 +54,7 @@ FN u32 chunks_of(const u64 length) {
     return length > ${max(tile, tiny)} ? (u32)((length + ${chunk - 1}) / ${chunk}) : 0;
 }
 
-/* Every group has `share` neighbouring segments: its small ones, and chunks of its large ones. */
+/* Count, for every group's `share` neighbouring segments, the small ones and chunks of large ones. */
 KERNEL(${wg_size}) segment_counts(
     GLOBAL const ${offset}* RESTRICT offsets, const u32 n_segments, const u32 share,
     GLOBAL u32* RESTRICT small_counts, GLOBAL u32* RESTRICT chunk_counts) {
@@ -94,14 +94,14 @@ KERNEL(${wg_size}) segment_lists(
     if (end == n_segments && LOCAL_ID == 0) chunk_begin[n_segments] = n_chunks;
 }
 
-/* Each group takes ${run} neighbouring segments; others than tiny ones count as empty. */
+/* Each group sorts ${run} neighbouring segments; those that are not tiny count as empty. */
 KERNEL(${wg_size}) sort_tiny(
     GLOBAL bits_t* keys, GLOBAL const ${offset}* RESTRICT offsets, const u32 n_segments
 % if value:
     , GLOBAL ${value}* values
 % endif
     ) {
-    LOCAL_ARRAY(u32, first, ${run + 1}); /* in the local arrays */
+    LOCAL_ARRAY(u32, first, ${run + 1}); /* each segment's first index in the local arrays */
     LOCAL_ARRAY(bits_t, raw, ${run * tiny});
     LOCAL_ARRAY(bits_t, order, ${run * tiny});
 % if value:

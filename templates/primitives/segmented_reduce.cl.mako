@@ -1,23 +1,23 @@
-## segmented_reduce: out[s] = values[offsets[s]] op ... op values[offsets[s + 1] - 1], a level of it
+## segmented_reduce: one level of out[s] = values[offsets[s]] op ... op values[offsets[s + 1] - 1]
 ##
 ##   segment    0           1     2                   3           (2 is empty)
 ##   chunks     1024 1024 7 | 12  |                   | 1024 1    of at most 1024 inputs
 ##   slot       0    1    2   3     4                   5    6    one result each
 ##
-## A segment of one chunk is done: its result goes to `out`. Of the others every chunk leaves a partial
-## result, the next level's input, which stands for 1024 times as many elements (2 to the power of `shift`).
-## Chunk k of segment s has slot offsets[s] / span + s + k, if a chunk spans so many elements. That
-## leaves room enough for every segment: ceil(length / span) <= offsets[s + 1] / span + 1 - offsets[s] /
-## span. So nobody needs to count chunks: a group searches the segment of its first slot, and the
-## others follow.
+## If a segment has one chunk, its result goes to `out`. Otherwise every chunk leaves a partial result,
+## an input of the next level. Inputs of a level stand for 2^shift elements each; `shift` grows by 10.
+## If a chunk spans `span` elements, chunk k of segment s has slot offsets[s] / span + s + k. Slots of
+## different segments do not overlap, as ceil(length / span) <= offsets[s + 1] / span + 1 - offsets[s] /
+## span. So chunks need not be counted: a group searches the segment of its first slot, and goes on
+## from there.
 ##
-##   chunk      lane 0 1 2 ... 31        each lane is combined from top to bottom,
+##   chunk      lane 0 1 2 ... 31        each lane is combined from the first row to the last,
 ##              lane 0 1 2 ... 31        then lanes l and l + 16, l and l + 8, ... 0 and 1
 ##
-## The order depends on the place within the segment alone. 32 work-items read a chunk, so that their
-## accesses are coalesced, and wait for nobody until a group's chunks are read.
+## The order depends only on positions within the segment. 32 work-items read a chunk, so their accesses
+## are coalesced; there is no barrier until all of a group's chunks are read.
 ##
-## params: wg_size, items (slots a group takes), type, op (see tree.cl.mako), offset (u32, i64)
+## params: wg_size, items (slots of a group), type, op (see tree.cl.mako), offset (u32, i64)
 <%page args="wg_size, items, type, op, offset"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}
@@ -25,7 +25,7 @@ ${tree.operation(type, op)}
 #define PARTIAL 1
 #define RESULT 2
 
-/* A chunk: where its inputs lie, and where its result goes. */
+/* A chunk: indices of its first input and of its result. */
 typedef struct {
     u64 from, to;
     u32 count, kind;
@@ -47,7 +47,7 @@ FN chunk_t chunk_of(
     chunk.to = slot;
     if (inputs > 1024) {
         if (k < (inputs + 1023) >> 10) chunk.kind = PARTIAL;
-    } else if (k == 0 && (shift == 0 || inputs > 1)) { /* a single partial result is one already */
+    } else if (k == 0 && (shift == 0 || inputs > 1)) { /* a single input was written to `out` before */
         chunk.kind = RESULT;
         chunk.to = segment;
     }
@@ -60,7 +60,7 @@ KERNEL(${wg_size}) segment_level(
     GLOBAL stored_t* RESTRICT out) {
     const u64 begin = (u64)GROUP_ID * ${items};
     const u64 end = n_slots - begin < ${items} ? n_slots : begin + ${items};
-    u32 segment = 0, beyond = n_segments; /* the last one whose first slot is not beyond `begin` */
+    u32 segment = 0, beyond = n_segments; /* the last segment whose first slot is not after `begin` */
 % if wg_size == 1:
     while (beyond - segment > 1) {
         const u32 middle = segment + (beyond - segment) / 2;
@@ -74,7 +74,7 @@ KERNEL(${wg_size}) segment_level(
             from_here = to_here;
             to_here = (u64)offsets[segment + 1];
         }
-        if (shift > 0 && to_here - from_here <= (u64)1 << shift) continue; /* done, as most are */
+        if (shift > 0 && to_here - from_here <= (u64)1 << shift) continue; /* finished on an earlier level, as most are */
         const chunk_t chunk = chunk_of(from_here, to_here, segment, slot, shift);
         if (chunk.kind == SKIPPED) continue;
         GLOBAL const stored_t* from = inputs + chunk.from;
@@ -93,7 +93,7 @@ KERNEL(${wg_size}) segment_level(
                 lanes[lane] = combine(lanes[lane], lanes[lane + half_size]);
         const value_t total = lanes[0];
 % else:
-        value_t total = IDENTITY; /* no order matters */
+        value_t total = IDENTITY; /* any order gives the same bits */
         for (u32 i = 0; i < count; ++i) total = combine(total, load(from[i]));
 % endif
         if (chunk.kind == RESULT) out[chunk.to] = store(total);
@@ -102,11 +102,11 @@ KERNEL(${wg_size}) segment_level(
 % else:
     LOCAL_ARRAY(chunk_t, chunks, ${items});
     LOCAL_ARRAY(u64, firsts, ${items});
-    LOCAL_ARRAY(value_t, lanes, ${items * 36}); /* 4 more than 32: other banks for other chunks */
+    LOCAL_ARRAY(value_t, lanes, ${items * 36}); /* 36 instead of 32 avoids bank conflicts between chunks */
     LOCAL_ARRAY(value_t, quarters, ${items * 4});
     LOCAL_ARRAY(u32, is_before, ${wg_size});
     LOCAL_ARRAY(u32, last, 1);
-    while (beyond - segment > 1) { /* all work-items look at once */
+    while (beyond - segment > 1) { /* a search by all work-items together */
         const u32 step = (beyond - segment + ${wg_size - 1}) / ${wg_size};
         const u32 probe = segment + LOCAL_ID * step;
         const u32 before = LOCAL_ID == 0
@@ -124,7 +124,7 @@ KERNEL(${wg_size}) segment_level(
     BARRIER();
     for (u32 k = LOCAL_ID; k < ${items}; k += ${wg_size}) {
         const u64 slot = begin + k;
-        u32 own = 0; /* every slot belongs to the segment before, or to the next one */
+        u32 own = 0; /* binary search for the slot's segment */
         for (u32 after = k + 1; after - own > 1;) {
             const u32 middle = own + (after - own) / 2;
             if (firsts[middle] <= slot) own = middle;

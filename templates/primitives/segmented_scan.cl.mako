@@ -1,14 +1,14 @@
-## segmented_scan: a scan that starts again at every element whose head flag is set
+## segmented_scan: a scan that starts again at every element with a set head flag
 ##
 ##   heads     1 0 0 | 0 1 0 | 0 0 0        tiles of 4096
 ##   values    3 1 2 | 2 0 1 | 4 1 2
-##   totals    6 h   | 1 h   | 7            after the last head, and whether there is one
+##   totals    6 h   | 1 h   | 7            total from the last head on; h: the tile has a head
 ##   before    0     | 6     | 1            the same scan of the totals
 ##   out       0 3 4 | 6 0 0 | 1 5 6        exclusive
 ##
 ## Pairs combine as (a, g) op (b, h) = (h ? b : a op b, g | h), associative, in the tree's order.
 ##
-## params: wg_size, type, op (tree.cl.mako says which, and in what order they are combined)
+## params: wg_size, type, op (see tree.cl.mako, which also draws the order)
 <%page args="wg_size, type, op"/>
 <%namespace name="tree" file="tree.cl.mako"/>
 ${tree.operation(type, op)}
@@ -17,8 +17,8 @@ FN value_t follow(const value_t before, const value_t x, const u32 head) {
     return head ? x : combine(before, x);
 }
 
-/* What becomes of element i: `before` is its prefix, `with_it` counts it.
-   mode 0: exclusive; 1: inclusive; 2: exclusive, but a head does not hide what lies before it. */
+/* The result of an element: `before` is its prefix, `with_it` includes the element.
+   mode 0: exclusive; 1: inclusive; 2: exclusive, but the element's own head does not reset it. */
 FN value_t result(const value_t before, const value_t with_it, const u32 head, const u32 mode) {
     return mode == 1 ? with_it : (mode == 0 && head) ? IDENTITY : before;
 }
@@ -57,7 +57,8 @@ FN void tile_totals(
 % endif
 
 <%def name="walk(body)">
-    /* One work-item walks the tile: (rows, rows_head) is what lies before the row, and so on. */
+    /* One work-item scans the tile. (rows, rows_head) combines the rows before the current one; (runs,
+       runs_head) and (run, run_head) do the same for runs and elements. */
     value_t rows = IDENTITY;
     u32 rows_head = 0;
     ${tree.in_order(type, op)}
@@ -93,7 +94,7 @@ KERNEL(${wg_size}) segmented_totals(
     GLOBAL const stored_t* from = values + first;
     GLOBAL const u8* from_heads = heads + first;
 % if wg_size == 1 and (type != "f32" or op != "sum"):
-    value_t rows = IDENTITY; /* no order matters */
+    value_t rows = IDENTITY; /* any order gives the same bits */
     u32 rows_head = 0;
     for (u32 i = 0; i < count; ++i) {
         const u32 head = from_heads[i] != 0;
@@ -126,7 +127,7 @@ ${walk("")}
 % endif
 }
 
-/* out may be values: a work-item writes an element after its last reading of it. */
+/* out may be values: a work-item writes an element after it has read it for the last time. */
 KERNEL(${wg_size}) segmented_tiles(
     GLOBAL const stored_t* values, GLOBAL const u8* RESTRICT heads, const u64 n, const u32 mode,
     GLOBAL const stored_t* before, const u32 has_before, GLOBAL stored_t* out) {
@@ -137,7 +138,7 @@ KERNEL(${wg_size}) segmented_tiles(
     GLOBAL const u8* from_heads = heads + first;
     GLOBAL stored_t* to = out + first;
 % if wg_size == 1 and (type != "f32" or op != "sum"):
-    value_t run = base; /* no order matters */
+    value_t run = base; /* any order gives the same bits */
     for (u32 i = 0; i < count; ++i) {
         const u32 head = from_heads[i] != 0;
         const value_t next = follow(run, load(from[i]), head);

@@ -1,10 +1,10 @@
 ## segmented_sort_cpu: segmented_radix_sort with one work-item a group, segment after segment
 ##
-##   at most `tiny` keys    each key's place is the number of keys that come before it: two loops that
-##                          a compiler makes vectors of
-##   more                   8 bits a pass, between the segment and as large a piece of scratch; the
-##                          digits of all passes are counted at once, and a digit that all keys share
-##                          takes no pass
+##   at most `tiny` keys    a key's index is the number of keys that come before it; the compiler
+##                          vectorises the two loops that count them
+##   more                   8 bits a pass, between the segment and scratch of the same size; the digits
+##                          of all passes are counted at once, and a pass is skipped if all keys have
+##                          the same digit
 
 <%def name="kernels(n_bits, tiny, value, offset)">
 <% n_digits = n_bits // 8 %>
@@ -35,7 +35,7 @@ FN void rank_segment(GLOBAL bits_t* keys, const u32 n
 % endif
 }
 
-/* Group g has segments g * share and following. */
+/* Group g sorts `share` segments, from g * share on. */
 KERNEL(1) sort_segments(
     GLOBAL bits_t* keys, GLOBAL const ${offset}* RESTRICT offsets, const u32 n_segments,
     const u32 share, GLOBAL bits_t* scratch_keys
@@ -95,7 +95,7 @@ KERNEL(1) sort_segments(
 % endif
             ++passes;
         }
-        if (passes % 2 == 0) continue; /* it is where it began */
+        if (passes % 2 == 0) continue; /* the keys are back in the segment */
         for (u32 i = 0; i < n; ++i) to[i] = from[i];
 % if value:
         for (u32 i = 0; i < n; ++i) to_value[i] = from_value[i];

@@ -4,7 +4,7 @@
 ##   counts        segment 1: 256 x 2 counters, [digit, chunk]; segment 3: 256 x 3
 
 <%def name="kernels(wg_size, tile, room, chunk, value, offset)">
-/* The segment of a chunk: the last one whose first chunk is not beyond it. */
+/* The segment of a chunk: the last one whose first chunk is not after it. */
 FN u32 segment_of(GLOBAL const u32* chunk_begin, const u32 n_segments, const u32 chunk) {
     u32 segment = 0;
     for (u32 beyond = n_segments; beyond - segment > 1;) {
@@ -19,7 +19,7 @@ KERNEL(${wg_size}) large_counts(
     GLOBAL const bits_t* RESTRICT keys, GLOBAL const ${offset}* RESTRICT offsets,
     GLOBAL const u32* RESTRICT chunk_begin, const u32 n_segments, const u32 bit,
     GLOBAL u32* RESTRICT counts) {
-    LOCAL_ARRAY(u32, counters, 1024); /* 4 of every digit, so that neighbours meet less */
+    LOCAL_ARRAY(u32, counters, 1024); /* 4 for every digit, so that neighbours collide less */
     const u32 id = LOCAL_ID, n_chunks = chunk_begin[n_segments];
     for (u32 chunk = GROUP_ID; chunk < n_chunks; chunk += N_GROUPS) {
         const u32 segment = segment_of(chunk_begin, n_segments, chunk);
@@ -39,7 +39,7 @@ KERNEL(${wg_size}) large_counts(
     }
 }
 
-/* Each group has `share` of the counters; work-items take 4 neighbours at a time. */
+/* Each group scans SHARE() counters; a work-item takes 4 neighbours at a time. */
 #define SHARE() ((counters_in_use(chunk_begin, n_segments) + N_GROUPS - 1) / N_GROUPS)
 FN u64 counters_in_use(GLOBAL const u32* chunk_begin, const u32 n_segments) {
     return (u64)chunk_begin[n_segments] * 256;
@@ -94,8 +94,8 @@ KERNEL(${wg_size}) large_scatter(
     LOCAL_ARRAY(u16, index, ${room if value else 1});
     LOCAL_ARRAY(u32, words, ${9 * wg_size});
     LOCAL_ARRAY(u32, shared, ${wg_size});
-    LOCAL_ARRAY(u32, next, 256);     /* next free place of each digit, in the segment */
-    LOCAL_ARRAY(u32, shift_to, 256); /* place in the tile -> place in the segment */
+    LOCAL_ARRAY(u32, next, 256);     /* next free index of each digit in the segment */
+    LOCAL_ARRAY(u32, shift_to, 256); /* index in the segment minus index in the tile */
     const u32 id = LOCAL_ID, n_chunks = chunk_begin[n_segments];
     for (u32 chunk = GROUP_ID; chunk < n_chunks; chunk += N_GROUPS) {
         const u32 segment = segment_of(chunk_begin, n_segments, chunk);
@@ -117,7 +117,7 @@ KERNEL(${wg_size}) large_scatter(
             }
             BARRIER();
             sort_tile(staged, index, words, shared, n, bit, bit + 8);
-            for (u32 i = id; i < n; i += ${wg_size}) { /* the first of every digit */
+            for (u32 i = id; i < n; i += ${wg_size}) { /* find each digit's first key */
                 const u32 d = eight_bits(staged[PAD(i)], bit);
                 if (i == 0 || eight_bits(staged[PAD(i - 1)], bit) != d) shift_to[d] = next[d] - i;
             }

@@ -1,12 +1,12 @@
-## sortable: keys as unsigned numbers whose order is the order of the keys
+## sortable: map keys to unsigned numbers in the same order
 ##
-##   u32, u64    as they are
+##   u32, u64    unchanged
 ##   i32, i64    sign bit flipped
-##   f32, f64    negative: all bits flipped; positive: sign bit set; both zeros are one number
-##               and every NaN is the largest one, in descending order too
+##   f32, f64    negative: all bits flipped; positive: sign bit set; both zeros give the same number
+##               and every NaN gives the largest one, in descending order too
 ##
-## Keys are moved as raw bits and mapped anew where they are compared, so that -0.0 and the payloads
-## of NaNs arrive unchanged.
+## Keys are moved as raw bits and mapped whenever they are compared, so -0.0 and the payloads of NaNs
+## are not changed.
 
 <%def name="operation(key, descending)">
 <%

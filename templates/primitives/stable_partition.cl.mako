@@ -1,15 +1,15 @@
-## stable_partition: within every segment, values whose flag is set first, then the others, in order
+## stable_partition: in every segment, first the values whose flag is set, then the others, in order
 ##
 ##   values    a b c d e | f g h            segments of 5 and 3
 ##   flags     0 1 0 1 1 | 0 0 1
 ##   ranks     0         | 3         (4)    partition_segments: set flags before each segment
-##   counts    3         | 1                partition_move: a rank less the one before
+##   counts    3         | 1                partition_move: next segment's rank minus own rank
 ##   out       b d e a c | h f g            partition_move
 ##
-## A set value goes to start + its rank in the segment; any other moves right by the set values
-## behind it in the segment: i + count - its rank in the segment.
+## A rank in the segment is the number of set flags before a value. A flagged value goes to start + rank.
+## Any other goes to i + count - rank: it moves right by the number of flagged values behind it.
 ##
-## params: wg_size, items (values a work-item takes at a time), type (u32, u64: moved as bits),
+## params: wg_size, items (values of a work-item in a tile), type (u32, u64: moved as bits),
 ##         offset (u32, i64)
 <%page args="wg_size, items, type, offset"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -26,7 +26,7 @@ ${positions.flag_mask("flag_mask", items)}
 ${positions.ranks("rank_in_tile", items)}
 % endif
 
-/* The first of n_segments + 1 offsets that is not before `place`. */
+/* Index of the first of n_segments + 1 offsets that is not below `place`. */
 FN u32 first_offset(
     GLOBAL const ${offset}* offsets, const u32 n_segments, const u64 place) {
     u32 found = 0;
@@ -38,14 +38,15 @@ FN u32 first_offset(
     return found;
 }
 
-/* ranks[s] = set flags before segment s, for s in 0..n_segments: each group those of its chunk. */
+/* ranks[s] = number of set flags before segment s, for s in 0..n_segments. Each group writes those of
+   the segments that begin in its chunk. */
 KERNEL(${wg_size}) partition_segments(
     GLOBAL const u8* RESTRICT flags, const u32 n, const u32 chunk,
     GLOBAL const u32* RESTRICT before_chunk, GLOBAL const ${offset}* RESTRICT offsets,
     const u32 n_segments, GLOBAL u32* RESTRICT ranks) {
     const u64 begin = (u64)GROUP_ID * chunk;
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
-    const u64 end = begin + count + (begin + count == n); /* the last group has the end, too */
+    const u64 end = begin + count + (begin + count == n); /* the last group also has offsets equal to n */
     u32 rank = before_chunk[GROUP_ID];
 % if wg_size == 1:
     u64 i = begin;
@@ -80,7 +81,7 @@ KERNEL(${wg_size}) partition_segments(
         rank += total;
         BARRIER();
     }
-    /* the end of the values is the beginning of a tile that is not there */
+    /* if the last tile is full, offsets equal to n are in no tile */
     if (begin + count == n && count % ${tile} == 0)
         for (u64 s = (u64)first_offset(offsets, n_segments, n) + LOCAL_ID; s <= n_segments;
              s += ${wg_size})
@@ -99,7 +100,7 @@ KERNEL(${wg_size}) partition_move(
     const u32 count = n - begin < chunk ? (u32)(n - begin) : chunk;
     u32 rank = before_chunk[GROUP_ID];
 % if wg_size == 1:
-    /* the segment of the first value: the last that begins at or before it */
+    /* the segment of the first value: the last one that begins at or before it */
     u32 segment = first_offset(offsets, n_segments, begin + 1);
     segment -= segment > 0;
     for (u64 i = begin; i < begin + count;) {
@@ -107,7 +108,7 @@ KERNEL(${wg_size}) partition_move(
         const u64 end = segment_end < begin + count ? segment_end : begin + count;
         const u32 more = end > i ? (u32)(end - i) : 0;
         GLOBAL ${type}* to = out + start;
-        u32 set_to = rank - ranks[segment];                       /* from `start` on */
+        u32 set_to = rank - ranks[segment];                       /* both count from `start` */
         u32 other_to = (u32)(i - start) + ranks[segment + 1] - rank;
         rank -= set_to;
         for (u32 k = 0; k < more; ++k) {
@@ -125,8 +126,8 @@ KERNEL(${wg_size}) partition_move(
     LOCAL_ARRAY(u32, before, ${wg_size});
     LOCAL_ARRAY(u32, shared, ${wg_size});
     u32 segment = 0;
-    u64 end = 0;             /* of the segment; none yet, so the first value looks it up */
-    u64 set = 0, others = 0; /* what a rank is added to, and what it is taken from */
+    u64 end = 0;             /* of the segment; 0 makes the first value search its segment */
+    u64 set = 0, others = 0; /* targets are set + rank, and i + others - rank */
     for (u32 first = 0; first < count; first += ${tile}) {
         const u32 left = count - first < ${tile} ? count - first : ${tile};
         const u32 mask = flag_mask(flags + begin, first + LOCAL_ID * ${items}, count);
@@ -137,7 +138,7 @@ KERNEL(${wg_size}) partition_move(
         for (u32 k = LOCAL_ID; k < left; k += ${wg_size}) {
             const u64 i = begin + first + k;
             if (i >= end) {
-                /* The last segment that begins at or before i: bisection, from the one before. */
+                /* Binary search for the last segment that begins at or before i. */
                 for (u32 beyond = n_segments; beyond - segment > 1;) {
                     const u32 middle = segment + (beyond - segment) / 2;
                     if ((u64)offsets[middle] <= i) segment = middle;

@@ -1,15 +1,15 @@
-## tree: the fixed order in which scan, segmented_scan and segmented_reduce combine elements
+## tree: the fixed order in which scan and segmented_scan combine elements; types and operations
 ##
 ##   element   0..15   16..31   ...             a run: 16 elements, left to right
 ##   run       0..15   16..31   ...             a row: 16 runs, left to right
 ##   row       0..15                            a tile: 16 rows, left to right = 4096 elements
 ##
-## The order depends on positions alone, so float sums have the same bits for every work-group size.
-## Work-items own whole runs; `runs` (256) and `rows` (16) are LOCAL.
+## The order depends only on positions, so float sums have the same bits for every work-group size.
+## A work-item combines whole runs; `runs` (256) and `rows` (16) are LOCAL.
 ##
 ## op is sum, max or min; type is u32, u64 (sums of integers wrap), i32, i64 or f32; or i64x2, two sums.
-## f32 sum: starts from +0.0 and every NaN that is stored is 0x7fc00000.
-## f32 max, min: of bit patterns in total order (-0.0 < +0.0), NaN wins; no float operation at all.
+## f32 sum: starts from +0.0; every NaN is stored as 0x7fc00000.
+## f32 max, min: compares bit patterns in total order (-0.0 < +0.0); if an element is NaN, so is the result.
 
 <%def name="operation(type, op)">
 <%
@@ -65,8 +65,8 @@ FN stored_t store(const value_t x) {
 }
 </%def>
 
-## What 16 bytes hold: vector_t is loaded and stored at once, PART0(v), PART1(v), ... are its stored_t,
-## PACK makes a vector of as many.
+## vector_t is 16 bytes, loaded and stored at once. PART0(v), PART1(v), ... are its stored_t; PACK makes a
+## vector from them.
 <%def name="vectors(type, op)">
 % if type in ("u64", "i64"):
 typedef i64x2 vector_t;
@@ -87,9 +87,9 @@ typedef u32x4 vector_t;
 % endif
 </%def>
 
-## Stands before every loop that adds floats: Intel's CPU runtime (driver 2026.22) vectorises such a
-## loop by adding in another order, though nobody allowed it, if work-groups have fewer than 16
-## work-items. Compilers that do not know the pragma ignore it.
+## Put this before every loop that adds floats. If work-groups have fewer than 16 work-items, Intel's CPU
+## runtime (driver 2026.22) vectorises such a loop and adds in another order, which the standard does not
+## allow. Compilers that do not know the pragma ignore it.
 <%def name="in_order(type, op)">
 % if type == "f32" and op == "sum":
 #pragma clang loop vectorize(disable) interleave(disable)
@@ -97,15 +97,15 @@ typedef u32x4 vector_t;
 </%def>
 
 <%def name="tile_total(name, wg_size, type, op)">
-/* Combine `count` <= 4096 elements; the result counts in work-item 0 alone.
-   All work-items call it; runs and rows are free again after a BARRIER(). */
+/* Combine `count` <= 4096 elements; only work-item 0 gets the result.
+   All work-items call it. Runs and rows may be reused after a BARRIER(). */
 FN value_t ${name}(
     GLOBAL const stored_t* values, const u32 count, LOCAL value_t* runs, LOCAL value_t* rows) {
 % if wg_size == 1:
     (void)runs; (void)rows;
     value_t tile = IDENTITY;
 % if type != "f32" or op != "sum":
-    for (u32 i = 0; i < count; ++i) tile = combine(tile, load(values[i])); /* no order matters */
+    for (u32 i = 0; i < count; ++i) tile = combine(tile, load(values[i])); /* any order gives the same bits */
 % else:
     ${in_order(type, op)}
     for (u32 i = 0; i < count;) {

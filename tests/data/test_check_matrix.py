@@ -125,7 +125,7 @@ def test_mask_is_missing_and_leaves_the_input_alone():
         (np.zeros((3, 0)), "X has 0 feature"),
         ([[]], "X has 0 feature"),
         ([[1, 2], [3]], "row 1 has 1 values, row 0 has 2; .*equal length"),
-        ([[1, 2], 3], "row 1 is no sequence"),
+        ([[1, 2], 3], "row 1 is not a sequence"),
         ([[1, "red"]], r"X holds 'red' at row 0, column 1, .*expected a number.*encode"),
         ([[1, "2"]], r"X holds '2' at row 0, column 1"),
         (np.array([["a", "b"]]), r"X holds 'a' at row 0, column 0"),

@@ -74,7 +74,7 @@ def test_slices_keep_queries():
     assert part.weight.tolist() == [2, 2, 2, 1, 1]
     assert data.slice([4, 2, 5]).group_offsets.tolist() == [0, 2, 3]
     assert data.slice([-1, 0]).group_offsets.tolist() == [0, 1, 2]
-    with pytest.raises(DataError, match="slice: query 0 comes again at place 2"):
+    with pytest.raises(DataError, match="slice: query 0 occurs again at place 2"):
         data.slice([0, 2, 1])
 
 

@@ -79,7 +79,7 @@ def test_query_ids(tmp_path):
     assert table.X.tolist() == [[5, 6], [7, 8]]
     assert table.qid.tolist() == [1, 2]
     path.write_text("2 qid:1 0:5 1:6\n\n0 0:7 1:8\n")
-    with pytest.raises(DataError, match="line 3: no query id, which other lines have"):
+    with pytest.raises(DataError, match="line 3: no query id, but others have one"):
         read_table(path)
 
 

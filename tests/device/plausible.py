@@ -79,6 +79,7 @@ VALUES: dict[str, list[Any]] = {
         name: [False, True]
         for name in ("classes", "exp_gain", "mean", "unbiased", "spread", "normed")
     },
+    "rank": ["gain", "-(f32)(node->path << (20u - node->depth))"],
     "statements": ["", "g = margin - label; h = 1.0f;"],
     "distribution": ["normal", "logistic", "extreme"],
     "inverse": ["1.0f"],

@@ -13,13 +13,13 @@ KERNELS = kernels()
 KINDS = ("gpu", "cpu", "accelerator")
 
 
-def rows(kernel):
-    return [row for row in TABLE if row.kernel == kernel]
+def variants_of(kernel):
+    return [variant for variant in TABLE if variant.kernel == kernel]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_last_row_needs_the_baseline_alone(kernel):
-    last = rows(kernel)[-1]
+    last = variants_of(kernel)[-1]
     assert last.chosen_on == set(KINDS)
     assert last.needs() == []
     assert last.params["wg_size"] <= 256
@@ -30,9 +30,13 @@ def test_the_last_row_needs_the_baseline_alone(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("int64_atomics", [False, True])
-def test_every_device_gets_the_first_row_that_fits(kernel, kind, int64_atomics):
+def test_every_device_gets_the_first_variant_that_fits(kernel, kind, int64_atomics):
     caps = make_caps(kind=kind, int64_atomics=int64_atomics)
-    fits = [row for row in rows(kernel) if kind in row.chosen_on and not row.lacks(caps)]
+    fits = [
+        variant
+        for variant in variants_of(kernel)
+        if kind in variant.chosen_on and not variant.lacks(caps)
+    ]
     assert choose(kernel, caps) is fits[0]
     assert choose(kernel, caps) in runnable(kernel, caps)
 
@@ -51,18 +55,20 @@ def test_histogram_variants_by_kind(kind, int64_atomics, expected):
     assert choose("histogram", make_caps(kind=kind, int64_atomics=int64_atomics)).name == expected
 
 
-def test_every_row_that_a_device_meets_is_runnable_whatever_its_kind():
-    names = [row.name for row in runnable("histogram", make_caps(kind="cpu", int64_atomics=True))]
-    assert names == [row.name for row in rows("histogram")]
-    fewer = [row.name for row in runnable("histogram", make_caps(int64_atomics=False))]
+def test_every_variant_that_a_device_can_run_is_runnable_whatever_its_kind():
+    names = [
+        variant.name for variant in runnable("histogram", make_caps(kind="cpu", int64_atomics=True))
+    ]
+    assert names == [variant.name for variant in variants_of("histogram")]
+    fewer = [variant.name for variant in runnable("histogram", make_caps(int64_atomics=False))]
     assert "local_atomic" not in fewer
     assert len(fewer) == len(names) - 1
 
 
 def test_a_variant_by_name():
     caps = make_caps(kind="gpu", int64_atomics=True)
-    for row in rows("histogram"):
-        assert choose("histogram", caps, row.name) is row
+    for variant in variants_of("histogram"):
+        assert choose("histogram", caps, variant.name) is variant
 
 
 def test_a_variant_that_is_not_there():
@@ -77,16 +83,18 @@ def test_a_variant_whose_needs_are_not_met():
 
 @pytest.mark.parametrize("need", NEEDS)
 def test_a_need_is_what_a_device_lacks(need):
-    row = Variant("scan", "some", {}, "a test", **{need: True})
-    assert row.needs() == [NEEDS[need]]
-    assert row.lacks(make_caps(**{need: False})) == NEEDS[need]
-    assert row.lacks(make_caps(**{need: True})) == ""
+    variant = Variant("scan", "some", {}, "a test", **{need: True})
+    assert variant.needs() == [NEEDS[need]]
+    assert variant.lacks(make_caps(**{need: False})) == NEEDS[need]
+    assert variant.lacks(make_caps(**{need: True})) == ""
 
 
 def test_rows_are_complete():
-    assert len({(row.kernel, row.name) for row in TABLE}) == len(TABLE)
-    for row in TABLE:
-        size = row.params["wg_size"]
+    assert len({(variant.kernel, variant.name) for variant in TABLE}) == len(TABLE)
+    for variant in TABLE:
+        size = variant.params["wg_size"]
         assert size >= 1
-        assert size & (size - 1) == 0, f"{row.kernel}: wg_size={size} is no power of two"
-        assert row.measured, f"{row.kernel}, {row.name}: where does the choice come from?"
+        assert size & (size - 1) == 0, f"{variant.kernel}: wg_size={size} is no power of two"
+        assert variant.measured, (
+            f"{variant.kernel}, {variant.name}: where does the choice come from?"
+        )

@@ -6,6 +6,7 @@ import json
 import tempfile
 import warnings
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,12 +59,13 @@ class Models(Format):
 
     def read(self, path: Path) -> None:
         ensemble = Model.load_model(path).ensemble
+        refused = ""
         try:
-            text = to_xgboost_json(ensemble)
-        except ModelFormatError as error:  # XGBoost's own reader would change these
-            assert "without control characters" in str(error)  # noqa: PT017 - it may be raised
-        else:
-            assert from_xgboost_json(text) == ensemble
+            assert from_xgboost_json(to_xgboost_json(ensemble)) == ensemble
+        except ModelFormatError as error:
+            refused = str(error)
+        # XGBoost's own reader would change these
+        assert not refused or "without control characters" in refused
         _use(ensemble)
         fits = [_loaded(kind, path, ensemble) for kind in (GBDTRegressor, GBDTClassifier)]
         fits.append(_loaded(GBDTRanker, path, ensemble))
@@ -76,7 +78,7 @@ class Models(Format):
         if rng.random() < 0.1:
             attributes = document["learner"].setdefault("attributes", {})
             name = _ATTRIBUTES[rng.integers(len(_ATTRIBUTES))]
-            attributes[name] = STRANGE[rng.integers(len(STRANGE))]
+            attributes[name] = deepcopy(STRANGE[rng.integers(len(STRANGE))])
         else:
             _edit(document, rng)
         return json.dumps(document).encode()
@@ -142,9 +144,9 @@ def _edit(document: Any, rng: np.random.Generator) -> None:
             container[key] = (before[:cut], before[cut:], before * 2, before[::-1])[rng.integers(4)]
         elif chance < 0.6:  # of the same kind, from elsewhere
             other, place = found[rng.integers(len(found))]
-            container[key] = json.loads(json.dumps(other[place]))
+            container[key] = deepcopy(other[place])
         else:
-            container[key] = STRANGE[rng.integers(len(STRANGE))]
+            container[key] = deepcopy(STRANGE[rng.integers(len(STRANGE))])
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -177,11 +179,13 @@ def _use(ensemble: Ensemble) -> None:
 
 def _loaded(kind: type[Base], path: Path, ensemble: Ensemble) -> bool:
     """Tell whether an estimator takes the file; then it predicts."""
-    estimator = kind(device=TEST_DEVICE)
+    estimator, refused = kind(device=TEST_DEVICE), ""
     try:
         estimator.load_model(path)
     except ModelFormatError as error:
-        assert path.name in str(error)  # noqa: PT017 - it may be raised
+        refused = str(error)
+    if refused:
+        assert path.name in refused
         assert not hasattr(estimator, "model_")
         return False
     if ensemble.n_features <= _MOST_FEATURES:

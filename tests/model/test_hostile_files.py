@@ -158,6 +158,13 @@ def test_links_of_losses_of_a_users_own() -> None:
         read(found)
 
 
+def test_parameters_that_a_loss_of_a_users_own_does_not_have() -> None:
+    found = document(to_xgboost_json(make_ensemble([1], objective="custom")))
+    found["learner"]["objective"]["reg_loss_param"]["scale_pos_weight"] = "2"
+    model = Model(read(found))
+    assert model.predict(X, device=TEST_DEVICE).shape == (5,)
+
+
 def nested(opening: str) -> str:
     return json.dumps(sample())[:-1] + ', "z": ' + opening
 

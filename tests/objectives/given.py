@@ -6,15 +6,18 @@ import numpy as np
 
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import source_of
+from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.steps.builders import make_layout, make_page
 
 
 def device_gradients(device, objective, margins, data, wg_size=0):
     """Return what a loss's kernels make of margins, float32 (n_rows,) each, in two equal rounds."""
+    params = Parameters.from_dict({"work_group_size": wg_size})
     ws = Workspace(
         device=device,
-        params=Parameters.from_dict({"work_group_size": wg_size}),
+        params=params,
+        policy=policy_of(params),
         layout=make_layout([2], [False]),
         page=make_page(device, np.zeros((data.n_rows, 1), np.uint8)),
         n_rows=data.n_rows,

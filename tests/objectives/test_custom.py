@@ -273,7 +273,7 @@ def test_a_file_alone_cannot_train(tmp_path):
     loss = Model.load_model(tmp_path / "own.json").objective
     with pytest.raises(ParameterError, match="objective='squared': expected the loss itself"):
         fit(loss)
-    with pytest.raises(ParameterError, match="a model's file has the name of a custom loss alone"):
+    with pytest.raises(ParameterError, match="a model file stores only the name of a custom loss"):
         loss.gradient(Y, Y)
 
 

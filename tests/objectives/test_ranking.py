@@ -248,7 +248,7 @@ def test_ten_rounds_and_ten_more_are_twenty(options):
     assert train({**params, "random_state": 4}, data, 4).ensemble == first.ensemble or options
     biased = {**params, **UNBIASED}
     first = train(biased, data, 1)
-    with pytest.raises(ParameterError, match="lambdarank_unbiased=True: no trees can be added"):
+    with pytest.raises(ParameterError, match="lambdarank_unbiased=True: trees cannot be added"):
         train(biased, data, 1, model=first)
 
 

@@ -50,7 +50,9 @@ def _data(weight: F32 | None, n_features: int = 2, **extra: Any) -> Dataset:
 def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Boosting:
     name = params.get("objective", "reg:squarederror")
     p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
-    return Boosting(device, p, get_objective(name, p), data, 0.0)
+    prepared = Boosting(device, p, get_objective(name, p), data, 0.0)
+    prepared.steps.finish.set_rate(0.1)  # as a schedule does
+    return prepared
 
 
 def fits(device: NullDevice) -> None:

@@ -14,9 +14,9 @@ from tests.portability.usage import Usage
 BEGIN = "<!-- Written by `python -m tests.portability --write-docs`: do not edit by hand. -->"
 END = "<!-- End of the generated part. -->"
 _TITLES = {
-    "amd": "AMD: VGPRs of a work-item / share of the waves that can be there at once",
-    "intel-gpu": "Intel GPUs: sub-group size / share of the hardware threads",
-    "nvidia": "NVIDIA: registers of a work-item / share of the warps",
+    "amd": "AMD: VGPRs per work-item / occupancy in waves",
+    "intel-gpu": "Intel GPUs: sub-group size / occupancy in hardware threads",
+    "nvidia": "NVIDIA: registers per work-item / occupancy in warps",
 }
 
 

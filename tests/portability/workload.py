@@ -30,76 +30,76 @@ TOOLS = frozenset({"copy", "math_probe"})
 Prepare = Callable[[NullDevice, Variant], None]
 
 
-def _scan(device: NullDevice, row: Variant) -> None:
+def _scan(device: NullDevice, variant: Variant) -> None:
     for dtype, op in itertools.product(SCAN_DTYPES, OPS):
         values = device.empty(N_ROWS, dtype)
-        primitives.scan(values, op=op, variant=row)
-    primitives.scan(device.empty((N_ROWS, 2), np.int64), variant=row)
+        primitives.scan(values, op=op, variant=variant)
+    primitives.scan(device.empty((N_ROWS, 2), np.int64), variant=variant)
 
 
-def _reduce(device: NullDevice, row: Variant) -> None:
+def _reduce(device: NullDevice, variant: Variant) -> None:
     for dtype, op in itertools.product(SCAN_DTYPES, OPS):
-        primitives.reduce(device.empty(N_ROWS, dtype), op=op, variant=row)
-    primitives.reduce(device.empty((N_ROWS, 2), np.int64), variant=row)
+        primitives.reduce(device.empty(N_ROWS, dtype), op=op, variant=variant)
+    primitives.reduce(device.empty((N_ROWS, 2), np.int64), variant=variant)
 
 
-def _segmented_scan(device: NullDevice, row: Variant) -> None:
+def _segmented_scan(device: NullDevice, variant: Variant) -> None:
     heads = device.empty(N_ROWS, np.uint8)
     for dtype, op in itertools.product(SCAN_DTYPES, OPS):
-        primitives.segmented_scan(device.empty(N_ROWS, dtype), heads, op=op, variant=row)
+        primitives.segmented_scan(device.empty(N_ROWS, dtype), heads, op=op, variant=variant)
     for offset in OFFSET_DTYPES:
         ends, pairs = device.empty(5, offset), device.empty((N_ROWS, 2), np.int64)
-        primitives.segmented_scan(pairs, offsets=ends, variant=row)
+        primitives.segmented_scan(pairs, offsets=ends, variant=variant)
 
 
-def _segmented_reduce(device: NullDevice, row: Variant) -> None:
+def _segmented_reduce(device: NullDevice, variant: Variant) -> None:
     for dtype, op in itertools.product(SCAN_DTYPES, OPS):
         values = device.empty(N_ROWS, dtype)
         for offset in OFFSET_DTYPES if op == "sum" else OFFSET_DTYPES[:1]:
-            primitives.segmented_reduce(values, device.empty(5, offset), op=op, variant=row)
+            primitives.segmented_reduce(values, device.empty(5, offset), op=op, variant=variant)
 
 
-def _radix_sort(device: NullDevice, row: Variant) -> None:
+def _radix_sort(device: NullDevice, variant: Variant) -> None:
     for dtype in KEY_DTYPES:
         keys = device.empty(N_ROWS, dtype)
-        primitives.radix_sort(keys, variant=row)
-        primitives.radix_argsort(keys, variant=row)
-        primitives.radix_sort(keys, device.empty(N_ROWS, np.uint32), variant=row)
+        primitives.radix_sort(keys, variant=variant)
+        primitives.radix_argsort(keys, variant=variant)
+        primitives.radix_sort(keys, device.empty(N_ROWS, np.uint32), variant=variant)
         units = device.caps.compute_units  # a column for each
-        sort = primitives.RadixSort(device, 10, dtype, columns=units, variant=row)
+        sort = primitives.RadixSort(device, 10, dtype, columns=units, variant=variant)
         sort.bind(device.empty((units, 10), dtype))
 
 
-def _compact(device: NullDevice, row: Variant) -> None:
+def _compact(device: NullDevice, variant: Variant) -> None:
     flags = device.empty(N_ROWS, np.uint8)
     for dtype in MOVED_DTYPES:
-        primitives.compact(device.empty(N_ROWS, dtype), flags, variant=row)
+        primitives.compact(device.empty(N_ROWS, dtype), flags, variant=variant)
 
 
-def _stable_partition(device: NullDevice, row: Variant) -> None:
+def _stable_partition(device: NullDevice, variant: Variant) -> None:
     flags = device.empty(N_ROWS, np.uint8)
     for dtype, offset in itertools.product(MOVED_DTYPES, OFFSET_DTYPES):
         ends = device.empty(5, offset)
-        primitives.stable_partition(device.empty(N_ROWS, dtype), flags, ends, variant=row)
+        primitives.stable_partition(device.empty(N_ROWS, dtype), flags, ends, variant=variant)
 
 
-def _segmented_radix_sort(device: NullDevice, row: Variant) -> None:
+def _segmented_radix_sort(device: NullDevice, variant: Variant) -> None:
     ends = [device.empty(5, offset) for offset in OFFSET_DTYPES]
     four, eight = device.empty(N_ROWS, np.uint32), device.empty(N_ROWS, np.int64)
     for dtype in SEGMENT_KEYS:  # with the values that take most, and some with the others
         keys = device.empty(N_ROWS, dtype)
-        primitives.segmented_radix_sort(keys, ends[1], eight, variant=row)
+        primitives.segmented_radix_sort(keys, ends[1], eight, variant=variant)
         if dtype in (np.float32, np.float64):
-            primitives.segmented_radix_sort(keys, ends[0], variant=row)
-            primitives.segmented_radix_sort(keys, ends[1], four, descending=True, variant=row)
+            primitives.segmented_radix_sort(keys, ends[0], variant=variant)
+            primitives.segmented_radix_sort(keys, ends[1], four, descending=True, variant=variant)
 
 
-def _run_length(device: NullDevice, row: Variant) -> None:
+def _run_length(device: NullDevice, variant: Variant) -> None:
     for dtype in RUN_KEYS:
         keys = device.empty(N_ROWS, dtype)
-        primitives.run_length_encode(keys, variant=row)
+        primitives.run_length_encode(keys, variant=variant)
         for of_values in RUN_KEYS:
-            primitives.unique_by_key(keys, device.empty(N_ROWS, of_values), variant=row)
+            primitives.unique_by_key(keys, device.empty(N_ROWS, of_values), variant=variant)
 
 
 def _buckets(device: NullDevice) -> Iterator[tuple[DeviceArray, DeviceArray]]:
@@ -109,22 +109,22 @@ def _buckets(device: NullDevice) -> Iterator[tuple[DeviceArray, DeviceArray]]:
     yield device.empty((N_ROWS, 2), np.int64), device.empty(N_ROWS, np.uint8)
 
 
-def _multi_reduce(device: NullDevice, row: Variant) -> None:
+def _multi_reduce(device: NullDevice, variant: Variant) -> None:
     for values, ids in _buckets(device):
-        primitives.multi_reduce(values, ids, 64, variant=row)
+        primitives.multi_reduce(values, ids, 64, variant=variant)
 
 
-def _multi_scan(device: NullDevice, row: Variant) -> None:
+def _multi_scan(device: NullDevice, variant: Variant) -> None:
     for values, ids in _buckets(device):
-        primitives.multi_scan(values, ids, 64, variant=row)
+        primitives.multi_scan(values, ids, 64, variant=variant)
 
 
-def _histogram(device: NullDevice, row: Variant) -> None:
+def _histogram(device: NullDevice, variant: Variant) -> None:
     pairs, rows = device.empty((N_ROWS, 2), np.int32), device.empty(100, np.uint32)
     for dtype, n_bins in itertools.product(CODE_DTYPES, (*MAX_BINS, 256)):
         codes = device.empty((N_ROWS, 20), dtype)
-        primitives.histogram(codes, pairs, n_bins, variant=row)
-        primitives.histogram(codes, pairs, n_bins, rows, variant=row)
+        primitives.histogram(codes, pairs, n_bins, variant=variant)
+        primitives.histogram(codes, pairs, n_bins, rows, variant=variant)
 
 
 PRIMITIVES: dict[str, Prepare] = {
@@ -162,7 +162,7 @@ def _prediction(device: NullDevice) -> None:
 def _others(device: NullDevice) -> None:
     """Build what nothing above built: tools, and templates that have no step yet."""
     built = {b.template for b in device.built.values()}
-    lacking = {row.template for row in TABLE if row.lacks(device.caps)}
+    lacking = {variant.template for variant in TABLE if variant.lacks(device.caps)}
     for template in sorted(set(templates()) - LIBRARIES - built - lacking):
         for params in few(template):
             if params["wg_size"] <= device.caps.max_work_group:
@@ -183,9 +183,9 @@ def everything(caps: Capabilities) -> NullDevice:
     """
     device = NullDevice(caps)
     for kernel, prepare in PRIMITIVES.items():
-        for row in runnable(kernel, caps):
-            device.label = row.name
-            prepare(device, row)
+        for variant in runnable(kernel, caps):
+            device.label = variant.name
+            prepare(device, variant)
     prepared_fits.fits(device)
     device.label = ""
     prepared_fits.ranking(device)

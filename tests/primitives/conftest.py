@@ -1,4 +1,4 @@
-"""Every test that takes ``variant`` runs each row of a kernel that the device can.
+"""Every test that takes ``variant`` runs each variant of a kernel that the device can.
 
 The kernel is the module's ``KERNEL``, else the one that the test is called after.
 
@@ -18,8 +18,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "variant" in metafunc.fixturenames:
         caps = find(TEST_DEVICE).caps
         named = metafunc.function.__name__.removeprefix("test_")
-        rows = runnable(getattr(metafunc.module, "KERNEL", named), caps) if caps else []
-        metafunc.parametrize("variant", rows, ids=[row.name for row in rows])
+        variants = runnable(getattr(metafunc.module, "KERNEL", named), caps) if caps else []
+        metafunc.parametrize("variant", variants, ids=[variant.name for variant in variants])
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""How the primitives' tests run what they prepare, and on which rows of the variant table."""
+"""How the primitives' tests run what they prepare, and with which variants."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ def run_without_waiting(device: Device, launches: Sequence[Launch]) -> None:
 
 
 def narrow(device: Device, kernel: str, **params: int) -> Variant:
-    """Return the portable row with 8 work-items, as a driver may allow no more of them."""
-    row = next(row for row in runnable(kernel, device.caps) if row.name == "portable")
-    return replace(row, params={**row.params, "wg_size": 8, **params})
+    """Return the portable variant with 8 work-items, as a driver may allow no more of them."""
+    variant = next(
+        variant for variant in runnable(kernel, device.caps) if variant.name == "portable"
+    )
+    return replace(variant, params={**variant.params, "wg_size": 8, **params})
 
 
 def many_groups(variant: Variant, items: int, alone: int | None = None) -> Variant:
-    """Return a row with small tiles in many work-groups.
+    """Return a variant with small tiles in many work-groups.
 
     Work-items take ``items`` at a time, or ``alone`` where a work-group has just one of them.
     """

@@ -33,7 +33,7 @@ def _room(device, variant):
     if caps.global_bytes < 5 * 4 * N:
         pytest.skip("needs a GPU of 48 GB")
     if variant.params["wg_size"] == 1:
-        pytest.skip("a row for CPUs")
+        pytest.skip("a variant for CPUs")
 
 
 def marked(device, dtype):

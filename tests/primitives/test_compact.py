@@ -42,9 +42,9 @@ def test_none_and_all(device, variant, rng):
 
 
 def test_many_small_groups(device, variant, rng):
-    row = many_groups(variant, 4, alone=70)
+    chosen = many_groups(variant, 4, alone=70)
     n = 700 if device.caps.is_simulator else 30_011
-    check(device, row, any_bits(rng, n, np.int64), rng.random(n) < 0.5)
+    check(device, chosen, any_bits(rng, n, np.int64), rng.random(n) < 0.5)
 
 
 def test_prepared_runs_again_without_waiting(device, rng):

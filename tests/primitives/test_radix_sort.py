@@ -42,6 +42,17 @@ SORTS = [
     (np.float64, np.int64, False, 17, 18),
     (np.uint32, np.uint32, False, 5, 5),
 ]
+#: Every key, width of values, order and kind of range comes up among the first ones of a key.
+THOROUGH = {
+    "test_equals_twin_at_edges": lambda variant, dtype, value_dtype, **_: (
+        variant.params["wg_size"] > 1
+        and (dtype, value_dtype)
+        not in (
+            *((np.uint32, np.uint32), (np.int32, None), (np.float32, np.float64)),
+            *((np.uint64, np.float32), (np.int64, np.uint64), (np.float64, np.uint32)),
+        )
+    )
+}
 
 
 def sorted_by(device, variant, keys, values=None, **options):
@@ -125,11 +136,11 @@ def test_nobody_has_to_wait(device, variant, rng, n_columns):
     n = 700 if device.caps.is_simulator else 9_000
     for spin, window in ((0, 1), (1, 1), (1, 4), (3, 3)):
         params = {**variant.params, "spin": spin, "window": window, "items": 2}
-        row = replace(variant, params=params)
+        chosen = replace(variant, params=params)
         keys, values = floats(rng, n * n_columns), any_bits(rng, n * n_columns, np.uint32)
         on_device, moved = device.upload(keys), device.upload(values)
         RadixSort(
-            device, n, np.float32, np.uint32, columns=n_columns, begin_bit=16, variant=row
+            device, n, np.float32, np.uint32, columns=n_columns, begin_bit=16, variant=chosen
         ).sort(on_device, moved)
         for column in range(n_columns):
             some = slice(column * n, (column + 1) * n)
@@ -199,9 +210,9 @@ def test_many_small_groups(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000
-    row = narrow(device, KERNEL)
+    chosen = narrow(device, KERNEL)
     keys, values = floats(rng, n), np.arange(n, dtype=np.uint32)
-    got_keys, got_values = sorted_by(device, row, keys, values)
+    got_keys, got_values = sorted_by(device, chosen, keys, values)
     keys, values = twin.radix_sort(keys, values)
     assert_same_bits(got_keys, keys)
     assert_same_bits(got_values, values)

@@ -65,9 +65,9 @@ def test_law_the_whole_is_the_sum_of_its_parts(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 40_000
-    row = narrow(device, KERNEL, items=2)
+    chosen = narrow(device, KERNEL, items=2)
     values = floats(rng, n)
-    got = reduce(device.upload(values), variant=row).get()
+    got = reduce(device.upload(values), variant=chosen).get()
     assert_same_bits(got, twin.reduce(values))
 
 

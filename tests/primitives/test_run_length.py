@@ -64,9 +64,9 @@ def test_law_repeating_gives_the_keys_back(device, variant, rng):
 
 
 def test_many_small_groups(device, variant, rng):
-    row = many_groups(variant, 3, alone=70)
+    chosen = many_groups(variant, 3, alone=70)
     n = 700 if device.caps.is_simulator else 30_011
-    check(device, row, runs(rng, n, np.uint32, 2))
+    check(device, chosen, runs(rng, n, np.uint32, 2))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from tests.primitives.samples import (
 )
 
 KERNEL = "scan"
+#: Looking back takes one level, whatever the size.
+THOROUGH = {"test_three_levels_and_in_place": lambda variant: variant.lookback}
 PAIRS = "pairs"
 
 
@@ -57,29 +59,29 @@ def test_pairs(device, variant, rng):
 )
 def test_totals_that_never_come_are_computed(device, rng, dtype, op):
     """Without a single look at what others publish, the look-back is as right, only later."""
-    rows = [row for row in runnable(KERNEL, device.caps) if row.lookback]
-    for row in rows:
-        params = {**row.params, "spin": 0, "wg_size": 16, "window": 4}
+    variants = [chosen for chosen in runnable(KERNEL, device.caps) if chosen.lookback]
+    for chosen in variants:
+        params = {**chosen.params, "spin": 0, "wg_size": 16, "window": 4}
         tile = 16 * params["items"] * 4
         for n in (tile - 1, 3 * tile + 1, 9 * tile):
             values = any_bits(rng, 2 * n, np.int64).reshape(n, 2) if dtype is PAIRS else None
             values = elements(rng, n, dtype) if values is None else values
-            got = scan(device.upload(values), op=op, variant=replace(row, params=params)).get()
+            got = scan(device.upload(values), op=op, variant=replace(chosen, params=params)).get()
             assert_same_bits(got, twin.scan(values, op=op), f"scan of {n}")
 
 
 def test_sums_of_floats_never_look_back(device):
-    row = next((row for row in runnable(KERNEL, device.caps) if row.lookback), "auto")
+    chosen = next((chosen for chosen in runnable(KERNEL, device.caps) if chosen.lookback), "auto")
     names = {
         launch.name
         for op in ("sum", "max")
-        for launch in Scan(device, 9, np.float32, op=op, variant=row).bind(
+        for launch in Scan(device, 9, np.float32, op=op, variant=chosen).bind(
             device.zeros(9, np.float32), device.zeros(9, np.float32)
         )
     }
     assert "scan_tiles" in names
-    assert ("scan_clear" in names) == (row != "auto")
-    sums = Scan(device, 9, np.float32, variant=row)
+    assert ("scan_clear" in names) == (chosen != "auto")
+    sums = Scan(device, 9, np.float32, variant=chosen)
     arrays = device.zeros(9, np.float32), device.zeros(9, np.float32)
     assert [launch.name for launch in sums.bind(*arrays)] == ["scan_tiles"]
 
@@ -104,9 +106,9 @@ def test_law_inclusive_is_exclusive_and_the_element(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000
-    row = narrow(device, KERNEL)
+    chosen = narrow(device, KERNEL)
     values = floats(rng, n)
-    got = scan(device.upload(values), variant=row).get()
+    got = scan(device.upload(values), variant=chosen).get()
     assert_same_bits(got, twin.scan(values))
 
 

@@ -20,7 +20,7 @@ DTYPES = [np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64]
 
 
 def small_tiles(variant):
-    """The same row with tiles of 256 keys and chunks of 512, so that few keys meet all classes."""
+    """The same variant with tiles of 256 keys and chunks of 512: few keys meet all classes."""
     if variant.params["wg_size"] == 1:
         return variant
     return replace(variant, params={**variant.params, "wg_size": 32, "items": 8, "large_tiles": 2})
@@ -58,7 +58,7 @@ def test_equals_twin_at_edges(device, variant, rng, dtype, value_dtype, descendi
 
 
 def test_as_in_the_table(device, variant, rng):
-    """With the tiles that the row gives: the edges of its classes, and a long segment."""
+    """With the tiles that the variant gives: the edges of its classes, and a long segment."""
     tile = variant.params["wg_size"] * variant.params["items"]
     lengths = [5, tile - 1, tile, 0, tile + 1, 4 * tile, 4 * tile + 1, 40_000, 64, 65]
     offsets = offsets_of(lengths)
@@ -123,9 +123,9 @@ def test_device_offsets_of_both_types(device, variant, rng):
 
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
-    row = narrow(device, KERNEL)
+    chosen = narrow(device, KERNEL)
     offsets = offsets_of([3, 64, 65, 128, 129, 900])
-    check(device, row, floats(rng, offsets[-1]), offsets, np.arange(offsets[-1]))
+    check(device, chosen, floats(rng, offsets[-1]), offsets, np.arange(offsets[-1]))
 
 
 def test_prepared_runs_again_without_waiting(device, variant, rng):

@@ -79,9 +79,9 @@ def test_law_parent_is_the_sum_of_its_parts(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000
-    row = narrow(device, KERNEL)
+    chosen = narrow(device, KERNEL)
     values, offsets = floats(rng, n), cuts(rng, n, 5)
-    got = segmented_reduce(device.upload(values), offsets, variant=row).get()
+    got = segmented_reduce(device.upload(values), offsets, variant=chosen).get()
     assert_same_bits(got, twin.segmented_reduce(values, offsets))
 
 

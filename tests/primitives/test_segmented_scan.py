@@ -18,6 +18,8 @@ from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
 
 KERNEL = "segmented_scan"
+#: Looking back takes one level, whatever the size.
+THOROUGH = {"test_three_levels_and_in_place": lambda variant: variant.lookback}
 DTYPES = [np.int32, np.uint32, np.int64, np.float32]
 
 
@@ -93,10 +95,10 @@ def test_pairs(device, variant, rng):
 )
 def test_totals_that_never_come_are_computed(device, rng, dtype, op):
     """Without a single look at what others publish, the look-back is as right, only later."""
-    for row in [row for row in runnable(KERNEL, device.caps) if row.lookback]:
-        params = {**row.params, "spin": 0, "wg_size": 16, "window": 4}
+    for chosen in [chosen for chosen in runnable(KERNEL, device.caps) if chosen.lookback]:
+        params = {**chosen.params, "spin": 0, "wg_size": 16, "window": 4}
         tile = 16 * params["items"] * 4
-        unheard = replace(row, params=params)
+        unheard = replace(chosen, params=params)
         for n, share in ((tile - 1, 0.01), (9 * tile, 0.0), (9 * tile, 0.5 / tile)):
             values, heads = elements(rng, n, dtype), (rng.random(n) < share).astype(np.uint8)
             arrays = device.upload(values), device.upload(heads)
@@ -118,9 +120,9 @@ def test_law_every_element_a_head(device, variant, rng):
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000
-    row = narrow(device, KERNEL)
+    chosen = narrow(device, KERNEL)
     values, heads = floats(rng, n), rng.random(n) < 0.01
-    got = segmented_scan(device.upload(values), device.upload(heads), variant=row).get()
+    got = segmented_scan(device.upload(values), device.upload(heads), variant=chosen).get()
     assert_same_bits(got, twin.segmented_scan(values, heads))
 
 

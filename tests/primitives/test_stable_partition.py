@@ -71,10 +71,10 @@ def test_law_a_stable_permutation_within_segments(device, variant, rng):
 
 
 def test_many_small_groups(device, variant, rng):
-    row = many_groups(variant, 4, alone=70)
+    chosen = many_groups(variant, 4, alone=70)
     n = 700 if device.caps.is_simulator else 30_011
     values, flags = any_bits(rng, n, np.int64), rng.random(n) < 0.5
-    check(device, row, values, flags, cuts(rng, n, 60))
+    check(device, chosen, values, flags, cuts(rng, n, 60))
 
 
 def test_prepared_runs_again_without_waiting(device, rng):

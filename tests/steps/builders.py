@@ -9,6 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
@@ -59,9 +60,11 @@ def make_workspace(
     **params,
 ):
     """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests."""
+    checked = Parameters.from_dict(params)
     ws = Workspace(
         device=device,
-        params=Parameters.from_dict(params),
+        params=checked,
+        policy=policy_of(checked),
         layout=layout,
         page=make_page(device, codes),
         n_rows=codes.shape[0],

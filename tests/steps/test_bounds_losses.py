@@ -17,6 +17,7 @@ from tests.compare import assert_same_bits
 from tests.steps.evaluated import evaluated, run, weights_of
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]
+THOROUGH = {"test_equals_twin": lambda scale, **_: scale == 2.0}
 DISTRIBUTIONS = ["normal", "logistic", "extreme"]
 KINDS = ["known", "between", "narrow", "left", "right", "any"]
 NAMES = ["aft-nloglik", "interval-regression-accuracy"]

@@ -22,6 +22,12 @@ from tests.steps.test_leaf import random_trees
 KERNEL = "renew_leaves"
 BATCH = Batch(0, 1)
 WG_SIZES, WG_SIZES_CPU = (1, 32, 64, 256, 1024), (1, 64, 512)
+#: The size of the work-group is given: rows differ in nothing else.
+THOROUGH = {
+    "test_equals_twin": lambda variant, wg, **_: (
+        wg == 512 or (wg == 1) != (variant.params["wg_size"] == 1)
+    )
+}
 BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 ALPHAS = (0, 1e-12, 0.1, 0.5, 0.7, 0.999, 1)

@@ -174,11 +174,12 @@ def test_monotone_constraints_and_bounded_weights(device, rng, wg, kind):
     assert found > 2 or kind in ("constant", "ties")
 
 
+@pytest.mark.parametrize("times", [3, pytest.param(8, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_that_weights_meet(device, rng, wg, kind):
+def test_bounds_that_weights_meet(device, rng, wg, kind, times):
     found = 0
     for params in RULES:
-        for _ in range(8):
+        for _ in range(times):
             found += check(
                 device, rng, MIXED, rng.integers(2, 200, 16), kind, bounds="at weights",
                 monotone=rng.integers(0, 3, 5).astype(np.uint32), work_group_size=wg, **params,

@@ -1,1 +1,1 @@
-"""Model files: one module or more for each format."""
+"""Readers and writers of model files."""

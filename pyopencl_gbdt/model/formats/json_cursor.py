@@ -1,4 +1,4 @@
-"""A place in a parsed JSON document: typed access, and errors that name the place."""
+"""A position in a parsed JSON document: typed access, with errors that name the position."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _DEFAULT_MOVE = "the file is damaged, write the model again"
 
 @dataclass(frozen=True)
 class Cursor:
-    """One value of a document whose content nobody has checked yet.
+    """One unchecked value of a JSON document.
 
     Attributes
     ----------
     value : object
-        What ``json.loads`` returned for this place.
+        What ``json.loads`` returned at this position.
     place : str
-        For example ``learner.gradient_booster.model.trees[3]``; empty at the top.
+        For example ``learner.gradient_booster.model.trees[3]``; empty for the whole document.
     source : str
         The file's name.
     """
@@ -36,22 +36,22 @@ class Cursor:
     source: str
 
     def fail(self, expected: str, move: str = _DEFAULT_MOVE) -> NoReturn:
-        """Raise ``ModelFormatError`` about this value."""
+        """Raise a ``ModelFormatError`` about this value."""
         found = f"{self.place or 'the document'}={reprlib.repr(self.value)}"
         raise ModelFormatError(f"{self.source}: {found}: expected {expected}; {move}")
 
     def fields(self) -> dict[str, object]:
-        """Return this value, which must be a JSON object."""
+        """Return this value as a dict, or raise if it is not a JSON object."""
         if not isinstance(self.value, dict):
             self.fail("an object {...}")
         return self.value
 
     def has(self, key: str) -> bool:
-        """Tell whether this object has a member of that name."""
+        """Tell whether this object has a member of this name."""
         return key in self.fields()
 
     def member(self, key: str) -> Cursor:
-        """Return a member that must be there."""
+        """Return a member, or raise if it is missing."""
         shown = key if _NAME.fullmatch(key) else f"[{reprlib.repr(key)}]"
         place = f"{self.place}.{shown}" if self.place else shown
         members = self.fields()
@@ -63,11 +63,11 @@ class Cursor:
         return Cursor(members[key], place, self.source)
 
     def entry(self, index: int) -> Cursor:
-        """Return an entry of this array; the caller knows that it is there."""
+        """Return an entry of this array; the caller has checked the index."""
         return Cursor(self.array()[index], f"{self.place}[{index}]", self.source)
 
     def array(self, length: int | None = None, why: str = "") -> list[object]:
-        """Return this value, which must be an array, and of ``length`` entries if one is given."""
+        """Return this value as a list; raise unless it is an array, of ``length`` if given."""
         if not isinstance(self.value, list):
             self.fail("an array [...]")
         if length is not None and len(self.value) != length:
@@ -78,24 +78,24 @@ class Cursor:
         return self.value
 
     def text(self) -> str:
-        """Return this value, which must be a string."""
+        """Return this value as a string, or raise."""
         if not isinstance(self.value, str):
             self.fail("a string")
         return self.value
 
     def texts(self) -> list[str]:
-        """Return this value, which must be an array of strings."""
+        """Return this value as a list of strings, or raise."""
         return [self.entry(index).text() for index in range(len(self.array()))]
 
     def parameter(self, low: int, high: int) -> int:
-        """Return the integer low..high that this string holds, as XGBoost keeps parameters."""
+        """Return the integer low..high that this string spells, as XGBoost stores parameters."""
         text = self.text()
         if not _INTEGER.fullmatch(text) or not low <= int(text) <= high:
             self.fail(f'a string that holds an integer, "{low}".."{high}"')
         return int(text)
 
     def integers(self, low: int, high: int, length: int | None = None, why: str = "") -> list[int]:
-        """Return this value, which must be an array of integers low..high."""
+        """Return this value as a list of integers low..high, or raise."""
         numbers: list[int] = []
         for index, number in enumerate(self.array(length, why)):
             if type(number) is not int or not low <= number <= high:
@@ -104,7 +104,7 @@ class Cursor:
         return numbers
 
     def flags(self, length: int, why: str) -> list[bool]:
-        """Return this value, which must be an array of 0 and 1, or, by XGBoost 1.x, booleans."""
+        """Return this array of 0 and 1, or of booleans (XGBoost 1.x), as a list; else raise."""
         flags: list[bool] = []
         for index, flag in enumerate(self.array(length, why)):
             if type(flag) not in (int, bool) or flag not in (0, 1):
@@ -113,9 +113,9 @@ class Cursor:
         return flags
 
     def floats(self, length: int, why: str) -> npt.NDArray[np.float32]:
-        """Return this value, which must be an array of numbers, rounded to float32.
+        """Return this array of numbers as float32; raise if it is not one.
 
-        What float32 cannot hold becomes infinite; where that matters the caller says so.
+        Numbers too large for float32 become infinite; a caller that needs finite ones must check.
         """
         numbers: list[float] = []
         for index, number in enumerate(self.array(length, why)):

@@ -1,4 +1,4 @@
-"""Models in files, in XGBoost's JSON format: whole or not at all."""
+"""Read and write models in XGBoost's JSON format; files are written atomically."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ __all__ = ["from_xgboost_json", "read_model", "to_xgboost_json", "write_model"]
 
 
 def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
-    """Write a model that XGBoost can load; see ``to_xgboost_json``.
+    """Write a model as a file that XGBoost can load; see ``to_xgboost_json``.
 
     Parameters
     ----------
     ensemble : Ensemble
     path : path-like
-        Should end in ``.json``; endings of other formats, such as ``.ubj``, are refused. What was
-        there is replaced in one step: a reader, or a crash, sees the old file or the new one,
-        never half of one. Of a symbolic link the target is replaced.
+        Should end in ``.json``; endings of other formats, such as ``.ubj``, are refused. An
+        existing file is replaced in one step: a reader, also after a crash, sees the old file or
+        the whole new one. If it is a symbolic link, the link's target is replaced.
 
     Raises
     ------
     ModelFormatError
         If the format cannot hold the model; the file is untouched.
     ParameterError
-        If the name ends as those of files in another format do.
+        If the name has an ending that other formats use.
     FileWriteError
-        If the folder is absent or cannot be written, the disk is full, or something that is no
-        file has that name; an ``OSError`` too. The file is untouched.
+        If the folder is absent or read-only, the disk is full, or the name is that of a folder
+        or device; also an ``OSError``. The file is untouched.
     """
     check_ending(path)
     write_whole(path, to_xgboost_json(ensemble).encode("utf-8"))
 
 
 def read_model(path: str | os.PathLike[str]) -> Ensemble:
-    """Read a model by us or by XGBoost; see ``from_xgboost_json``.
+    """Read a model written by this library or by XGBoost; see ``from_xgboost_json``.
 
     Raises
     ------
     ModelFormatError
-        If the file is not a model that is supported; the message names the file.
+        If the file does not hold a supported model; the message names the file.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     data, source = Path(path).read_bytes(), os.fspath(path)
     check_beginning(data, source)

@@ -1,7 +1,7 @@
-"""Objectives that the model file knows, and the link between score and margin of each.
+"""The objectives of model files, and the link function between score and margin of each.
 
-XGBoost keeps one starting score, in the space of the prediction, as a float32. Ours is a margin;
-it travels beside XGBoost's, exactly, in an attribute.
+XGBoost stores one base score as float32, on the scale of predictions. This library stores the
+exact margin too, in an attribute beside it.
 """
 
 from __future__ import annotations
@@ -21,35 +21,36 @@ _TINY = np.float32(2.0**-126)
 
 @dataclass(frozen=True)
 class Link:
-    """How a starting score in the file becomes a margin, and back.
+    """Conversion between the base score in a file and the margin.
 
     Attributes
     ----------
     xgboost_name : str
-        XGBoost's objective with the same link.
+        XGBoost's objective with the same link function.
     margin : callable
-        float32 score to margin, with XGBoost's own rounding.
+        Converts a float32 score to a margin, with the same rounding as XGBoost.
     score : callable
-        Margin to score, in float64.
+        Converts a margin to a score, in float64.
     lowest, highest : float
-        Scores that XGBoost accepts in a file. A user's lie between them, and are not equal to them.
+        Limits of the scores that XGBoost accepts in a file; a user's score must be between them.
     tolerance : float
-        Largest difference between a ``base_score`` and the score of the margin beside it, relative
-        above 1: far above float32's rounding and XGBoost's clamp, far below an edit by hand.
+        Largest accepted difference between ``base_score`` and the score of the stored margin,
+        relative above 1. Rounding and XGBoost's clamping stay far below it, an edit by hand far
+        above.
     group : str
-        Where XGBoost keeps the parameters of the objective; empty if it has none.
+        Where XGBoost stores the objective's parameters; empty if it has none.
     parameters : mapping of str to float or str
         XGBoost's parameters of the objective, with XGBoost's defaults.
     ours : mapping of str to float or str
-        Parameters that XGBoost lacks, with their defaults; they go into an attribute.
+        Parameters that XGBoost lacks, with their defaults; they are stored in an attribute.
     words : mapping of str to mapping of str to float
-        By parameter, XGBoost's words for numbers that it does not write as such.
+        By parameter: the words that XGBoost writes instead of certain numbers.
     lists : mapping of str to str
-        Lists of the objective, which are written empty, by the parameter that asks for them.
+        Lists of the objective, always written empty, by the parameter that they depend on.
     choices : mapping of str to tuple of str
-        What a parameter that is a string may be; any string if it is not listed.
+        Allowed values of string parameters; a parameter that is not listed may be any string.
     several : tuple of str
-        Parameters of which there may be several numbers: a string then, ``[1E-1,5E-1]``.
+        Parameters that may hold several numbers, as a string such as ``[1E-1,5E-1]``.
     """
 
     xgboost_name: str
@@ -68,10 +69,10 @@ class Link:
 
 
 def _logit(score: np.float32) -> np.float32:
-    """XGBoost's logit: a clamped score, odds in float32, so 0 and 1 have finite margins."""
+    """XGBoost's logit: it clamps the score and takes odds in float32, so 0 and 1 stay finite."""
     clamped = min(max(score, _CLAMP), _ONE - _CLAMP)
     odds_against = np.float32(_ONE / clamped) - _ONE
-    # decimal's logarithm is correctly rounded, whatever the platform's libm does
+    # decimal rounds its logarithm correctly; that of the platform's libm may differ
     margin: np.float32 = np.float32(float(-Decimal(float(odds_against)).ln()))
     return margin
 
@@ -82,7 +83,7 @@ def _sigmoid(margin: float) -> float:
 
 
 def _log(score: np.float32) -> np.float32:
-    """XGBoost's logarithm; it has minus infinity for 0, which here is the logarithm of 2^-126."""
+    """XGBoost's logarithm, but of 2^-126 for a score of 0, where XGBoost has minus infinity."""
     margin: np.float32 = np.float32(float(Decimal(float(max(score, _TINY))).ln()))
     return margin
 
@@ -119,9 +120,9 @@ _RANKING: dict[str, Any] = {
     },
     "words": {
         "lambdarank_pair_method": {"topk": 0.0, "mean": 1.0},
-        "lambdarank_num_pair_per_sample": {"4294967295": 0.0},  # not given
+        "lambdarank_num_pair_per_sample": {"4294967295": 0.0},  # XGBoost's "not given"
     },
-    "lists": {"ti+": "lambdarank_unbiased", "tj-": "lambdarank_unbiased"},  # start anew
+    "lists": {"ti+": "lambdarank_unbiased", "tj-": "lambdarank_unbiased"},  # estimated anew
 }
 
 LINKS: dict[str, Link] = {
@@ -173,33 +174,33 @@ LINKS: dict[str, Link] = {
     "multi:softprob": _identity("multi:softprob", _CLASSES, parameters={"num_class": 0.0}),
     "multi:softmax": _identity("multi:softmax", _CLASSES, parameters={"num_class": 0.0}),
 }
-#: Objectives whose outputs are classes.
+#: Objectives whose outputs are the classes.
 MULTICLASS = ("multi:softprob", "multi:softmax")
 
 SUPPORTED_OBJECTIVES = ", ".join(sorted(LINKS))
 
 
 def scores_agree(objective: str, base_margin: float, base_score: float) -> bool:
-    """Tell whether a margin and a score are the same starting point, up to rounding."""
+    """Tell whether a margin and a score are the same starting point, except for rounding."""
     link = LINKS[objective]
     return abs(link.score(base_margin) - base_score) <= link.tolerance * max(1.0, abs(base_score))
 
 
 def margin_from_base_score(objective: str, base_score: float) -> float:
-    """Return the margin that XGBoost computes for a starting score.
+    """Return the margin that XGBoost computes from a base score.
 
     Parameters
     ----------
     objective : str
         One of ``LINKS``.
     base_score : float
-        Starting score in the space of the prediction; used in float32.
+        On the scale of predictions; used in float32.
 
     Returns
     -------
     float
-        A margin that float32 holds exactly. XGBoost 3.2 clamps a probability to
-        1e-6 .. 1 - 1e-6 and forms ``1 / p - 1`` in float32; near 1 that is up to 0.06 from the
-        exact logit, and we follow it, for equal predictions.
+        A margin that is exact in float32. XGBoost 3.2 clamps a probability to 1e-6 .. 1 - 1e-6
+        and computes ``1 / p - 1`` in float32. Near 1 the result differs from the exact logit by
+        up to 0.06; this function does the same, for equal predictions.
     """
     return float(LINKS[objective].margin(np.float32(base_score)))

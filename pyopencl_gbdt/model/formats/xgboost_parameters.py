@@ -1,4 +1,4 @@
-"""Parameters of an objective in XGBoost's JSON: XGBoost's beside it, ours in an attribute."""
+"""Read an objective's parameters: XGBoost's from its JSON, this library's from an attribute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[-+][0-9]{1,3}")
 
 
 def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict[str, float | str]:
-    """Return the parameters of a loss that are not its defaults.
+    """Return the parameters of a loss that differ from their defaults.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict
     objective : str
         One of ``LINKS``.
     key : str
-        The attribute that holds ours.
+        The attribute that holds this library's parameters.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict
     Raises
     ------
     ModelFormatError
-        If a value is no such number, or an unknown one is in the attribute.
+        If a value is not a finite float32, or the attribute holds an unknown parameter.
     """
     link = LINKS[objective]
     found: dict[str, float | str] = {}
@@ -73,7 +73,7 @@ def _value(place: Cursor, link: Link, name: str, *, decimal: bool) -> float | st
 
 
 def _numbers(place: Cursor) -> str:
-    """Return a list of numbers as we write it, each rounded to float32."""
+    """Return a list of numbers as a string in this library's format, rounded to float32."""
     text = place.text().strip()
     parts = text[1:-1].split(",") if text.startswith("[") and text.endswith("]") else [""]
     if not all(_NUMBER.fullmatch(part.strip()) for part in parts):

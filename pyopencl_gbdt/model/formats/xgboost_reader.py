@@ -1,7 +1,7 @@
-"""XGBoost's JSON model format, untrusted, as an ``Ensemble``.
+"""Read an ``Ensemble`` from XGBoost's JSON model format; the text is not trusted.
 
-Nothing in the text is believed: each value is asked for through a ``Cursor``, each index is
-checked before it is used, and whatever is wrong becomes a ``ModelFormatError``.
+Every value is read through a ``Cursor`` and every index is checked before use. Any mistake in
+the text becomes a ``ModelFormatError``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parame
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, read_tree
 from pyopencl_gbdt.model.tree import Tree
 
-#: Keys of our own in XGBoost's ``attributes``; they are written and read here, and are not part
-#: of ``Ensemble.attributes``.
+#: Prefix of this library's keys in XGBoost's ``attributes``. Only the reader and the writer of
+#: files use these keys; ``Ensemble.attributes`` does not hold them.
 PREFIX = "pyopencl_gbdt."
 FORMAT_VERSION_KEY = PREFIX + "format_version"
 BASE_MARGIN_KEY = PREFIX + "base_margin"
@@ -39,14 +39,14 @@ RESERVED_KEYS = (
     FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PARAMETERS_KEY, PLACEHOLDER_KEY,
 )  # fmt: skip
 FORMAT_VERSION = "1"
-#: Most trees of a round that no tree of the file bears out.
+#: Largest claimed number of trees per round in a file without trees to confirm it.
 _MOST_WITHOUT_TREES = 2**12
 
 _NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?")
 
 
 def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensemble:
-    """Read a model in XGBoost's JSON format, by us or by XGBoost 1.0 or later.
+    """Read a model in XGBoost's JSON format, written by this library or by XGBoost 1.0 or later.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     Returns
     -------
     Ensemble
-        Trees renumbered breadth-first, without the nodes that pruning deleted.
-        ``base_margin`` is our own exact one if the file has it, else what XGBoost computes from
-        ``base_score`` (``margin_from_base_score``).
+        Trees are renumbered breadth-first, without the nodes that pruning deleted.
+        ``base_margin`` is the exact margin of this library if the file has it, else the one that
+        XGBoost computes from ``base_score`` (``margin_from_base_score``).
 
     Raises
     ------
     ModelFormatError
-        If the text is not a consistent model, or uses what is not supported: objectives beyond
-        those in the message, linear and dart boosters, category splits, leaves of several numbers.
+        If the text is not a consistent model, or uses something unsupported: an objective that
+        the message does not list, the linear or dart booster, category splits, vector leaves.
     """
     document = Cursor(_parse(text, source), "", source)
     if document.has("version"):
@@ -103,7 +103,7 @@ def _parse(text: str | bytes, source: str) -> object:
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
         return json.loads(decoded, object_pairs_hook=_distinct)
-    except (ValueError, RecursionError) as error:  # bad JSON, bad UTF-8, endless digits, nesting
+    except (ValueError, RecursionError) as error:  # bad JSON or UTF-8, huge numbers, deep nesting
         raise ModelFormatError(
             f"{source}: not JSON or cut short ({error}): expected XGBoost's JSON model format; "
             f"write the model again, under a name that ends in .json (UBJSON is not read)"
@@ -111,7 +111,7 @@ def _parse(text: str | bytes, source: str) -> object:
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object's members; raise ``ValueError`` for a name that is there twice."""
+    """Return an object's members; raise ``ValueError`` if a name occurs twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
@@ -122,7 +122,7 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _read_sizes(learner: Cursor) -> tuple[int, int]:
-    """Return the numbers of features and outputs; refuse boosters that are not sums of trees."""
+    """Return the numbers of features and outputs; refuse boosters other than gbtree."""
     parameters = learner.member("learner_model_param")
     booster = learner.member("gradient_booster").member("name")
     if booster.text() != "gbtree":
@@ -142,7 +142,7 @@ def _read_sizes(learner: Cursor) -> tuple[int, int]:
 def _check_outputs(
     learner: Cursor, objective: str, parameters: dict[str, float | str], n_outputs: int
 ) -> None:
-    """Refuse parameters of a loss for another number of outputs than the model has."""
+    """Refuse loss parameters that belong to another number of outputs than the model's."""
     if objective in MULTICLASS and parameters.get("num_class", 0) < 2:  # type: ignore[operator]
         place = learner.member("objective").member(LINKS[objective].group or "name")
         place.member("num_class").fail("2 classes or more")
@@ -169,7 +169,7 @@ def _read_attributes(learner: Cursor) -> dict[str, str]:
 
 
 def _read_objective(learner: Cursor, attributes: dict[str, str]) -> str:
-    """Return our name of the objective, which must have the link of XGBoost's beside it."""
+    """Return this library's name of the objective; its link must match XGBoost's objective."""
     place = learner.member("objective").member("name")
     xgboost_name = place.text()
     objective = attributes.get(OBJECTIVE_KEY, xgboost_name)
@@ -188,16 +188,16 @@ def _read_objective(learner: Cursor, attributes: dict[str, str]) -> str:
 def _read_base(
     learner: Cursor, objective: str, attributes: dict[str, str], n_outputs: int
 ) -> tuple[Score, Score]:
-    """Return the starting score and the starting margin."""
+    """Return the base score and the base margin."""
     place = learner.member("learner_model_param").member("base_score")
     text = place.text().strip()
-    if text.startswith("[") and text.endswith("]"):  # since XGBoost 3.1, a number per output
+    if text.startswith("[") and text.endswith("]"):  # XGBoost 3.1 and later: a number per output
         text = text[1:-1]
     texts = [part.strip() for part in text.split(",", n_outputs)]
     link = LINKS[objective]
     numbers = [_number(part) for part in texts]
     if len(numbers) == 1:
-        numbers *= n_outputs  # before 3.1, one for all
+        numbers *= n_outputs  # before XGBoost 3.1: one number for all outputs
     good = len(numbers) == n_outputs and all(
         np.isfinite(number) and link.lowest <= number <= link.highest for number in numbers
     )
@@ -217,14 +217,14 @@ def _read_base(
 
 
 def _number(text: str) -> np.float32:
-    """Return a number, or NaN where there is none."""
+    """Return the number that a text spells, or NaN."""
     with np.errstate(over="ignore"):
         number: np.float32 = np.float32(float(text) if _NUMBER.fullmatch(text) else np.nan)
     return number
 
 
 def _exact_margins(learner: Cursor, objective: str, scores: tuple[float, ...]) -> tuple[float, ...]:
-    """Return our own starting margins, which have to be those of the scores."""
+    """Return this library's exact base margins, which must agree with the base scores."""
     place = learner.member("attributes").member(BASE_MARGIN_KEY)
     margins = tuple(_from_hex(part) for part in place.text().split(" ", len(scores)))
     with np.errstate(over="ignore"):
@@ -249,7 +249,7 @@ def _from_hex(text: str) -> float:
 
 
 def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[Tree], int]:
-    """Return the trees, and how many a round adds to every output."""
+    """Return the trees, and the number of trees per round and output."""
     model = learner.member("gradient_booster").member("model")
     parameters = model.member("gbtree_model_param")
     n_trees = parameters.member("num_trees").parameter(0, XGBOOST_NONE)
@@ -271,7 +271,7 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
     for index, group in enumerate(groups.integers(0, XGBOOST_NONE, n_trees, why)):
         output = index // n_parallel % n_outputs
         if group != output:
-            groups.entry(index).fail(f"{output}, the trees of an output after those of another")
+            groups.entry(index).fail(f"{output}, the outputs' numbers in order")
     if model.has("iteration_indptr"):
         _check_iterations(model.member("iteration_indptr"), n_trees)
     return trees, n_parallel

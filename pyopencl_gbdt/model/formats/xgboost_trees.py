@@ -1,13 +1,13 @@
-"""One tree of XGBoost's JSON, untrusted, as a ``Tree``.
+"""Read one tree of XGBoost's JSON as a ``Tree``; the JSON is not trusted.
 
-XGBoost numbers nodes in the order in which it made them, and keeps those that pruning cut off::
+XGBoost numbers nodes in order of creation and keeps the nodes that pruning cut off::
 
     file     0: inner, children 1 4     1: inner, children 2 3     2 3: deleted     4: leaf
              (1 became a leaf)          left_children  1 -1 -1 -1 -1
     Tree     0: inner, children 1 2     1: leaf (1 in the file)    2: leaf (4 in the file)
 
-The walk from the root in ``_breadth_first`` meets every living node once; it is both the check
-that this is a tree and the new numbering.
+``_breadth_first`` walks from the root and reaches every kept node once. The walk both checks that
+this is a tree and gives the new numbers.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
-#: ``parents`` of the root, and ``split_indices`` of a deleted node, in XGBoost's files.
+#: In XGBoost's files, ``parents`` of the root and ``split_indices`` of deleted nodes.
 XGBOOST_NONE = 2**31 - 1
 
 _CATEGORY_ARRAYS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
 
 
 def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
-    """Check one entry of ``trees`` and renumber it breadth-first, without deleted nodes.
+    """Check one entry of ``trees``; renumber it breadth-first, without deleted nodes.
 
     Parameters
     ----------
     cursor : Cursor
-        The entry.
+        The entry of ``trees``.
     n_features : int
-        Columns of the model.
+        Number of columns of the model.
     index : int
-        Its place among the trees. XGBoost puts a tree where its ``id`` says.
+        Position among the trees. XGBoost orders trees by their ``id``.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
     Raises
     ------
     ModelFormatError
-        If it is no tree of numeric splits, with one value per leaf, on these columns.
+        If it is not a tree of numeric splits on these columns, with one value per leaf.
     """
     if cursor.has("id"):
         place = cursor.member("id")
@@ -118,16 +118,16 @@ def _refuse_categories(cursor: Cursor, n_nodes: int, why: str) -> None:
 def _breadth_first(
     cursor: Cursor, left: list[int], right: list[int], parents: list[int]
 ) -> list[int]:
-    """Return the living nodes in breadth-first order; raise unless they are a tree.
+    """Return the nodes that the root reaches, in breadth-first order; raise if it is no tree.
 
-    A node enters the list once at the most, so the walk ends.
+    Each node enters the list at most once, so the walk ends.
     """
     if parents[0] not in (XGBOOST_NONE, NO_NODE):
         cursor.member("parents").entry(0).fail(f"{XGBOOST_NONE}, as node 0 is the root")
     order = [0]
     seen = bytearray(len(left))
     seen[0] = 1
-    for node in order:  # grows as we go
+    for node in order:  # the loop appends to the list
         if left[node] == right[node] == NO_NODE:
             continue
         for name, child in (("left_children", left[node]), ("right_children", right[node])):
@@ -147,7 +147,7 @@ def _breadth_first(
 def _check_deleted(
     cursor: Cursor, order: list[int], features: list[int], n_nodes: int, n_deleted: int
 ) -> None:
-    """Raise unless the nodes beyond reach are those that the file calls deleted."""
+    """Raise unless the nodes that the root cannot reach are those marked as deleted."""
     reached = set(order)
     for node in range(n_nodes):
         if node not in reached and features[node] != XGBOOST_NONE:
@@ -163,7 +163,7 @@ def _check_deleted(
 def _living_floats(
     cursor: Cursor, name: str, order: list[int], n_nodes: int, why: str
 ) -> npt.NDArray[np.float32]:
-    """Return an array of floats in the new order; raise for a NaN or an infinity in it."""
+    """Return an array of floats in the new node order; raise for NaN or infinity."""
     member = cursor.member(name)
     values = member.floats(n_nodes, why)[order]
     if not np.isfinite(values).all():
@@ -175,7 +175,7 @@ def _living_floats(
 def _breadth_first_links(
     leaf: npt.NDArray[Any],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the left children and the parents that breadth-first numbering implies."""
+    """Return the left children and the parents, as breadth-first numbering implies them."""
     inner = np.flatnonzero(~leaf)
     left = np.full(leaf.size, NO_NODE, np.int32)
     left[inner] = 1 + 2 * np.arange(inner.size)

@@ -1,8 +1,8 @@
-"""An ``Ensemble`` in XGBoost's JSON model format, byte for byte as XGBoost 3.2 would write it.
+"""Write an ``Ensemble`` in XGBoost's JSON model format, byte for byte as XGBoost 3.2 would.
 
-Keys are sorted and there is no white space. A float32 is written in the fewest digits that read
-back as the same float32, always with an exponent (``5E-1``): XGBoost's reader takes a number
-without one or a point for an integer, and refuses it in an array of floats.
+Keys are sorted and there is no white space. A float32 is written with the fewest digits that
+read back as the same float32, always with an exponent (``5E-1``): XGBoost's reader takes a number
+without exponent or point for an integer, and refuses it in an array of floats.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from pyopencl_gbdt.model.formats.xgboost_reader import (
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE
 from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
 
-#: The XGBoost whose format this is.
+#: The XGBoost version whose format is written.
 XGBOOST_VERSION = [3, 2, 0]
 
 
 def to_xgboost_json(ensemble: Ensemble) -> str:
-    """Write a model in XGBoost's JSON format.
+    """Return a model as a document in XGBoost's JSON format.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     Returns
     -------
     str
-        The document, the same for equal ensembles. XGBoost 3.2 loads it and predicts the same
-        up to the rounding of ``base_score``; it keeps a logistic margin within -13.8 .. 13.7
-        only, so a starting margin beyond that differs in XGBoost, though not here.
+        The document; equal ensembles give equal documents. XGBoost 3.2 loads it and predicts the
+        same, except for the rounding of ``base_score``: it clamps a logistic base margin to
+        -13.8 .. 13.7, so predictions with a base margin beyond that differ in XGBoost.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
 
     Notes
     -----
-    Without trees XGBoost would take a logistic ``base_score`` for a margin, so an empty ensemble
-    is written with one leaf of value 0, which our reader drops again.
+    XGBoost takes a logistic ``base_score`` for a margin if there are no trees. So an ensemble
+    without trees is written with one leaf of value 0, which this library's reader drops.
     """
     _check(ensemble)
     trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
@@ -141,7 +141,7 @@ def _check(ensemble: Ensemble) -> None:
 
 
 def _is_kept(value: float | str, default: float | str) -> bool:
-    """Tell whether a parameter has its default's type, and a number the bits of a float32."""
+    """Tell whether a parameter has its default's type and, if a number, is exact in float32."""
     if isinstance(value, str) or isinstance(default, str):
         return isinstance(value, str) and isinstance(default, str) and not UNSAFE.search(value)
     return abs(value) < np.inf and float(np.float32(value)) == value
@@ -162,7 +162,7 @@ def _objective(ensemble: Ensemble) -> dict[str, Any]:
 
 
 def _parameter(link: Link, name: str, value: float | str) -> str:
-    """Return a string as it is, a number in XGBoost's word or in the digits that it takes."""
+    """Return a string unchanged, a number as XGBoost's word for it or as digits."""
     if isinstance(value, str):
         return value
     words = {number: word for word, number in link.words.get(name, {}).items()}
@@ -227,7 +227,7 @@ def _empty_tree() -> Tree:
 
 
 def _render(value: object) -> str:
-    """Return a value as JSON: sorted keys, no white space, float32 arrays by ``_float``."""
+    """Return a value as JSON: sorted keys, no white space, float32 arrays through ``_float``."""
     if isinstance(value, dict):
         return (
             "{" + ",".join(f"{_render(key)}:{_render(value[key])}" for key in sorted(value)) + "}"
@@ -237,7 +237,7 @@ def _render(value: object) -> str:
     if isinstance(value, np.ndarray):
         words = map(_float, value) if value.dtype == np.float32 else map(str, value.tolist())
         return "[" + ",".join(words) + "]"
-    # XGBoost's reader leaves \uXXXX as it is, so text stays UTF-8
+    # keep UTF-8: XGBoost's reader does not decode \uXXXX
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -52,7 +52,7 @@ FN u32 scan_u32(const u32 value, LOCAL u32* shared, u32* total) {
 }
 
 
-/* 1 in every byte of a word that is not 0. */
+/* A word with 1 in every byte that is not 0 in `word`. */
 FN u32 set_bytes(const u32 word) {
     return ((((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) >> 7) & 0x01010101u;
 }
@@ -78,7 +78,7 @@ KERNEL(256) compact_counts(
 }
 
 
-/* counts becomes its own exclusive scan; one work-group, a share of counts per work-item. */
+/* Replace counts by their exclusive scan. One work-group; each work-item scans a share. */
 KERNEL(256) compact_offsets(GLOBAL u32* counts, const u32 n_counts, GLOBAL u32* total) {
     LOCAL_ARRAY(u32, shared, 256);
     const u32 share = (n_counts + 255) / 256;

@@ -11,7 +11,7 @@ KERNEL(1) predict(
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
         GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
-    const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* outputs have as many trees each */
+    const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* all outputs have the same number of trees */
     margins += (first_output + GROUP_ID_Y) * n_rows;
     for (u32 item = 0; item < 64; item++) {
         const u64 row = ((u64)GROUP_ID * 64 + item) * 1 + LOCAL_ID;
@@ -31,9 +31,11 @@ KERNEL(1) predict(
     }
 }
 
-/* shapes[tree] = (first place, levels, behind); tops[place] = (where a block has the column, key);
-   ends[place] = bits of a leaf's value, or the node to go on from; ways[node] = (left child, where
-   a block has the column, key, bits of the value), of trees with something behind alone */
+/* shapes[tree] = (first place, levels, behind)
+   tops[place] = (the column's offset in a block, key)
+   ends[place] = bits of a leaf's value, or the node from which the walk goes on
+   ways[node] = (left child, the column's offset in a block, key, bits of the value), only for trees
+   with behind > 0 */
 KERNEL(1) lay_out(
         const u32 n_trees, GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT shapes,
@@ -46,7 +48,7 @@ KERNEL(1) lay_out(
     GLOBAL u32* end = ends + shapes[3 * tree];
     const u32 n_ends = 1u << shapes[3 * tree + 1];
     const u32 behind = shapes[3 * tree + 2];
-    top[5] = 0; /* a node's id waits in its key's place */
+    top[5] = 0; /* until a node is visited, its id is stored instead of its key */
     for (u64 place = 2; place <= n_ends; place++) {
         const u32 id = top[2 * place + 1];
         const u32 left = node[id].left;
@@ -101,7 +103,7 @@ KERNEL(1) predict_blocks(
             const u32 levels = shapes[3 * (u64)tree + 1];
             const u32 behind = shapes[3 * (u64)tree + 2];
             GLOBAL const u32* top = tops + 2 * first_place;
-            /* two levels at once, in vectors: all rows look at the same three nodes */
+            /* the first two levels together, vectorised: all rows read the same three nodes */
             GLOBAL const u32* x_2 = x + top[4];
             GLOBAL const u32* x_3 = x + top[6];
             GLOBAL const u32* x_4 = x + top[8];
@@ -112,7 +114,7 @@ KERNEL(1) predict_blocks(
                 const u32 left_4 = key_goes_left(x_4[row], key_4);
                 at[row] = 8 - 2 * left - (left ? left_3 : left_4);
             }
-            /* rows in turn: a processor overlaps their loads; 64-bit places need no extension */
+            /* several rows in turn, so that their loads overlap; 64-bit places need no sign extension */
             const u64 first_end = first_place - ((u64)1 << levels) - 1;
             for (u32 row = 0; row < 128; row += 8) {
                 GLOBAL const u32* x_row = x + row;

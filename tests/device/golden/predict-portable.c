@@ -9,7 +9,7 @@ KERNEL(256) predict(
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
         GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
-    const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* outputs have as many trees each */
+    const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* all outputs have the same number of trees */
     margins += (first_output + GROUP_ID_Y) * n_rows;
     for (u32 item = 0; item < 1; item++) {
         const u64 row = ((u64)GROUP_ID * 1 + item) * 256 + LOCAL_ID;

@@ -20,8 +20,8 @@ FN stored_t store(const value_t x) {
 }
 
 
-/* Combine `count` <= 4096 elements; the result counts in work-item 0 alone.
-   All work-items call it; runs and rows are free again after a BARRIER(). */
+/* Combine `count` <= 4096 elements; only work-item 0 gets the result.
+   All work-items call it. Runs and rows may be reused after a BARRIER(). */
 FN value_t tile_total(
     GLOBAL const stored_t* values, const u32 count, LOCAL value_t* runs, LOCAL value_t* rows) {
     const u32 n_runs = (count + 15) / 16, n_rows = (n_runs + 15) / 16;
@@ -63,7 +63,7 @@ KERNEL(256) scan_totals(
     if (LOCAL_ID == 0) totals[GROUP_ID] = store(total);
 }
 
-/* out may be values: a work-item writes an element after its last reading of it. */
+/* out may be values: a work-item writes an element after it has read it for the last time. */
 KERNEL(256) scan_tiles(
     GLOBAL const stored_t* values, const u64 n, const u32 inclusive,
     GLOBAL const stored_t* before, const u32 has_before, GLOBAL stored_t* out) {
@@ -74,7 +74,7 @@ KERNEL(256) scan_tiles(
     GLOBAL stored_t* to = out + first;
     LOCAL_ARRAY(value_t, runs, 256);
     LOCAL_ARRAY(value_t, rows, 16);
-    tile_total(from, count, runs, rows); /* leaves the totals of runs and rows behind */
+    tile_total(from, count, runs, rows); /* fills runs and rows with their totals */
     for (u32 r = LOCAL_ID; r * 16 < count; r += 256) {
         value_t before_row = IDENTITY, before_run = IDENTITY, run = IDENTITY;
         

@@ -22,13 +22,13 @@ FN stored_t store(const value_t x) {
 }
 
 
-/* Combine `count` <= 4096 elements; the result counts in work-item 0 alone.
-   All work-items call it; runs and rows are free again after a BARRIER(). */
+/* Combine `count` <= 4096 elements; only work-item 0 gets the result.
+   All work-items call it. Runs and rows may be reused after a BARRIER(). */
 FN value_t tile_total(
     GLOBAL const stored_t* values, const u32 count, LOCAL value_t* runs, LOCAL value_t* rows) {
     (void)runs; (void)rows;
     value_t tile = IDENTITY;
-    for (u32 i = 0; i < count; ++i) tile = combine(tile, load(values[i])); /* no order matters */
+    for (u32 i = 0; i < count; ++i) tile = combine(tile, load(values[i])); /* any order gives the same bits */
     return tile;
 }
 
@@ -43,7 +43,7 @@ KERNEL(1) scan_totals(
     if (LOCAL_ID == 0) totals[GROUP_ID] = store(total);
 }
 
-/* out may be values: a work-item writes an element after its last reading of it. */
+/* out may be values: a work-item writes an element after it has read it for the last time. */
 KERNEL(1) scan_tiles(
     GLOBAL const stored_t* values, const u64 n, const u32 inclusive,
     GLOBAL const stored_t* before, const u32 has_before, GLOBAL stored_t* out) {

@@ -1,4 +1,4 @@
-"""How segments are sorted: one after the other, or by classes of their length."""
+"""Two methods to sort segments: one after the other, or by classes of their length."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from pyopencl_gbdt.primitives.checks import ceil_div, chunking
 
 @dataclass(frozen=True)
 class Sizes:
-    """Keys, segments, and the most keys that a segment may have."""
+    """Numbers of keys and segments, and the most keys of a segment."""
 
     n: int
     n_segments: int
     longest: int
 
 
-class Plan:
-    """Launches and scratch of one way to sort."""
+class SortMethod:
+    """Launches and scratch memory of one method."""
 
     def __init__(
         self,
         device: Device,
-        row: Variant,
+        variant: Variant,
         program: Program,
         sizes: Sizes,
         key_dtype: np.dtype[Any],
         value_dtype: np.dtype[Any] | None,
     ) -> None:
-        self.device, self.row, self.program = device, row, program
+        self.device, self.variant, self.program = device, variant, program
         self.n, self.n_segments, self.longest = sizes.n, sizes.n_segments, sizes.longest
         self.bits = 8 * key_dtype.itemsize
-        self.most_groups = max(1, row.params["groups_per_unit"] * device.caps.compute_units)
+        self.most_groups = max(1, variant.params["groups_per_unit"] * device.caps.compute_units)
         room = self.n if self.needs_scratch() else 0
         self.keys = device.empty(room, key_dtype)
         self.values = None if value_dtype is None else device.empty(room, value_dtype)
         self.allocate()
 
     def needs_scratch(self) -> bool:
-        """Tell whether a segment may be sorted between its place and a copy."""
-        return self.longest > self.row.params["tiny"]
+        """Tell whether a segment may be so long that its passes need a copy of keys and values."""
+        return self.longest > self.variant.params["tiny"]
 
     def allocate(self) -> None:
-        """Take the memory that is needed beside copies of keys and values."""
+        """Allocate the scratch memory other than copies of keys and values."""
 
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None
@@ -55,8 +55,8 @@ class Plan:
         raise NotImplementedError
 
 
-class Sequential(Plan):
-    """A work-item sorts one segment after the other."""
+class Sequential(SortMethod):
+    """Each work-item sorts some segments, one after the other."""
 
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None
@@ -70,19 +70,19 @@ class Sequential(Plan):
         ]
 
 
-class ByLength(Plan):
-    """Work-groups sort tiny, small and large segments, each in their own launches."""
+class ByLength(SortMethod):
+    """Tiny, small and large segments are sorted by different kernels."""
 
     def needs_scratch(self) -> bool:
-        params = self.row.params
+        params = self.variant.params
         self.tile = self.program.wg_size * params["items"]
         self.above_small = max(self.tile, params["tiny"])
         return self.longest > self.above_small
 
     def allocate(self) -> None:
-        empty, params = self.device.empty, self.row.params
+        empty, params = self.device.empty, self.variant.params
         self.share, self.list_groups = chunking(
-            self.row, self.program.wg_size, self.n_segments, self.device
+            self.variant, self.program.wg_size, self.n_segments, self.device
         )
         self.n_small, self.n_chunks = empty(1, np.uint32), empty(1, np.uint32)
         self.small_counts = empty(self.list_groups, np.uint32)
@@ -96,13 +96,13 @@ class ByLength(Plan):
         self.total = empty(1, np.uint32)
 
     def _most(self, length: int) -> int:
-        """Return how many segments have at least ``length`` keys, at most."""
+        """Return the largest possible number of segments with at least ``length`` keys."""
         return min(self.n_segments, self.n // length)
 
     def bind(
         self, keys: DeviceArray, offsets: DeviceArray, values: DeviceArray | None
     ) -> list[Launch]:
-        bind, params = self.program.bind, self.row.params
+        bind, params = self.program.bind, self.variant.params
         n_segments, beside = np.uint32(self.n_segments), () if values is None else (values,)
         tiny_groups = ceil_div(self.n_segments, max(1, 1024 // params["tiny"]))
         launches = [bind("sort_tiny", tiny_groups, keys, offsets, n_segments, *beside)]

@@ -1,0 +1,132 @@
+"""The base class that gives an estimator's parameters several spellings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.signatures import (
+    SPELLINGS,
+    alike,
+    every_parameter,
+    own_name,
+    own_parameters,
+    parameters_of,
+    refuse_twice,
+    show_signature,
+)
+from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
+from pyopencl_gbdt.parameters.names import unknown
+from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
+
+#: Parameters that some estimators lack, and what to use instead.
+_INSTEAD = {
+    "num_class": "leave it out, y has the classes",
+    "num_parallel_tree": "give n_estimators",
+}
+
+
+class Spelled(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose parameters have several spellings.
+
+    XGBoost's parameters without an effect become attributes if they are given. Constructors
+    are examined from a subclass up to this class.
+    """
+
+    #: Parameters of the base constructor that an estimator does not have.
+    _absent: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make a subclass's signature show the parameters that it passes on by ``**``."""
+        super().__init_subclass__(**kwargs)
+        show_signature(cls, Spelled, cls._absent)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Raise an error if a parameter is given in two spellings."""
+        refuse_twice(kwargs)
+        return super().__new__(cls)
+
+    def _take_other(self, name: str, value: Any) -> None:
+        """Store a parameter that the constructor does not name."""
+        own = self._known(name)
+        usual = every_parameter(type(self), Spelled).get(own)
+        if usual is not None and not alike(getattr(self, own), usual.default):
+            refuse_twice({own: getattr(self, own), name: value})
+        setattr(self, own, value)
+
+    @classmethod
+    def _known(cls, name: str) -> str:
+        """Return a parameter's name for any spelling of it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such parameter.
+        """
+        own, names = own_name(name), every_parameter(cls, Spelled).keys() - {*cls._absent}
+        if own in names or own in XGBOOST_ONLY:
+            return own
+        if name in _INSTEAD:
+            raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
+        raise unknown(name, [*names, *SPELLINGS, *XGBOOST_ONLY], f"parameter of {cls.__name__}")
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the constructor's parameters, including those passed on by ``**``."""
+        return sorted(parameters_of(cls, Spelled).keys() - {*cls._absent})
+
+    def _given_of_xgboost(self) -> dict[str, Any]:
+        """Return the given parameters that only XGBoost has."""
+        others = XGBOOST_ONLY.keys() - every_parameter(type(self), Spelled).keys()
+        return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, and the given ones that only XGBoost has.
+
+        A subclass has the parameters of its constructor; if that takes ``**``, the base's too.
+        """
+        params: dict[str, Any] = {**super().get_params(deep), **self._given_of_xgboost()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, in any spelling.
+
+        Raises
+        ------
+        ParameterError
+            If one is unknown or given in two spellings; then none is set.
+        """
+        refuse_twice(params)
+        own = super().get_params(deep=True).keys()
+        others = {name: v for name, v in params.items() if name not in own and "__" not in name}
+        known = {self._known(name): value for name, value in others.items()}
+        super().set_params(**{name: v for name, v in params.items() if name not in others})
+        for name, value in known.items():
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy, including parameters that a subclass sets itself."""
+        named = {*self.get_params(deep=False)}
+        try:
+            copy = super().__sklearn_clone__()
+        except TypeError:  # the subclass sets a parameter that it also accepts by **
+            named = {*own_parameters(type(self), Spelled)}
+            copy = type(self)(**{name: clone(getattr(self, name), safe=False) for name in named})
+        for name in every_parameter(type(self), Spelled).keys() - named:
+            if hasattr(self, name):
+                setattr(copy, name, clone(getattr(self, name), safe=False))
+        return copy
+
+
+def _by_alias(own: str) -> property:
+    """Return a property that is another spelling of the attribute ``own``."""
+    return property(
+        lambda self: getattr(self, own),
+        lambda self, value: setattr(self, own, value),
+        doc=f"Another spelling of ``{own}``.",
+    )
+
+
+for _spelling, _name in SPELLINGS.items():
+    setattr(Spelled, _spelling, _by_alias(_name))

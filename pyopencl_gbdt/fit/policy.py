@@ -1,0 +1,45 @@
+"""What the sizes of a fit depend on in a growth policy: steps of a tree, nodes of a step."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pyopencl_gbdt.device.memory import MemoryPlan
+
+
+class PolicySizes(Protocol):
+    """How many nodes of one tree split in each step; known before the tree is grown.
+
+    A step is a level of all trees, or a leaf of every tree. ``growth.policy.Policy`` adds the
+    launches. Every size is that of one tree with at most ``most_leaves`` leaves.
+    """
+
+    @property
+    def picks_leaves(self) -> bool:
+        """Whether a step splits one leaf of every tree, which is listed in ``picked``.
+
+        If not, a step splits nodes of the step's level.
+        """
+
+    @property
+    def limits_leaves(self) -> bool:
+        """Whether ``decide`` counts leaves, as a level may have more splits than a tree may."""
+
+    @property
+    def moves_last_rows(self) -> bool:
+        """Whether rows move to the children of the last step, too.
+
+        If not, leaves of the last level have no lists of rows.
+        """
+
+    def n_steps(self, most_leaves: int) -> int:
+        """Return the number of steps; at least 1."""
+
+    def capacity(self, step: int, most_leaves: int) -> int:
+        """Return the most new nodes whose splits are searched in a step."""
+
+    def slots(self, most_leaves: int) -> int:
+        """Return the most histograms that are kept at a time."""
+
+    def plan(self, plan: MemoryPlan, n_trees: int, most_leaves: int) -> None:
+        """Plan the policy's own arrays; ``open_gain`` and ``picked`` at least."""

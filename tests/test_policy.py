@@ -1,0 +1,128 @@
+"""Growth policies: another one is a class, and its model is its twin's; sizes are sufficient."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, policy_of
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.reference.train import train_reference
+from pyopencl_gbdt.training.booster import Boosting
+
+from .conftest import TEST_DEVICE
+
+PACKAGE = Path(__file__).resolve().parents[1] / "pyopencl_gbdt"
+
+
+@dataclass(frozen=True)
+class Leftmost(BestFirst):
+    """The leftmost leaf that may split is the next one."""
+
+    rank: str = "-(f32)(node->path << (20u - node->depth))"
+
+
+def leftmost(node, gain):
+    """The twin of ``Leftmost``: the bits of a path are the sides that it takes from the root."""
+    return -(node.path << (20 - node.depth))
+
+
+def problem():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 3)).astype(np.float32)
+    return X, (np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]).astype(np.float32)
+
+
+def grown(policy, params, X, y):
+    params = Parameters.from_dict(params)
+    objective = get_objective(params.objective, params)
+    fit = Boosting(open_device(TEST_DEVICE), params, objective, Dataset(X, y), 0.5, policy=policy)
+    return fit.run(params.n_estimators)
+
+
+LEAVES = {"n_estimators": 3, "max_bin": 16, "max_depth": 6, "max_leaves": 9, "base_score": 0.5}
+CASES = {
+    "few leaves": LEAVES,
+    "a forest": {**LEAVES, "num_parallel_tree": 3, "subsample": 0.7},
+    "no limit of leaves": {**LEAVES, "max_leaves": 0, "max_depth": 4},
+    "one work-item": {**LEAVES, "work_group_size": 1},
+    "few gain enough": {**LEAVES, "gamma": 1},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_another_policy_is_a_class(case):
+    X, y = problem()
+    params = CASES[case]
+    twin = train_reference(Parameters.from_dict(params), X, y, rank=leftmost).trees
+    assert grown(Leftmost(), params, X, y) == twin
+    by_gain = {**params, "grow_policy": "lossguide"}
+    same = grown(None, by_gain, X, y) == twin
+    assert same == (case == "no limit of leaves")  # then the order does not matter
+
+
+def test_leftmost_leaves_are_split_first():
+    """All splits but those without gain are left of what stays whole."""
+    X, y = problem()
+    tree = grown(Leftmost(), {**LEAVES, "n_estimators": 1, "max_depth": 20}, X, y)[0]
+    root_right = int(tree.right[0])
+    assert tree.left[root_right] < 0
+    assert tree.is_leaf.sum() == LEAVES["max_leaves"]
+
+
+@pytest.mark.parametrize("grow_policy", ["depthwise", "lossguide"])
+def test_a_policy_that_is_handed_over_wins(grow_policy):
+    X, y = problem()
+    params = {**LEAVES, "grow_policy": grow_policy}
+    other = {"depthwise": "lossguide", "lossguide": "depthwise"}[grow_policy]
+    policy = policy_of(Parameters.from_dict({**params, "grow_policy": other}))
+    wanted = train({**params, "grow_policy": other, "device": TEST_DEVICE}, Dataset(X, y))
+    assert grown(policy, params, X, y) == wanted.ensemble.trees
+
+
+@pytest.mark.parametrize(
+    ("params", "policy"),
+    [
+        ({}, LevelWise(6)),
+        ({"max_depth": 0}, LevelWise(64)),
+        ({"max_leaves": 5}, LevelWise(6, limits_leaves=True)),
+        ({"grow_policy": "lossguide"}, LevelWise(6)),
+        ({"grow_policy": "lossguide", "max_leaves": 5}, BestFirst()),
+    ],
+)
+def test_policies_of_parameters(params, policy):
+    assert policy_of(Parameters.from_dict(params)) == policy
+
+
+@pytest.mark.parametrize("most_leaves", [1, 2, 3, 8, 9, 64])
+def test_sizes(most_leaves):
+    """By counting: the widest levels, and a split a step."""
+    wide = LevelWise(4)
+    steps = wide.n_steps(most_leaves)
+    assert steps == min(4, max(1, most_leaves - 1))  # a chain has a leaf more than levels
+    widths = [wide.capacity(step, most_leaves) for step in range(steps)]
+    assert widths == [min(2**step, most_leaves) for step in range(steps)]
+    assert wide.slots(most_leaves) == max(widths)
+    one = BestFirst()
+    steps = one.n_steps(most_leaves)
+    assert steps == max(1, most_leaves - 1)
+    assert [one.capacity(step, most_leaves) for step in range(steps)] == [1, *[2] * (steps - 1)]
+    assert one.slots(most_leaves) == most_leaves
+
+
+def test_the_parameters_are_asked_in_one_place():
+    """And in the twin, which has its own; all others ask the policy."""
+    asked = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "leaf_wise"
+    }
+    assert asked == {"growth/policy.py", "reference/grow.py"}
