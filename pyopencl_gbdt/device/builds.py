@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 #: Building for longer than this is reported.
 LONG_SECONDS = 1.0
-#: Most templates that the message names.
-_MOST_NAMES = 5
+#: Fewest and most templates that the message names: every fit builds more than the fewest.
+_NAMES = (3, 5)
 
 
 def to_standard_error(text: str) -> None:
@@ -43,9 +43,10 @@ class BuildNotice:
         self._seconds += seconds / self.share
         if template not in self._names:
             self._names.append(template)
-        if self._seconds > LONG_SECONDS and not self._said:
+        enough = len(self._names) >= _NAMES[0]
+        if enough and self._seconds > LONG_SECONDS and not self._said:
             self._said = True
             self.say(
-                f"building kernels for {self.label}: {', '.join(self._names[-_MOST_NAMES:])} and "
+                f"building kernels for {self.label}: {', '.join(self._names[-_NAMES[1] :])} and "
                 "those that follow; they are kept, so the next fit starts sooner"
             )

@@ -26,7 +26,7 @@ from pyopencl_gbdt.objectives.base import LogLink
 from pyopencl_gbdt.objectives.softmax import SoftProb
 
 #: Most rows whose area under the ROC curve the host computes where it shares the device's memory:
-#: 0.2 ms there, as long as the launches take (PoCL, 2 cores), and seven kernels less to build.
+#: so few take it less time than the launches, and there are seven kernels less to build.
 FEW_ROWS = 2048
 ADVICE = "leave out an evaluation set, or the metrics auc and aucpr"
 #: Kernels number rows times targets with 31 bits.

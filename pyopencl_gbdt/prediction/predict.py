@@ -29,7 +29,7 @@ def build(device: Device, *, blocks: bool) -> tuple[Program, int, int]:
     ----------
     device : Device
     blocks : bool
-        Whether the kernels of blocks are launched, where the device has them.
+        Whether the kernels of blocks are launched, if the device's variant has them.
     """
 
     def made(variant: Variant) -> Program:

@@ -8,8 +8,7 @@
 ##   cuts      the values on both sides of every cut of a sorted column, for bins of equal frequency
 ##   encode    code = number of thresholds <= value; a missing value has the code after the feature's
 ##             bins; rows are padded to 16 bytes
-##   transpose copy codes by row to codes by feature; with one work-item per work-group, `encode` writes
-##             both
+##   transpose codes by row -> codes by feature; groups of one work-item write both in `encode`
 ##
 ##   sorted    1 1 1 | 2 2 | 3 5 | 7 nan      a cut is after the first value at which a bin has an equal
 ##   bins       0      1     2     3          share of the remaining weight

@@ -35,7 +35,9 @@ def test_long_builds_are_reported_once_with_their_names():
 
 def test_what_launches_build_later_counts_beforehand():
     said = []
-    BuildNotice("a card", share=0.25, say=said.append).took("split", 0.3)
+    notice = BuildNotice("a card", share=0.25, say=said.append)
+    for template in ("split", "grow", "finish"):
+        notice.took(template, 0.1)
     assert len(said) == 1
 
 
@@ -48,8 +50,9 @@ def test_a_device_tells_how_long_it_built(monkeypatch, capsys):
     device.build("scan", wg_size=64)
     assert capsys.readouterr().err == ""
     device.build("split", wg_size=64)
+    device.build("grow", wg_size=64)
     captured = capsys.readouterr()
-    assert captured.err.startswith("building kernels for a card: scan, split and")
+    assert captured.err.startswith("building kernels for a card: scan, split, grow and")
     assert captured.out == ""
 
 
@@ -65,4 +68,6 @@ def test_a_fit_reports_long_builds_unless_it_is_to_be_silent(verbosity, monkeypa
 
 def test_a_program_without_standard_error_builds_too(monkeypatch):
     monkeypatch.setattr(builds.sys, "stderr", None)
-    BuildNotice("a card").took("split", 2.0)
+    notice = BuildNotice("a card")
+    for template in ("split", "grow", "finish"):
+        notice.took(template, 2.0)
