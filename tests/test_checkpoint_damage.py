@@ -91,6 +91,7 @@ DAMAGED = {
     "progress short": damage("callbacks", 0, 1, "progress", value=[0, 0.5]),
     "progress of text": damage("callbacks", 0, 1, "progress", value=["0", 0.5, 0, 0]),
     "progress below 0": damage("callbacks", 0, 1, "progress", value=[0, 0.5, -3, 0]),
+    "best round before the first": damage("callbacks", 0, 1, "progress", value=[3, 0.5, 0, 0]),
     "progress beyond": damage("callbacks", 0, 1, "progress", value=[0, 0.5, 0, 9]),
     "settings short": damage("callbacks", 0, 1, "settings", value=[]),
     "attributes list": damage("attributes", value=[]),
@@ -273,6 +274,22 @@ def test_another_models_rounds_come_first(tmp_path):
             PARAMS, DATA, 8, model=first, callbacks=[TrainingCheckPoint(tmp_path, interval=2)]
         )
     assert text_of(model) == text_of(train(PARAMS, DATA, 11))
+
+
+def test_long_values_of_states_are_cut(saved, tmp_path):
+    long = "\x1b[2J" + "x" * 10_000
+
+    def other_setting(facts):
+        facts["callbacks"][0][1]["settings"][1] = long
+
+    def other_kind(facts):
+        facts["callbacks"][0][0] = long
+
+    for edit in (other_setting, other_kind):
+        with pytest.raises(ParameterError, match="expected") as caught:
+            resume(tmp_path, saved, facts=edit)
+        assert len(str(caught.value)) < 500
+        assert "\x1b" not in str(caught.value)
 
 
 def test_long_and_many_names_of_a_fingerprint_are_cut(saved, tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import GBDTError, ModelFormatError, ParameterError
+from pyopencl_gbdt.messages import show
 
 #: ``evals_log[evaluation set][metric]``: a number per round; (mean, deviation) in ``cv``.
 EvalsLog = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -169,8 +170,8 @@ class CallbackList:
         kinds, saved = [type(c).__name__ for c in stateful], [kind for kind, _ in states]
         if kinds != saved:
             raise ParameterError(
-                f"the checkpoint's callbacks are {saved}, these are {kinds}: expected the same; "
-                "give the callbacks of the training that is resumed"
+                f"the checkpoint's callbacks are {show(saved)}, these are {kinds}: expected the "
+                "same; give the callbacks of the training that is resumed"
             )
         for callback, (_, state) in zip(stateful, states, strict=True):
             try:

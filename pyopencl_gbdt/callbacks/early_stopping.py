@@ -10,6 +10,7 @@ from pyopencl_gbdt.arguments import check_switches
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.prediction.model import BEST_ITERATION, BEST_SCORE
 
 #: Metrics, without ``@`` and number, for which larger is better.
@@ -141,12 +142,13 @@ class EarlyStopping(TrainingCallback):
         for name, now, then in zip(names, mine, state["settings"], strict=True):
             if now != then:
                 raise ParameterError(
-                    f"EarlyStopping: {name}={now!r}: expected {then!r}, as in the checkpoint; give "
-                    "the settings of the training that is resumed"
+                    f"EarlyStopping: {name}={now!r}: expected {show(then)}, as in the checkpoint; "
+                    "give the settings of the training that is resumed"
                 )
         start, best, best_round, waited = state["progress"]
         counts = all(type(n) is int and 0 <= n < 2**31 for n in (start, best_round, waited))
-        if not counts or not (best is None or isinstance(best, float)) or waited >= self.rounds:
+        is_score = best is None or isinstance(best, float)
+        if not counts or not is_score or waited >= self.rounds or best_round < start:
             raise TypeError(f"progress={state['progress']!r}")
         self._starting_round, self._best = start, best
         self._best_round, self._waited = best_round, waited

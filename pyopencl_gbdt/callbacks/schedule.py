@@ -12,6 +12,7 @@ import numpy as np
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
 
 
 class LearningRateScheduler(TrainingCallback):
@@ -86,7 +87,7 @@ class LearningRateScheduler(TrainingCallback):
             if now != then:
                 raise ParameterError(
                     f"LearningRateScheduler: learning rate of round {number} is {now}: expected "
-                    f"{then}, as in the checkpoint; give the schedule of that training"
+                    f"{show(then)}, as in the checkpoint; give the schedule of that training"
                 )
 
 
