@@ -9,7 +9,7 @@ import pytest
 from pyopencl_gbdt.device.render import declared, render, source_folder
 
 rendering = importlib.import_module("pyopencl_gbdt.device.render")  # the package has a function
-CACHES = ("_lookup", "template_text", "declared", "_header", "_render")
+CACHES = ("_lookup", "template_text", "declared", "header", "_render")
 
 
 @pytest.fixture
