@@ -77,7 +77,7 @@ def test_exchange(objective, method, tmp_path):
     fresh[rng.random(fresh.shape) < 0.2] = np.nan
     params = {"objective": objective, "max_depth": 6}
 
-    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), 30)
+    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), 12)
     ours.save_model(tmp_path / "ours.json")
     booster = xgboost.Booster(model_file=tmp_path / "ours.json")
     margins = booster.predict(xgboost.DMatrix(fresh), output_margin=True)
@@ -86,7 +86,7 @@ def test_exchange(objective, method, tmp_path):
     predictions = booster.predict(xgboost.DMatrix(fresh))
     np.testing.assert_allclose(ours.predict(fresh, device=TEST_DEVICE), predictions, atol=2e-6)
 
-    booster = xgboost.train({**params, "tree_method": method}, xgboost.DMatrix(X, y), 30)
+    booster = xgboost.train({**params, "tree_method": method}, xgboost.DMatrix(X, y), 12)
     booster.save_model(tmp_path / "theirs.json")
     read = Model.load_model(tmp_path / "theirs.json")
     margins = booster.predict(xgboost.DMatrix(fresh), output_margin=True)

@@ -158,9 +158,11 @@ def test_an_unfitted_estimator_pickles():
 PREDICT = """
 import pickle, sys
 from pathlib import Path
-estimator, rows = pickle.loads(Path(sys.argv[1]).read_bytes())
-method = "predict_proba" if hasattr(estimator, "predict_proba") else "predict"
-sys.stdout.buffer.write(getattr(estimator.set_params(device=sys.argv[2]), method)(rows).tobytes())
+estimators, rows = pickle.loads(Path(sys.argv[1]).read_bytes())
+for estimator in estimators:
+    method = "predict_proba" if hasattr(estimator, "predict_proba") else "predict"
+    predict = getattr(estimator.set_params(device=sys.argv[2]), method)
+    sys.stdout.buffer.write(predict(rows).tobytes())
 """
 
 
@@ -170,12 +172,12 @@ def test_fitted_on_one_device_predicts_on_another(name, pretend, tmp_path):
     """Each device that is here, as itself and as what it can pretend to be, in a new process."""
     rows = X[:20]
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    for estimator in fitted():
-        (tmp_path / "model").write_bytes(pickle.dumps((estimator, rows)))
-        done = subprocess.run(
-            [sys.executable, "-c", PREDICT, str(tmp_path / "model"), name],
-            env={**os.environ, "PYTHONPATH": path, "PYOPENCL_GBDT_PRETEND": pretend},
-            capture_output=True, timeout=300, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr.decode()
-        assert done.stdout == probabilities(estimator, rows).tobytes()
+    estimators = fitted()
+    (tmp_path / "model").write_bytes(pickle.dumps((estimators, rows)))
+    done = subprocess.run(
+        [sys.executable, "-c", PREDICT, str(tmp_path / "model"), name],
+        env={**os.environ, "PYTHONPATH": path, "PYOPENCL_GBDT_PRETEND": pretend},
+        capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == b"".join(probabilities(e, rows).tobytes() for e in estimators)

@@ -26,7 +26,7 @@ def test_rows_depend_on_the_seed_alone():
 def test_both_systems(capsys, tmp_path):
     pytest.importorskip("xgboost")
     file = tmp_path / "large.json"
-    asked = ["--only", "monotone", "goss", "--rows-scale", "0.002", "--device", TEST_DEVICE]
+    asked = ["--only", "monotone", "goss", "--rows-scale", "0.0005", "--device", TEST_DEVICE]
     assert large.main([*asked, "--json", str(file)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["shape", "monotone", "goss"]

@@ -19,7 +19,7 @@ from tests.conformance.judge import Result, Verdict, judge_cases, judge_values
 from tests.conformance.table import AXES, choose, refused_values
 from tests.conftest import TEST_DEVICE
 
-CASES, SEEDS = 48, 4
+CASES, MORE_CASES, SEEDS = 32, 48, 4
 SAMPLE = choose(CASES)
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
 
@@ -63,6 +63,14 @@ def test_most_trees_are_equal_and_something_is_learnt(outcome):
     comparable = [r.trees for r in outcome.results.values() if not r.case.differs]
     assert comparable.count("equal") > 0.6 * len(comparable)
     assert np.median([r.learnt for r in outcome.results.values()]) > 2
+
+
+@pytest.mark.thorough
+def test_more_cases():
+    results, _ = runner.run_all(choose(MORE_CASES), TEST_DEVICE, SEEDS)
+    assert [result.case.name for result in results if not result.same_trees] == []
+    verdicts = [*judge_cases(results), *judge_values(results)]
+    assert [verdict for verdict in verdicts if not verdict.ok] == []
 
 
 def test_what_trains_otherwise_is_noticed(monkeypatch):

@@ -13,7 +13,12 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from tests.conftest import TEST_DEVICE
-from tests.objectives.samples import LIGHTGBM, NEEDED, XGBOOST, few_values, name_of
+from tests.objectives.samples import LIGHTGBM, NEEDED, WITH_PARAMETERS, XGBOOST, few_values, name_of
+
+THOROUGH = {
+    f"test_same_{what}": lambda case, weighted: weighted and case in WITH_PARAMETERS
+    for what in ("trees", "starting_score")
+}
 
 
 def both(case, seed, weighted=False, n_rounds=10, **more):

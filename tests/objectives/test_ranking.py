@@ -48,18 +48,19 @@ def id_of(options):
     return "-".join(str(value) for value in options.values()) or "defaults"
 
 
+@pytest.mark.parametrize("sizes", [(0, 32), pytest.param((1, 256), marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("options", OPTIONS, ids=id_of)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_work_group_size_is_the_twin(name, options):
-    X, y, sizes = drawn(name, sizes=[7, 1, 2, 300, 33, 16, 17, 64, 5])
+def test_every_work_group_size_is_the_twin(name, options, sizes):
+    X, y, queries = drawn(name, sizes=[7, 1, 2, 300, 33, 16, 17, 64, 5])
     weight = np.arange(1, 10, dtype=np.float32)
     given = {"objective": name, "n_estimators": 3, "max_depth": 3, **options}
-    data = Dataset(X, y, weight, group=sizes)
+    data = Dataset(X, y, weight, group=queries)
     wanted = train_reference(
-        Parameters.from_dict(given), data.values, data.label, data.weight, group=sizes
+        Parameters.from_dict(given), data.values, data.label, data.weight, group=queries
     )
     assert wanted.trees[-1].n_nodes > 3
-    for size in (0, 1, 32, 256):
+    for size in sizes:
         fitted = train({**given, "device": TEST_DEVICE, "work_group_size": size}, data)
         assert fitted.ensemble == wanted, f"work_group_size={size}"
 

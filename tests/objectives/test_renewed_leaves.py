@@ -44,7 +44,7 @@ def test_which_losses_renew_their_leaves():
 
 @pytest.mark.parametrize("name", RENEWED)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("depth", [1, 2, 4, 8])
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(4, marks=pytest.mark.thorough), 8])
 def test_fits_are_the_references(name, weighted, depth):
     X, label, weight = rows(600, weighted=weighted)
     params = {"objective": name, "max_depth": depth, "n_estimators": 3, "quantile_alpha": 0.8}
@@ -113,7 +113,9 @@ def test_a_tree_is_xgboosts(alpha, depth, weighted):
     np.testing.assert_allclose(a.weight[inner], b.weight[inner], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "alpha", [*(pytest.param(a, marks=pytest.mark.thorough) for a in (0.1, 0.5)), 0.9]
+)
 def test_errors_are_as_small_as_xgboosts(alpha):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(6000, 6)).astype(np.float32)

@@ -33,8 +33,8 @@ def edge_sizes(device: Device, *tiles: int) -> list[int]:
     if device.caps.is_simulator:
         return [*sizes, max(tiles) + 1]
     sizes += [size for tile in tiles for size in (tile - 1, tile, tile + 1)]
-    large = [100_003] if device.caps.kind == "gpu" else []
-    return [*sizes, 256 * 256 + 1, 12_345, *large]
+    others = [12_345, 100_003] if device.caps.kind == "gpu" else []
+    return [*sizes, 256 * 256 + 1, *others]
 
 
 def any_bits(rng: np.random.Generator, n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -19,6 +19,7 @@ from tests.device.plausible import MEANS_OF_CLASSES
 from tests.steps.evaluated import evaluated, run, weights_of
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]
+THOROUGH = {"test_sizes": lambda wg, kind: wg > 1 and kind == "none"}
 BOTH = ["auc", "aucpr"]
 
 

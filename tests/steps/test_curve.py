@@ -15,6 +15,7 @@ from tests.compare import assert_same_bits
 from tests.steps.evaluated import evaluated, run, weights_of
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]
+THOROUGH = {"test_a_million_rows": lambda kind: kind == "none"}
 BOTH = ["auc", "aucpr"]
 KINDS = ["none", "uniform", "whole", "heavy"]
 
