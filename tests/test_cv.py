@@ -214,7 +214,7 @@ def test_given_folds():
 class Fails(TrainingCallback):
     def after_iteration(self, model, epoch, evals_log):
         self.model = model
-        with pytest.raises(ParameterError, match="cross-validation has no model"):
+        with pytest.raises(ParameterError, match="cross-validation has no single model"):
             model.current()
         raise ZeroDivisionError
 

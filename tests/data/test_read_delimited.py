@@ -195,7 +195,7 @@ def test_messages(read, text, options, message):
 
 
 def test_gz_that_is_not_gzip(read):
-    with pytest.raises(DataError, match=r"ends in .gz, yet .* starts with b'1,'.*rename"):
+    with pytest.raises(DataError, match=r"ends in .gz, but .* starts with b'1,'.*rename"):
         read("1,2\n", "table.csv.gz")
 
 
