@@ -44,6 +44,7 @@ from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
+from tests.device.vocabulary import strip_comments
 from tests.portability.other_metrics import other_metric_checks
 from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, problem
 from tests.primitives.samples import cuts, elements
@@ -165,7 +166,7 @@ def program_complaints(device: Device, pretend: str) -> list[str]:
 
     complaints = []
     for (_, _, source), program in opencl._programs.items():
-        body = source.split("atom_add(", 1)[-1]
+        body = strip_comments(source).split("atom_add(", 1)[-1]
         if pretend == "baseline" and re.search(r"atomic_add_global_i64|\bdouble\b|sub_group", body):
             complaints.append("a kernel uses 64-bit atomics, double or sub-groups")
         for kernel in program.all_kernels():
