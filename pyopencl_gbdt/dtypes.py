@@ -107,7 +107,7 @@ STRUCTS = {
     "step_t": STEP,
 }
 #: Fields of a node that are read back to the host, one array each, in the order of
-#: templates/finish.cl.mako: what a model keeps, and what is counted.
+#: templates/growth/finalize.cl.mako: what a model keeps, and what is counted.
 KEPT = (
     "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
     "sibling_slot", "gain", "weight", "value", "hessian",

@@ -57,8 +57,8 @@ def test_a_small_fit_builds_few_programs_and_kernels(on_pocl, work):
     fit()
     built, launched = work
     assert sorted(built.values()) == [
-        "best", "finish", "gradients", "grow", "histogram_cpu", "leaf", "partition", "predict",
-        "quantize", "radix_sort", "split_cpu",
+        "best", "finalize", "gradients", "histogram_cpu", "level", "partition", "predict",
+        "quantize", "radix_sort", "split_cpu", "update_margins",
     ]  # fmt: skip
     assert len(launched) <= 18
 

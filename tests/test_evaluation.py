@@ -26,7 +26,7 @@ from pyopencl_gbdt.metrics.areas import Areas
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS
-from pyopencl_gbdt.reference.curve import area_words
+from pyopencl_gbdt.reference.auc import area_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.training.booster import Boosting
 from tests.conftest import TEST_DEVICE
@@ -149,8 +149,8 @@ def test_the_area_of_few_rows_is_the_same_number_on_the_host(monkeypatch):
         both.append((model.history, {k.kernel for k in model.profile if k.phase == ROUNDS}))
     assert both[0][0] == both[1][0]
     if open_device(TEST_DEVICE).caps.unified_memory:
-        assert "curve.curve_area" in both[0][1]
-        assert not any(name.startswith(("curve", "radix", "scan")) for name in both[1][1])
+        assert "auc.curve_area" in both[0][1]
+        assert not any(name.startswith(("auc", "radix", "scan")) for name in both[1][1])
 
 
 @pytest.mark.parametrize("metric", ["aucpr", "error"])

@@ -68,7 +68,7 @@ class Workspace(dict):
         self.codes = np.zeros((ROWS, ROW_BYTES), np.uint8)
         self.rows = {
             "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
-            "leaf": SimpleNamespace(name=leaf),
+            "update_margins": SimpleNamespace(name=leaf),
             "radix_sort": SimpleNamespace(params={"radix_bits": 8}),
             "quantize": SimpleNamespace(params={"wg_size": 256}),
         }
@@ -166,7 +166,7 @@ ATOMICS = {
     # D, e, f, g: ranks, prefixes, fraction; a value in three places
     "renew_leaves.renew": 4 * (16 + 8 + 4 + 12),
     # margins in and out; a code for every split on the way: 10 + 6 + 5
-    "leaf.add_leaves": 10 * 8 + 21,
+    "update_margins.add_leaves": 10 * 8 + 21,
 }
 
 
@@ -189,7 +189,7 @@ def test_several_outputs():
     """Rows are read once for every output, but codes and nodes are counted in the trees."""
     for kernel, once in (
         ("gradients", 0), ("gradients.quantize_gradients", 0), ("gradients.draw", 0),
-        ("renew_leaves.count_first", 21), ("leaf.add_leaves", 21),
+        ("renew_leaves.count_first", 21), ("update_margins.add_leaves", 21),
     ):  # fmt: skip
         found = traffic.TREE[kernel](Workspace(), three_trees())
         assert found - once == 3 * (ATOMICS[kernel] - once)
@@ -198,7 +198,10 @@ def test_several_outputs():
 def test_trees_of_one_output_share_its_margins():
     ws = Workspace()
     ws.n_parallel = 3
-    assert traffic.TREE["leaf.add_leaves"](ws, three_trees()) == ATOMICS["leaf.add_leaves"]
+    assert (
+        traffic.TREE["update_margins.add_leaves"](ws, three_trees())
+        == ATOMICS["update_margins.add_leaves"]
+    )
 
 
 def test_factors_of_sampled_rows_are_read_twice():
@@ -218,7 +221,10 @@ def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
         unlisted = Workspace(samples_rows=True)
         listed = traffic.TREE[kernel](ws, counts)
         assert listed == traffic.TREE[kernel](unlisted, counts) + 10 * 4
-    assert traffic.TREE["leaf.add_leaves"](ws, counts) == 3 * ATOMICS["leaf.add_leaves"]
+    assert (
+        traffic.TREE["update_margins.add_leaves"](ws, counts)
+        == 3 * ATOMICS["update_margins.add_leaves"]
+    )
 
 
 def test_a_cpu_reads_no_codes_of_rows_that_were_not_drawn():
@@ -248,7 +254,7 @@ def test_leaf_by_leaf_all_rows_move():
     assert moved == ATOMICS["partition.move"] + 5 * (1 + 4) + 5 * 4
     assert traffic.TREE["plan.place"](ws, counts) == 3 * (1 + 4) * NODE.itemsize
     by_rows = Workspace(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
-    assert traffic.TREE["leaf.add_leaves"](by_rows, counts) == 10 * 8 + 10 * 4
+    assert traffic.TREE["update_margins.add_leaves"](by_rows, counts) == 10 * 8 + 10 * 4
 
 
 def test_arrays_of_other_steps_are_no_weights():
@@ -277,7 +283,7 @@ def test_partial_histograms_are_written_and_added_up():
 def test_leaves_by_row_lists():
     """All ids, as the root split; and a code of D's rows, which lie where D left them."""
     counts, ws = count_tree(*tree()), Workspace(leaf="by_rows")
-    assert traffic.TREE["leaf.add_leaves"](ws, counts) == 10 * 8 + 10 * 4 + 5
+    assert traffic.TREE["update_margins.add_leaves"](ws, counts) == 10 * 8 + 10 * 4 + 5
 
 
 def test_a_lonely_root():
@@ -288,7 +294,7 @@ def test_a_lonely_root():
     assert traffic.TREE["partition.move"](Workspace(), counts) == 0
     assert traffic.TREE["histogram"](Workspace(), counts) == 10 * 24 + HISTOGRAM
     for leaf in ("walk", "by_rows"):
-        assert traffic.TREE["leaf.add_leaves"](Workspace(leaf=leaf), counts) == 10 * 8
+        assert traffic.TREE["update_margins.add_leaves"](Workspace(leaf=leaf), counts) == 10 * 8
 
 
 def test_a_fit_adds_up_its_trees():

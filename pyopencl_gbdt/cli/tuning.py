@@ -31,7 +31,7 @@ _ROUNDS = 4
 #: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97
 #: Further kernels whose time a kernel's parameters affect.
-_BESIDES = {"histogram": ("plan",), "partition": ("plan",), "leaf": ("plan",)}
+_BESIDES = {"histogram": ("plan",), "partition": ("plan",), "update_margins": ("plan",)}
 
 
 @dataclass(frozen=True)

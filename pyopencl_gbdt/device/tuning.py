@@ -33,7 +33,7 @@ TUNABLE: dict[str, tuple[str, ...]] = {
     "histogram": ("wg_size", "groups_per_unit", "chunk", "codes"),
     "split": ("wg_size",),
     "partition": ("wg_size", "chunk"),
-    "leaf": ("wg_size", "chunk"),
+    "update_margins": ("wg_size", "chunk"),
     "plan": ("wg_size",),
     "predict": ("wg_size", "items", "rows"),
     "radix_sort": ("items", "groups_per_unit"),

@@ -167,7 +167,7 @@ TABLE: tuple[Variant, ...] = (
     *_both("mean_loss", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     *_both("ranking_metric", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     *_both("cox_metric", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both("curve", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+    *_both("auc", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     *_both("gradients", cpu={"wg_size": 1, "items": 1024}, gpu={"wg_size": 256, "items": 4}),
     Variant(
         "split",
@@ -180,14 +180,14 @@ TABLE: tuple[Variant, ...] = (
     *_both("partition", cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
     *_both("plan", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     Variant(
-        "leaf",
+        "update_margins",
         "by_rows",
         {"wg_size": 1, "chunk": 2048},
         "2 cores, 1 M x 28, depth 6 and 8: PoCL 7x over walking, Intel 11x",
         chosen_on=_CPU,
     ),
     Variant(
-        "leaf",
+        "update_margins",
         "walk",
         {"wg_size": 256, "chunk": 2048},
         "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists",

@@ -46,12 +46,12 @@ class Curves:
 
     def _build(self, curve: str) -> Program:
         make = partial(self._build_row, curve)
-        return build_variant(self.rows.device, "curve", "auto", make)[1]
+        return build_variant(self.rows.device, "auc", "auto", make)[1]
 
     def _build_row(self, curve: str, row: Variant) -> Program:
         rows = self.rows
         return rows.device.build(
-            "curve",
+            "auc",
             wg_size=rows.wg_size or row.params["wg_size"],
             link=rows.link,
             weighted=rows.weight is not None,

@@ -14,7 +14,7 @@ from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_group
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
 #: Kernels of the variant table that a fit launches.
-FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "leaf")
+FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "update_margins")
 
 
 @dataclass
@@ -24,7 +24,7 @@ class FitVariants(FitShape):
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
         caps, name = self.device.caps, self.params.histogram
-        if kernel == "leaf" and self.n_parallel > 1:
+        if kernel == "update_margins" and self.n_parallel > 1:
             return choose(kernel, caps, "walk")  # by rows, two trees would meet at a margin
         if kernel != "histogram":
             return choose(kernel, caps)
@@ -70,7 +70,7 @@ class FitVariants(FitShape):
 
         That is where rows find their leaves without lists.
         """
-        return self.params.samples_rows and self.variant("leaf").name == "walk"
+        return self.params.samples_rows and self.variant("update_margins").name == "walk"
 
     @property
     def cells_to_clear(self) -> int:

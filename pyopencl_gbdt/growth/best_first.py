@@ -20,7 +20,7 @@ class Pick:
         self.program = ws.build(
             "plan",
             lambda row: ws.device.build(
-                "pick",
+                "best_first",
                 wg_size=ws.wg_size(row),
                 row_chunk=ws.variant("partition").params["chunk"],
                 rank=rank,

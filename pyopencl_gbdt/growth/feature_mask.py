@@ -46,7 +46,7 @@ class Columns:
         self.program = ws.build(
             "plan",
             lambda row: ws.device.build(
-                "columns",
+                "feature_mask",
                 wg_size=ws.wg_size(row),
                 weighted=ws.feature_weights is not None,
                 stages=" ".join(stages),

@@ -15,9 +15,9 @@ class Finish:
         self.program = ws.build(
             "plan",
             lambda row: ws.device.build(
-                "finish",
+                "finalize",
                 wg_size=ws.wg_size(row),
-                leaf_chunk=ws.variant("leaf").params["chunk"],
+                leaf_chunk=ws.variant("update_margins").params["chunk"],
             ),
         )
 

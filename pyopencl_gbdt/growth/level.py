@@ -19,7 +19,7 @@ class Grow:
         self.program = ws.build(
             "plan",
             lambda row: ws.device.build(
-                "grow",
+                "level",
                 wg_size=ws.wg_size(row),
                 row_chunk=ws.variant("partition").params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],

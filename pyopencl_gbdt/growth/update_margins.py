@@ -13,9 +13,9 @@ class Leaf:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.program = ws.build(
-            "leaf",
+            "update_margins",
             lambda row: ws.device.build(
-                "leaf",
+                "update_margins",
                 wg_size=ws.wg_size(row),
                 walk=row.name == "walk",
                 chunk=row.params["chunk"],
@@ -26,7 +26,7 @@ class Leaf:
     def add(self, batch: Batch) -> Launch:
         """Return the launch that adds the trees that were finished last."""
         ws, bind = self.ws, self.program.bind
-        row = ws.variant("leaf")
+        row = ws.variant("update_margins")
         most_groups = 16 * ws.device.caps.compute_units
         if row.name == "walk":
             groups = min(most_groups, -(-ws.n_rows // self.program.wg_size))

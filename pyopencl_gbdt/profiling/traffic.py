@@ -80,7 +80,7 @@ SET_UP: dict[str, Callable[[Workspace, bool], int]] = {
 WHOLE_ARRAYS = frozenset(
     {
         "aft.aft_gradients",
-        "curve.class_shares",
+        "auc.class_shares",
         "custom.custom_gradients",
         "custom.check_gradients",
         "cox.cox_exponentials",
@@ -89,10 +89,10 @@ WHOLE_ARRAYS = frozenset(
         "cox.cox_gradients",
         *(f"cox_metric.cox_{name}" for name in ("hazards", "planes", "losses")),
         "cox_metric.total_losses",
-        "curve.curve_area",
-        "curve.curve_keys",
-        "curve.curve_pairs",
-        "curve.total_areas",
+        "auc.curve_area",
+        "auc.curve_keys",
+        "auc.curve_pairs",
+        "auc.total_areas",
         "gradients.draw_partners",
         "gradients.lambdas",
         "gradients.rank_documents",

@@ -209,7 +209,7 @@ def _renew(ws: Workspace, tree: TreeCounts) -> int:
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
     codes = ws.codes.dtype.itemsize
-    if ws.variant("leaf").name == "walk":  # reads a code at every node of a row's path
+    if ws.variant("update_margins").name == "walk":  # reads a code at every node of a row's path
         return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
     all_listed = ws.policy.moves_last_rows
     in_order = ws.n_levels == 1 and not all_listed  # the root's rows have no list
@@ -241,5 +241,5 @@ TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
     "renew_leaves.count_next": _count_next,
     "renew_leaves.pick_digit": _pick_digit,
     "renew_leaves.renew": _renew,
-    "leaf.add_leaves": _add_leaves,
+    "update_margins.add_leaves": _add_leaves,
 }

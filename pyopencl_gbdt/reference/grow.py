@@ -15,7 +15,7 @@ from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
-from pyopencl_gbdt.reference.columns import chosen, may_follow
+from pyopencl_gbdt.reference.feature_mask import chosen, may_follow
 from pyopencl_gbdt.reference.gain import (
     Rule,
     in_units,

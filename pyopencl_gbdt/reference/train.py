@@ -21,9 +21,9 @@ from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
 from pyopencl_gbdt.reference.grow import Grower, Node, Rank, to_tree
 from pyopencl_gbdt.reference.host_gradients import host_gradients
-from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.reference.sample import factors
+from pyopencl_gbdt.reference.update_margins import add_leaves
 
 F32 = npt.NDArray[np.float32]
 

@@ -4,7 +4,7 @@
 ##   candidates   |f0 f1 f2 ..|f0 f1 f2 ..|     one work-group for each node
 ##   chosen       |f2         |f0         |
 ##
-##   If there are few candidates, `grow` compares them itself and this kernel is not launched.
+##   If there are few candidates, `decide` compares them itself and this kernel is not launched.
 ##
 ## params: wg_size
 <%page args="wg_size"/>

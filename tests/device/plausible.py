@@ -156,7 +156,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
-    if template == "grow":
+    if template == "level":
         return not (params["picked"] and params["limited"])
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
         return False

@@ -120,7 +120,7 @@ def test_a_build_error_says_everything(device, template):
 
 def test_a_parameter_error_comes_before_the_compiler(device):
     with pytest.raises(TypeError, match="chunks"):
-        device.build("leaf", wg_size=1, chunks=2048)
+        device.build("update_margins", wg_size=1, chunks=2048)
 
 
 FILL = """<%page args="wg_size"/>

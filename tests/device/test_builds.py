@@ -25,7 +25,7 @@ def test_long_builds_are_reported_once_with_their_names():
     for template in ("radix_sort", "quantize", "radix_sort"):
         notice.took(template, 0.3)
     assert said == []
-    for template in ("split", "grow", "finish"):
+    for template in ("split", "level", "finalize"):
         notice.took(template, 0.3)
     assert said == [
         "building kernels for a card: radix_sort, quantize, split and those that follow; they are "
@@ -36,7 +36,7 @@ def test_long_builds_are_reported_once_with_their_names():
 def test_what_launches_build_later_counts_beforehand():
     said = []
     notice = BuildNotice("a card", share=0.25, say=said.append)
-    for template in ("split", "grow", "finish"):
+    for template in ("split", "level", "finalize"):
         notice.took(template, 0.1)
     assert len(said) == 1
 
@@ -50,9 +50,9 @@ def test_a_device_tells_how_long_it_built(monkeypatch, capsys):
     device.build("scan", wg_size=64)
     assert capsys.readouterr().err == ""
     device.build("split", wg_size=64)
-    device.build("grow", wg_size=64)
+    device.build("level", wg_size=64)
     captured = capsys.readouterr()
-    assert captured.err.startswith("building kernels for a card: scan, split, grow and")
+    assert captured.err.startswith("building kernels for a card: scan, split, level and")
     assert captured.out == ""
 
 
@@ -69,5 +69,5 @@ def test_a_fit_reports_long_builds_unless_it_is_to_be_silent(verbosity, monkeypa
 def test_a_program_without_standard_error_builds_too(monkeypatch):
     monkeypatch.setattr(builds.sys, "stderr", None)
     notice = BuildNotice("a card")
-    for template in ("split", "grow", "finish"):
+    for template in ("split", "level", "finalize"):
         notice.took(template, 2.0)

@@ -22,8 +22,14 @@ UPDATE = bool(os.environ.get("PYOPENCL_GBDT_UPDATE_GOLDEN"))
 
 #: Small templates, once for one work-item a group and once for many.
 SOURCES = {
-    "leaf-by_rows": ("leaf", {"wg_size": 1, "walk": False, "chunk": 2048, "code": "u8"}),
-    "leaf-walk": ("leaf", {"wg_size": 256, "walk": True, "chunk": 2048, "code": "u8"}),
+    "update_margins-by_rows": (
+        "update_margins",
+        {"wg_size": 1, "walk": False, "chunk": 2048, "code": "u8"},
+    ),
+    "update_margins-walk": (
+        "update_margins",
+        {"wg_size": 256, "walk": True, "chunk": 2048, "code": "u8"},
+    ),
     "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0}),
     "scan-sequential": ("scan", {"wg_size": 1, "type": "i64", "op": "max"}),
@@ -60,5 +66,5 @@ def test_no_golden_file_is_left_over():
 
 
 def test_a_difference_is_shown():
-    text = differences("leaf.c", "a\nc\n", "a\nb\n")
+    text = differences("update_margins.c", "a\nc\n", "a\nb\n")
     assert "-b\n+c\n" in text

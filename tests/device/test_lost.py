@@ -145,7 +145,7 @@ def histogram_variant(template, params):
 def test_the_next_variant_is_used_and_both_are_named(device, refusing, tmp_path, kernel):
     first, second = fallbacks(kernel, device.caps)[:2]
     wanted = to_xgboost_json(small_fit().ensemble)
-    templates = {"plan": {"grow"}, "split": {"split", "split_cpu"}}.get(kernel, {kernel})
+    templates = {"plan": {"level"}, "split": {"split", "split_cpu"}}.get(kernel, {kernel})
     if kernel == "histogram":
         refusing(lambda name, p: is_histogram(name) and histogram_variant(name, p) == first.name)
     else:
@@ -177,7 +177,7 @@ def test_before_and_after_a_fit_the_next_variant_is_used_too(device, refusing, t
     assert np.array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("template", ["histogram", "leaf"])
+@pytest.mark.parametrize("template", ["histogram", "update_margins"])
 def test_where_no_variant_builds_the_last_error_is_raised(device, refusing, template):
     refusing(lambda name, params: name.startswith(template))
     with pytest.warns(KernelFallbackWarning) as said, pytest.raises(KernelBuildError):

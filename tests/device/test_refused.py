@@ -52,7 +52,12 @@ def refusing(device, monkeypatch):
 
 @pytest.mark.parametrize(
     ("kernel", "name"),
-    [("split", "find"), ("plan", "decide"), ("leaf", "add_leaves"), ("radix_sort", "radix_")],
+    [
+        ("split", "find"),
+        ("plan", "decide"),
+        ("update_margins", "add_leaves"),
+        ("radix_sort", "radix_"),
+    ],
 )
 def test_the_next_variant_takes_over(device, expected, opened, refusing, kernel, name):
     first, second = fallbacks(kernel, device.caps)[:2]

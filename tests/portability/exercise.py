@@ -39,7 +39,7 @@ from pyopencl_gbdt.reference import scan as scan_twin
 from pyopencl_gbdt.reference import segmented_reduce as reduce_twin
 from pyopencl_gbdt.reference import segmented_scan as segmented_twin
 from pyopencl_gbdt.reference import stable_partition as partition_twin
-from pyopencl_gbdt.reference.curve import area_words
+from pyopencl_gbdt.reference.auc import area_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting

@@ -1,4 +1,4 @@
-"""gain: the twin against exact rational arithmetic. (test_split and test_grow hold the kernels.)"""
+"""gain: the twin against exact rational arithmetic. (test_split, test_level: the kernels.)"""
 
 from __future__ import annotations
 

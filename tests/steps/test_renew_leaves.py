@@ -17,7 +17,7 @@ from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.renew_leaves import residuals
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
-from tests.steps.test_leaf import random_trees
+from tests.steps.test_update_margins import random_trees
 
 KERNEL = "renew_leaves"
 BATCH = Batch(0, 1)

@@ -28,7 +28,7 @@ def draw(device, rng, n_rows, trees, wg, params):
         device, LAYOUT, random_codes(rng, LAYOUT, n_rows), parallel=trees,
         work_group_size=wg, max_depth=2, **params,
     )  # fmt: skip
-    assert ws.lists_drawn == (trees > 1 or ws.variant("leaf").name == "walk")
+    assert ws.lists_drawn == (trees > 1 or ws.variant("update_margins").name == "walk")
     reserve(ws)
     ws.allocate()
     ws["margins"].set(np.zeros(n_rows, np.float32))

@@ -1,4 +1,4 @@
-## finish: set leaf values and make the tree's walking forms when all its nodes exist
+## finalize: set leaf values and make the tree's walking forms when all its nodes exist
 ## uses: portable_math structs gain tasks decision
 ##
 ##   finish_tree  one work-group sets the last level's leaves, leaf tasks, and the trees in the forms

@@ -1,4 +1,4 @@
-## curve: area under the ROC or precision-recall curve, as sums of integers
+## auc: area under the ROC or precision-recall curve, as sums of integers
 ## uses: portable_math portable_log portable_loss
 ##
 ##   class_shares  for classes: a row's largest margin, and 1 / (the sum of its exponentials)

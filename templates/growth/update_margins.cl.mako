@@ -1,4 +1,4 @@
-## leaf: margin[row] += value of the row's leaf
+## update_margins: margin[row] += value of the row's leaf
 ## uses: structs tasks decision
 ##
 ##   walk      every row walks the tree by its codes; rows are read in order

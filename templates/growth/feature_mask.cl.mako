@@ -1,4 +1,4 @@
-## columns: choose the features on which every node of a level may split
+## feature_mask: choose the features on which every node of a level may split
 ## uses: structs random portable_math portable_log
 ##
 ##   features   0 1 2 3 4 5 6 7

@@ -1,4 +1,4 @@
-## pick: best-first growth: the open leaf of every tree with the highest rank, and its split
+## best_first: best-first growth: the open leaf of every tree with the highest rank, and its split
 ## uses: portable_math structs gain growth tasks
 ##
 ##   open   |a|b|c|d|.|.|    leaves of a tree: step s begins with s + 1 of them

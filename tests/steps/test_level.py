@@ -290,7 +290,10 @@ def test_finish(device, rng, wg, trees):
         assert_same_bits(found[:behind], content[:behind], "the other nodes")
         below = ws.n_levels - nodes["depth"].astype(np.int64)
         keeps = (below == 1) | (leaf & (below > 1))
-        tasks = -(-nodes["count"].astype(np.int64) // ws.variant("leaf").params["chunk"]) * keeps
+        tasks = (
+            -(-nodes["count"].astype(np.int64) // ws.variant("update_margins").params["chunk"])
+            * keeps
+        )
         begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
         assert_same_bits(ws["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
         header = [n_nodes, begin[-1], (n_nodes % ws.forest_block + 1) % ws.forest_block, 42]

@@ -1,4 +1,4 @@
-## grow: one work-group decides for a whole level which nodes split, where the children's rows and
+## level: one work-group decides for a whole level which nodes split, where the children's rows and
 ##       histograms are stored, and how the work is cut into tasks
 ## uses: portable_math structs gain growth tasks
 ##

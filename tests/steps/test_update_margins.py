@@ -10,12 +10,12 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.finalize import Finish
 from pyopencl_gbdt.growth.update_margins import Leaf
 from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.leaf import add_leaves
 from pyopencl_gbdt.reference.partition import goes_left, partition
+from pyopencl_gbdt.reference.update_margins import add_leaves
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
 
-KERNEL = "leaf"
+KERNEL = "update_margins"
 CHUNK = 50
 LARGEST = np.finfo(np.float32).max
 BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
