@@ -18,7 +18,7 @@ from tests.objectives.samples import LIGHTGBM, NEEDED, WITH_PARAMETERS, XGBOOST,
 THOROUGH = {
     f"test_same_{what}": lambda case, weighted: weighted and case in WITH_PARAMETERS
     for what in ("trees", "starting_score")
-}
+} | {"test_files_go_both_ways": lambda case: case in WITH_PARAMETERS[1::2]}
 
 
 def both(case, seed, weighted=False, n_rounds=10, **more):
@@ -100,7 +100,8 @@ def test_default_metric_is_xgboosts(case):
     X, y = few_values(name, 6)
     matrix, log = xgboost.DMatrix(X, y), {}
     params = {"objective": name, "max_depth": 3, "base_score": 0.5, **params}
-    xgboost.train(params, matrix, 2, evals=[(matrix, "a")], evals_result=log, verbose_eval=False)
+    logged = {"evals": [(matrix, "a")], "evals_result": log, "verbose_eval": False}
+    xgboost.train({**params, "nthread": 1}, matrix, 2, **logged)
     data = Dataset(X, y)
     ours = train({**params, "device": TEST_DEVICE}, data, 2, evals=[(data, "a")]).history["a"]
     if params.get("tweedie_variance_power") == 1:
