@@ -19,7 +19,7 @@ from tests.conformance.judge import Result, Verdict, judge_cases, judge_values
 from tests.conformance.table import AXES, choose, refused_values
 from tests.conftest import TEST_DEVICE
 
-CASES, MORE_CASES, SEEDS = 20, 48, 3
+CASES, MORE_CASES, SEEDS = 24, 48, 3
 SAMPLE = choose(CASES)
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
 
