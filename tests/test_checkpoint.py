@@ -188,7 +188,7 @@ def test_another_training_may_begin_in_the_folder(tmp_path):
     assert text_of(model) == text_of(train(other, DATA, 12))
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_random_moments(kind, kills):
     """``python -m tests.kill_and_resume 200`` does more of it."""

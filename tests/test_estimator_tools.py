@@ -166,6 +166,9 @@ for estimator in estimators:
 """
 
 
+THOROUGH = {"test_fitted_on_one_device_predicts_on_another": lambda name, pretend: pretend == "gpu"}
+
+
 @pytest.mark.parametrize("pretend", ["", "gpu", "baseline"])
 @pytest.mark.parametrize("name", [d.device_id for d in devices() if not d.problem])
 def test_fitted_on_one_device_predicts_on_another(name, pretend, tmp_path):

@@ -75,6 +75,18 @@ def problem(case):
     return {"device": TEST_DEVICE, "max_depth": 3, **params}, metrics, evals
 
 
+#: Cases with kernels of their own, beside those whose kernels others have.
+SEVERAL_WORK_ITEMS = (
+    "classes",
+    "targets",
+    "queries",
+    "queries of relevant rows",
+    "times",
+    "bounds",
+)
+THOROUGH = {"test_history_is_the_hosts": lambda case, wg: wg > 0 and case not in SEVERAL_WORK_ITEMS}
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("wg", [0, 16])
 def test_history_is_the_hosts(case, wg):

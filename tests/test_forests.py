@@ -86,10 +86,11 @@ def test_defaults_are_xgboosts():
 
 def test_quality_is_xgboosts():
     xgboost = pytest.importorskip("xgboost")
+    few = {"n_estimators": 40, "max_depth": 4, "n_jobs": 1}
     for ours, theirs, y in (
-        (regressor(n_estimators=60), xgboost.XGBRFRegressor(n_estimators=60, max_depth=4), Y),
+        (regressor(n_estimators=40), xgboost.XGBRFRegressor(**few), Y),
         (
-            classifier(n_estimators=60), xgboost.XGBRFClassifier(n_estimators=60, max_depth=4),
+            classifier(n_estimators=40), xgboost.XGBRFClassifier(**few),
             np.unique(KIND, return_inverse=True)[1],
         ),
     ):  # fmt: skip
