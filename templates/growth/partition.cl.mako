@@ -9,9 +9,11 @@
 ##   Which task comes first is left to chance. Sums over rows are integers, so nothing that reaches
 ##   a model depends on it.
 ##
-## params: wg_size; chunk, rows a task; hist_chunk, rows a task of histograms; code, the code's type;
+##   `child_rows` counts the rows of each child over all pages, in which a node has its own rows.
+##
+## params: wg_size; chunk, rows a task; code, the code's type;
 ##         picked, a node of every tree splits, rather than those of a level
-<%page args="wg_size, chunk, hist_chunk, code, picked"/>
+<%page args="wg_size, chunk, code, picked"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%
     run = -(-chunk // wg_size)
@@ -33,10 +35,12 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 #define PIECES 32
 
 KERNEL(${wg_size}) move(
-        const u32 depth, const u32 n_rows, const u32 n_trees, const u32 slot_cells,
+        const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 slot_cells,
+        const u32 least_cleared,
         const u32 block_features, const u64 row_stride,
         const u64 block_stride,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL u32* RESTRICT child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
@@ -58,8 +62,8 @@ KERNEL(${wg_size}) move(
     const u32 count = ${"n_trees" if picked else "next_first - first"};
     const u32 n_tasks = levels[depth].row_tasks;
 
-    /* Smaller children are built in the histograms behind those of the splits before; those that
-       fit one work-group are cleared there. */
+    /* Smaller children are built in the histograms behind those of the splits before. Those that
+       one work-group fills, below `least_cleared` rows, are cleared there. */
     const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
     const u32 piece = (slot_cells + PIECES - 1) / PIECES;
     const u32 n_pieces = slot_cells ? count * PIECES : 0;
@@ -67,7 +71,7 @@ KERNEL(${wg_size}) move(
         const u32 id = NODE_OF(k / PIECES);
         if (id == NO_NODE) continue;
         GLOBAL const node_t* node = &nodes[id];
-        if (node->left == NO_NODE || node->count / 2 <= ${hist_chunk}) continue;
+        if (node->left == NO_NODE || node->count / 2 < least_cleared) continue;
         GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - next_first) / 2) * slot_cells;
         const u32 begin = k % PIECES * piece;
         const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
@@ -92,7 +96,7 @@ KERNEL(${wg_size}) move(
         u32 n_left = 0, n_right = 0;
         for (u32 i = 0; i < size; i++) {
             const u32 row = in_order ? begin + i - base : rows[begin + i];
-            const u32 left = code_goes_left(column[row * row_stride], split);
+            const u32 left = code_goes_left(column[(row - first_row) * row_stride], split);
             lefts[n_left] = row;
             rights[n_right] = row;
             n_left += left;
@@ -101,12 +105,14 @@ KERNEL(${wg_size}) move(
         const u32 left_at = node->begin + atomic_add_global_u32(&nodes[node->left].count, n_left);
         const u32 right_at = node_end - n_right
             - atomic_add_global_u32(&nodes[node->left + 1].count, n_right);
+        atomic_add_global_u32(&child_rows[node->left - next_first], n_left);
+        atomic_add_global_u32(&child_rows[node->left + 1 - next_first], n_right);
         for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
         for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
 % else:
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
             const u32 row = in_order ? begin + i - base : rows[begin + i];
-            const u32 left = code_goes_left(column[row * row_stride], split);
+            const u32 left = code_goes_left(column[(row - first_row) * row_stride], split);
             staged[PLACE(i)] = left ? row | LEFT : row;
         }
         BARRIER();
@@ -118,6 +124,8 @@ KERNEL(${wg_size}) move(
         if (LOCAL_ID == 0) {
             taken[0] = atomic_add_global_u32(&nodes[node->left].count, total);
             taken[1] = atomic_add_global_u32(&nodes[node->left + 1].count, size - total);
+            atomic_add_global_u32(&child_rows[node->left - next_first], total);
+            atomic_add_global_u32(&child_rows[node->left + 1 - next_first], size - total);
         }
         u32 right_at = total + run_begin - left_at;
         u32 mine[${run}];

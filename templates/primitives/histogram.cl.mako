@@ -20,8 +20,9 @@
 ##         cells, local accumulators of either kind; copies of each code, a power of two;
 ##         chunk, rows a task; block, codes in a load of 16 bytes (16 of one byte or 8 of two);
 ##         split_blocks, some groups have only a part of a block; unroll, over a block;
-##         in_registers, offsets of a block's features
-<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers"/>
+##         in_registers, offsets of a block's features;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%
     per_word = block // 4
@@ -74,7 +75,7 @@ FN void carry(GLOBAL i64* target, const i32 old_g, const i32 g, const i32 high_g
 
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -121,13 +122,18 @@ KERNEL(${wg_size}) histogram(
         if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
 % if not partials:
-        /* `partition` clears what several groups may add to */
+        /* `partition` clears what several groups${", or several pages," if adds else ""} may add to */
         const int alone = node_last - node_first == 1;
+% if not adds:
         const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
+% endif
 % else:
         if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
         else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
+% if adds:
+        if (node_first < my_first || node_last > my_last)
+% endif
         for (u32 c = 2 * code_begin + LOCAL_ID; c < 2 * code_end; c += ${wg_size}) target[c] = 0;
 % endif
         for (u32 c = LOCAL_ID; c < (code_end - code_begin) * ${copies}; c += ${wg_size}) {
@@ -145,7 +151,7 @@ KERNEL(${wg_size}) histogram(
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[base + row];
             const i32 g = low.x, h = low.y;
-            GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
+            GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
 % if not unroll:
             GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + (u64)block * block_stride) - block * ${block};
             GLOBAL const ${code}* each_fullest = (GLOBAL const ${code}*)fullest;
@@ -208,5 +214,5 @@ KERNEL(${wg_size}) histogram(
 }
 
 % if partials:
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}
 % endif

@@ -9,8 +9,9 @@
 ##   Of sampled rows, those that were not drawn have no gradients, and are left out first.
 ##
 ## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
-##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled
-<%page args="wg_size, chunk, block, places, prefetch, sampled"/>
+##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, chunk, block, places, prefetch, sampled, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <% code = "u8" if block == 16 else "u16" %>
 % if sampled:
@@ -18,7 +19,7 @@
 % endif
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -56,6 +57,9 @@ KERNEL(${wg_size}) histogram(
         GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
         if (node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
         else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+% if adds:
+        if (node_first < my_first || node_last > my_last)
+% endif
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
 % if sampled:
         for (u32 run = begin; run < end; run += RUN) {
@@ -84,8 +88,8 @@ KERNEL(${wg_size}) histogram(
 % if prefetch:
             if (${f"at + {prefetch} < n_drawn" if sampled else f"!in_order && at + {prefetch} < end"}) {
                 const u32 later = ${"drawn" if sampled else "rows"}[at + ${prefetch}];
-                PREFETCH(mine + (u64)later * row_stride * ${block});
-                PREFETCH(mine + (u64)later * row_stride * ${block} + n_places - 1);
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block});
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block} + n_places - 1);
                 PREFETCH(quanta + base + later);
             }
 % endif
@@ -95,7 +99,7 @@ KERNEL(${wg_size}) histogram(
                 const i32x2 high = high_words[base + row];
                 pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
-            GLOBAL const ${code}* code = mine + (u64)row * row_stride * ${block};
+            GLOBAL const ${code}* code = mine + (u64)(row - first_row) * row_stride * ${block};
             u32 place = 0;
             for (; place + ${places} <= n_places; place += ${places}) {
 % for k in range(places):
@@ -117,4 +121,4 @@ KERNEL(${wg_size}) histogram(
     }
 }
 
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}
