@@ -1,0 +1,133 @@
+
+#undef BARRIER
+#define BARRIER() ((void)0)
+
+
+
+
+
+#define RUN 1024 /* rows of which those that were drawn are picked out together */
+KERNEL(1) histogram(
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 n_rows,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
+        GLOBAL const u32* RESTRICT odd_rows,
+        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
+        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
+        GLOBAL const u32* RESTRICT ranges, GLOBAL i64x2* pool, GLOBAL i64x2* partial) {
+    const u32 n_tasks = levels[depth].hist_tasks;
+    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
+    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
+    if (my_first == my_last) return;
+    const u32 first_block = ranges[4 * GROUP_ID] / 16;
+    const u32 n_places = ranges[4 * GROUP_ID + 1] - first_block * 16;
+    GLOBAL const u32* offset = place_offset + first_block * 16;
+    GLOBAL const u8* mine = (GLOBAL const u8*)(codes + (u64)first_block * block_stride);
+    const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
+    (void)fullest; /* here it costs less to add than to leave out */
+
+    u32 task = my_first;
+    u32 index = find_node(task_begin, n_nodes, task);
+    while (task < my_last) {
+        while (task_begin[index + 1] <= task) index++;
+        GLOBAL const node_t* node = &nodes[first_node + index];
+        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
+        const u32 in_order = node->in_order;
+        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
+        const u32 wide = scale[node->tree].wide;
+        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
+        const u32 task_end = node_last < my_last ? node_last : my_last;
+        const u32 begin = node->begin + (task - node_first) * 2048;
+        const u32 node_end = node->begin + node->count;
+        u32 end = node->begin + (task_end - node_first) * 2048;
+        if (end > node_end || task_end == node_last) end = node_end;
+        GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
+        if (node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
+        else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+        for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
+        for (u32 run = begin; run < end; run += RUN) {
+        const u32 run_end = end - run < RUN ? end : run + RUN;
+        u32 drawn[RUN], n_drawn = 0;
+        for (u32 at = run; at < run_end; at++) { /* no branch, as chance would mispredict it */
+            const u32 row = in_order ? at - base : rows[at];
+            const i32x2 low = quanta[base + row];
+            i32 bits = low.x | low.y;
+            if (wide) {
+                const i32x2 high = high_words[base + row];
+                bits |= high.x | high.y;
+            }
+            drawn[n_drawn] = row;
+            n_drawn += bits != 0;
+        }
+        for (u32 at = 0; at < n_drawn; at++) {
+            const u32 row = drawn[at];
+            const i32x2 low = quanta[base + row];
+            i64x2 pair = MAKE_I64X2(low.x, low.y);
+            if (wide) {
+                const i32x2 high = high_words[base + row];
+                pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
+            }
+            GLOBAL const u8* code = mine + (u64)row * row_stride * 16;
+            u32 place = 0;
+            for (; place + 4 <= n_places; place += 4) {
+                {
+                    const u32 c = offset[place + 0] + code[place + 0];
+                    target[c] = ADD_I64X2(target[c], pair);
+                }
+                {
+                    const u32 c = offset[place + 1] + code[place + 1];
+                    target[c] = ADD_I64X2(target[c], pair);
+                }
+                {
+                    const u32 c = offset[place + 2] + code[place + 2];
+                    target[c] = ADD_I64X2(target[c], pair);
+                }
+                {
+                    const u32 c = offset[place + 3] + code[place + 3];
+                    target[c] = ADD_I64X2(target[c], pair);
+                }
+            }
+            for (; place < n_places; place++) {
+                const u32 c = offset[place] + code[place];
+                target[c] = ADD_I64X2(target[c], pair);
+            }
+        }
+        }
+        task = task_end;
+    }
+}
+
+
+/* Add the partial histograms of each node whose tasks are in several groups. The second of these groups
+   does it. */
+KERNEL(1) reduce(
+        const u32 depth, const u32 n_codes, const u32 n_groups,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL i64* RESTRICT pool,
+        GLOBAL const i64* RESTRICT partial) {
+    const u32 n_tasks = levels[depth].hist_tasks;
+    const u32 group = GROUP_ID_Y;
+    const u32 my_first = first_task(n_tasks, group, n_groups);
+    if (my_first == first_task(n_tasks, group + 1, n_groups)) return;
+    const u32 index = find_node(task_begin, levels[depth].count, my_first);
+    const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
+    if (node_first == my_first) return;
+    const u32 first_group = (u32)((((u64)node_first + 1) * n_groups - 1) / n_tasks);
+    if (first_task(n_tasks, first_group + 1, n_groups) != my_first) return;
+    const u32 last_group = (u32)(((u64)node_last * n_groups - 1) / n_tasks);
+    GLOBAL i64* target = pool + 2 * (u64)nodes[levels[depth].first + index].slot * n_codes;
+    const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 c = begin + LOCAL_ID; c < end; c += 1) {
+        i64 sum = partial[(4 * (u64)first_group + 2) * n_codes + c];
+        for (u32 g = first_group + 1; g <= last_group; g++) {
+            if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
+                sum += partial[4 * (u64)g * n_codes + c];
+        }
+        target[c] = sum;
+    }
+}
+
