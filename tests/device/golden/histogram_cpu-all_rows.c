@@ -6,6 +6,60 @@
 
 
 
+
+
+typedef struct {
+    u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
+    u32 last;                  /* the first task behind the piece */
+    u32 begin, end;            /* its rows, by their places in the node's row list */
+    u32 base;                  /* where the node's tree has its quanta */
+    u32 in_order;              /* the node has all rows, and no list */
+} piece_t;
+
+/* The piece that begins with a task; `task_begin` points to the entry of the task's node. */
+FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, const u32 task,
+                    const u32 my_last, const u32 n_rows) {
+    const u32 node_end = node->begin + node->count;
+    piece_t piece;
+    piece.node_first = task_begin[0];
+    piece.node_last = task_begin[1];
+    piece.last = piece.node_last < my_last ? piece.node_last : my_last;
+    piece.begin = node->begin + (task - piece.node_first) * 2048;
+    piece.end = node->begin + (piece.last - piece.node_first) * 2048;
+    if (piece.end > node_end || piece.last == piece.node_last) piece.end = node_end;
+    piece.base = node->tree * n_rows;
+    piece.in_order = node->in_order;
+    return piece;
+}
+
+/* Add a row's gradient and Hessian to the code of each of its features. */
+FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset,
+                GLOBAL const u8* code, const u32 n_places) {
+    u32 place = 0;
+    for (; place + 4 <= n_places; place += 4) {
+        {
+            const u32 c = offset[place + 0] + code[place + 0];
+            target[c] = ADD_I64X2(target[c], pair);
+        }
+        {
+            const u32 c = offset[place + 1] + code[place + 1];
+            target[c] = ADD_I64X2(target[c], pair);
+        }
+        {
+            const u32 c = offset[place + 2] + code[place + 2];
+            target[c] = ADD_I64X2(target[c], pair);
+        }
+        {
+            const u32 c = offset[place + 3] + code[place + 3];
+            target[c] = ADD_I64X2(target[c], pair);
+        }
+    }
+    for (; place < n_places; place++) {
+        const u32 c = offset[place] + code[place];
+        target[c] = ADD_I64X2(target[c], pair);
+    }
+}
+
 KERNEL(1) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows,
@@ -33,60 +87,30 @@ KERNEL(1) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
-        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
-        const u32 in_order = node->in_order;
+        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
-        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
-        const u32 task_end = node_last < my_last ? node_last : my_last;
-        const u32 begin = node->begin + (task - node_first) * 2048;
-        const u32 node_end = node->begin + node->count;
-        u32 end = node->begin + (task_end - node_first) * 2048;
-        if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
-        if (node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
-        else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+        if (piece.node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
+        else if (piece.node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
-        for (u32 at = begin; at < end; at++) {
-            const u32 row = in_order ? at - base : rows[at];
-            if (!in_order && at + 24 < end) {
+        for (u32 at = piece.begin; at < piece.end; at++) {
+            const u32 row = piece.in_order ? at - piece.base : rows[at];
+            if (!piece.in_order && at + 24 < piece.end) {
                 const u32 later = rows[at + 24];
                 PREFETCH(mine + (u64)later * row_stride * 16);
                 PREFETCH(mine + (u64)later * row_stride * 16 + n_places - 1);
-                PREFETCH(quanta + base + later);
+                PREFETCH(quanta + piece.base + later);
             }
-            const i32x2 low = quanta[base + row];
+            const i32x2 low = quanta[piece.base + row];
             i64x2 pair = MAKE_I64X2(low.x, low.y);
             if (wide) {
-                const i32x2 high = high_words[base + row];
+                const i32x2 high = high_words[piece.base + row];
                 pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
-            GLOBAL const u8* code = mine + (u64)row * row_stride * 16;
-            u32 place = 0;
-            for (; place + 4 <= n_places; place += 4) {
-                {
-                    const u32 c = offset[place + 0] + code[place + 0];
-                    target[c] = ADD_I64X2(target[c], pair);
-                }
-                {
-                    const u32 c = offset[place + 1] + code[place + 1];
-                    target[c] = ADD_I64X2(target[c], pair);
-                }
-                {
-                    const u32 c = offset[place + 2] + code[place + 2];
-                    target[c] = ADD_I64X2(target[c], pair);
-                }
-                {
-                    const u32 c = offset[place + 3] + code[place + 3];
-                    target[c] = ADD_I64X2(target[c], pair);
-                }
-            }
-            for (; place < n_places; place++) {
-                const u32 c = offset[place] + code[place];
-                target[c] = ADD_I64X2(target[c], pair);
-            }
+            add_row(target, pair, offset, mine + (u64)row * row_stride * 16, n_places);
         }
-        task = task_end;
+        task = piece.last;
     }
 }
 

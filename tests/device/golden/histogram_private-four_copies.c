@@ -4,6 +4,33 @@
 
 
 
+
+
+typedef struct {
+    u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
+    u32 last;                  /* the first task behind the piece */
+    u32 begin, end;            /* its rows, by their places in the node's row list */
+    u32 base;                  /* where the node's tree has its quanta */
+    u32 in_order;              /* the node has all rows, and no list */
+} piece_t;
+
+/* The piece that begins with a task; `task_begin` points to the entry of the task's node. */
+FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, const u32 task,
+                    const u32 my_last, const u32 n_rows) {
+    const u32 node_end = node->begin + node->count;
+    piece_t piece;
+    piece.node_first = task_begin[0];
+    piece.node_last = task_begin[1];
+    piece.last = piece.node_last < my_last ? piece.node_last : my_last;
+    piece.begin = node->begin + (task - piece.node_first) * 2048;
+    piece.end = node->begin + (piece.last - piece.node_first) * 2048;
+    if (piece.end > node_end || piece.last == piece.node_last) piece.end = node_end;
+    piece.base = node->tree * n_rows;
+    piece.in_order = node->in_order;
+    return piece;
+}
+
+
 KERNEL(256) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows,
@@ -30,19 +57,12 @@ KERNEL(256) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
-        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
-        const u32 in_order = node->in_order;
+        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
-        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
-        const u32 task_end = node_last < my_last ? node_last : my_last;
-        const u32 begin = node->begin + (task - node_first) * 2048;
-        const u32 node_end = node->begin + node->count;
-        u32 end = node->begin + (task_end - node_first) * 2048;
-        if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-        if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
+        if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
+        else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
         for (u32 i = LOCAL_ID; i < 2048; i += 256) sums[i] = 0;
         BARRIER();
         for (u32 column = LOCAL_ID; column < 128; column += 256) {
@@ -51,11 +71,11 @@ KERNEL(256) histogram(
             if (place < place_begin || place >= place_end) continue;
             const u32 skipped = fullest[place];
             LOCAL i64* mine = sums + 2 * (copy * 256 + place_offset[place] - code_begin) + part;
-            for (u32 position = begin + copy; position < end; position += 4) {
-                const u64 row = in_order ? position - base : rows[position];
+            for (u32 position = piece.begin + copy; position < piece.end; position += 4) {
+                const u64 row = piece.in_order ? position - piece.base : rows[position];
                 const u32 c = block_codes[row * row_stride * 16 + place % 16];
-                i64 q = quanta[2 * (base + row) + part];
-                if (wide) q += (i64)high_words[2 * (base + row) + part] << 32;
+                i64 q = quanta[2 * (piece.base + row) + part];
+                if (wide) q += (i64)high_words[2 * (piece.base + row) + part] << 32;
                 if (c != skipped) mine[2 * c] += q;
             }
         }
@@ -66,7 +86,7 @@ KERNEL(256) histogram(
             target[2 * code_begin + i] = sum;
         }
         BARRIER();
-        task = task_end;
+        task = piece.last;
     }
 }
 

@@ -39,7 +39,6 @@ FN u32 group_scan(const u32 value, LOCAL u32* shared, u32* total) {
     return before;
 }
 
-
 #define LEFT 0x80000000u
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
 #define PLACE(i) ((i) + (i) / 8)
@@ -47,6 +46,61 @@ FN u32 group_scan(const u32 value, LOCAL u32* shared, u32* total) {
 #define NODE_OF(index) picks[index]
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
+
+/* Clear the histograms of the next level to which several groups will add: those of smaller children
+   that do not fit one. They are built behind the histograms of the splits before. */
+FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u32* picks,
+                   const u32 first, const u32 next_first, const u32 count, const u32 n_trees,
+                   const u32 slot_cells) {
+    const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
+    const u32 piece = (slot_cells + PIECES - 1) / PIECES;
+    const u32 n_pieces = slot_cells ? count * PIECES : 0;
+    (void)first; (void)picks;
+    for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
+        const u32 id = NODE_OF(k / PIECES);
+        if (id == NO_NODE) continue;
+        GLOBAL const node_t* node = &nodes[id];
+        if (node->left == NO_NODE || node->count / 2 <= 2048) continue;
+        GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - next_first) / 2) * slot_cells;
+        const u32 begin = k % PIECES * piece;
+        const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
+        for (u32 i = begin + LOCAL_ID; i < end; i += 256) fresh[i] = 0;
+    }
+}
+
+/* Rows of a node that a task moves: `size` from `begin` on, of the node's list or, without one, in order. */
+typedef struct { u32 begin, size, base, in_order, node_begin, node_end; } task_t;
+
+FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
+    return task.in_order ? task.begin + i - task.base : rows[task.begin + i];
+}
+
+/* Order a task's rows in local memory: those that go left first. Returns how many go left, and in
+   `taken` the places that the task has from the children's counters. */
+FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u32* taken,
+                  GLOBAL node_t* children) {
+    const u32 run_begin = LOCAL_ID * 8 < size ? LOCAL_ID * 8 : size;
+    const u32 run_end = run_begin + 8 < size ? run_begin + 8 : size;
+    u32 n_left = 0, total;
+    for (u32 i = run_begin; i < run_end; i++) n_left += staged[PLACE(i)] >> 31;
+    u32 left_at = group_scan(n_left, shared, &total);
+    if (LOCAL_ID == 0) {
+        taken[0] = atomic_add_global_u32(&children[0].count, total);
+        taken[1] = atomic_add_global_u32(&children[1].count, size - total);
+    }
+    u32 right_at = total + run_begin - left_at;
+    u32 mine[8];
+    for (u32 i = 0; i < 8; i++)
+        mine[i] = run_begin + i < run_end ? staged[PLACE(run_begin + i)] : 0;
+    BARRIER();
+    for (u32 i = 0; i < 8; i++) {
+        if (run_begin + i < run_end) {
+            const u32 at = mine[i] & LEFT ? left_at++ : right_at++;
+            staged[PLACE(at)] = mine[i] & ~LEFT;
+        }
+    }
+    return total;
+}
 
 KERNEL(256) move(
         const u32 depth, const u32 n_rows, const u32 n_trees, const u32 slot_cells,
@@ -59,71 +113,39 @@ KERNEL(256) move(
     LOCAL_ARRAY(u32, shared, 256);
     LOCAL_ARRAY(u32, staged, 2304);
     LOCAL_ARRAY(u32, taken, 2);
-    const u32 first = 0; /* not of a level: picked ones of any */
-    (void)first;
     const u32 next_first = levels[depth + 1].first;
+    const u32 first = 0; /* not of a level: picked ones of any */
     const u32 count = n_trees;
+    clear_next(pool, nodes, picks, first, next_first, count, n_trees, slot_cells);
     const u32 n_tasks = levels[depth].row_tasks;
-
-    /* Smaller children are built in the histograms behind those of the splits before; those that
-       fit one work-group are cleared there. */
-    const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
-    const u32 piece = (slot_cells + PIECES - 1) / PIECES;
-    const u32 n_pieces = slot_cells ? count * PIECES : 0;
-    for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
-        const u32 id = NODE_OF(k / PIECES);
-        if (id == NO_NODE) continue;
-        GLOBAL const node_t* node = &nodes[id];
-        if (node->left == NO_NODE || node->count / 2 <= 2048) continue;
-        GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - next_first) / 2) * slot_cells;
-        const u32 begin = k % PIECES * piece;
-        const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
-        for (u32 i = begin + LOCAL_ID; i < end; i += 256) fresh[i] = 0;
-    }
-
-    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        const u32 index = find_node(task_begin, count, task);
+    for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
+        const u32 index = find_node(task_begin, count, number);
         GLOBAL const node_t* node = &nodes[NODE_OF(index)];
-        const u32 base = node->tree * n_rows, in_order = node->in_order;
+        GLOBAL node_t* children = &nodes[node->left];
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
-        const u32 begin = node->begin + (task - task_begin[index]) * 2048;
-        const u32 node_end = node->begin + node->count;
-        const u32 size = node_end - begin < 2048 ? node_end - begin : 2048;
+        task_t task;
+        task.begin = node->begin + (number - task_begin[index]) * 2048;
+        task.node_begin = node->begin;
+        task.node_end = node->begin + node->count;
+        task.size = task.node_end - task.begin < 2048 ? task.node_end - task.begin : 2048;
+        task.base = node->tree * n_rows;
+        task.in_order = node->in_order;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
         GLOBAL const u16* column = codes + node->feature / block_features * block_stride
             + node->feature % block_features;
-        for (u32 i = LOCAL_ID; i < size; i += 256) {
-            const u32 row = in_order ? begin + i - base : rows[begin + i];
+        for (u32 i = LOCAL_ID; i < task.size; i += 256) {
+            const u32 row = row_of(task, rows, i);
             const u32 left = code_goes_left(column[row * row_stride], split);
             staged[PLACE(i)] = left ? row | LEFT : row;
         }
         BARRIER();
-        const u32 run_begin = LOCAL_ID * 8 < size ? LOCAL_ID * 8 : size;
-        const u32 run_end = run_begin + 8 < size ? run_begin + 8 : size;
-        u32 n_left = 0, total;
-        for (u32 i = run_begin; i < run_end; i++) n_left += staged[PLACE(i)] >> 31;
-        u32 left_at = group_scan(n_left, shared, &total);
-        if (LOCAL_ID == 0) {
-            taken[0] = atomic_add_global_u32(&nodes[node->left].count, total);
-            taken[1] = atomic_add_global_u32(&nodes[node->left + 1].count, size - total);
-        }
-        u32 right_at = total + run_begin - left_at;
-        u32 mine[8];
-        for (u32 i = 0; i < 8; i++)
-            mine[i] = run_begin + i < run_end ? staged[PLACE(run_begin + i)] : 0;
+        const u32 total = order_rows(task.size, staged, shared, taken, children);
+        const u32 left_base = task.node_begin + taken[0];
+        const u32 right_base = task.node_end - taken[1] - (task.size - total) - total;
         BARRIER();
-        for (u32 i = 0; i < 8; i++) {
-            if (run_begin + i < run_end) {
-                const u32 at = mine[i] & LEFT ? left_at++ : right_at++;
-                staged[PLACE(at)] = mine[i] & ~LEFT;
-            }
-        }
-        const u32 left_base = node->begin + taken[0];
-        const u32 right_base = node_end - taken[1] - (size - total) - total;
-        BARRIER();
-        for (u32 i = LOCAL_ID; i < size; i += 256)
+        for (u32 i = LOCAL_ID; i < task.size; i += 256)
             moved[(i < total ? left_base : right_base) + i] = staged[PLACE(i)];
         BARRIER();
     }

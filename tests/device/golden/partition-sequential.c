@@ -23,31 +23,19 @@ FN u32 group_scan(const u32 value, LOCAL u32* shared, u32* total) {
 }
 
 
-
 #define NODE_OF(index) (first + (index))
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
 
-KERNEL(1) move(
-        const u32 depth, const u32 n_rows, const u32 n_trees, const u32 slot_cells,
-        const u32 block_features, const u64 row_stride,
-        const u64 block_stride,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
-    u32 lefts[2048], rights[2048];
-    const u32 first = levels[depth].first;
-    (void)picks;
-    const u32 next_first = levels[depth + 1].first;
-    const u32 count = next_first - first;
-    const u32 n_tasks = levels[depth].row_tasks;
-
-    /* Smaller children are built in the histograms behind those of the splits before; those that
-       fit one work-group are cleared there. */
+/* Clear the histograms of the next level to which several groups will add: those of smaller children
+   that do not fit one. They are built behind the histograms of the splits before. */
+FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u32* picks,
+                   const u32 first, const u32 next_first, const u32 count, const u32 n_trees,
+                   const u32 slot_cells) {
     const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
     const u32 piece = (slot_cells + PIECES - 1) / PIECES;
     const u32 n_pieces = slot_cells ? count * PIECES : 0;
+    (void)first; (void)picks;
     for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
         const u32 id = NODE_OF(k / PIECES);
         if (id == NO_NODE) continue;
@@ -58,34 +46,65 @@ KERNEL(1) move(
         const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
         for (u32 i = begin + LOCAL_ID; i < end; i += 1) fresh[i] = 0;
     }
+}
 
-    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        const u32 index = find_node(task_begin, count, task);
+/* Rows of a node that a task moves: `size` from `begin` on, of the node's list or, without one, in order. */
+typedef struct { u32 begin, size, base, in_order, node_begin, node_end; } task_t;
+
+FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
+    return task.in_order ? task.begin + i - task.base : rows[task.begin + i];
+}
+
+/* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
+FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
+                  GLOBAL const u8* column, const u64 row_stride, const code_split_t split,
+                  GLOBAL node_t* children) {
+    u32 lefts[2048], rights[2048];
+    u32 n_left = 0, n_right = 0;
+    for (u32 i = 0; i < task.size; i++) {
+        const u32 row = row_of(task, rows, i);
+        const u32 left = code_goes_left(column[row * row_stride], split);
+        lefts[n_left] = row;
+        rights[n_right] = row;
+        n_left += left;
+        n_right += 1 - left;
+    }
+    const u32 left_at = task.node_begin + atomic_add_global_u32(&children[0].count, n_left);
+    const u32 right_at = task.node_end - n_right
+        - atomic_add_global_u32(&children[1].count, n_right);
+    for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
+    for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+}
+
+KERNEL(1) move(
+        const u32 depth, const u32 n_rows, const u32 n_trees, const u32 slot_cells,
+        const u32 block_features, const u64 row_stride,
+        const u64 block_stride,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
+        GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
+    const u32 next_first = levels[depth + 1].first;
+    const u32 first = levels[depth].first, count = next_first - first;
+    clear_next(pool, nodes, picks, first, next_first, count, n_trees, slot_cells);
+    const u32 n_tasks = levels[depth].row_tasks;
+    for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
+        const u32 index = find_node(task_begin, count, number);
         GLOBAL const node_t* node = &nodes[NODE_OF(index)];
-        const u32 base = node->tree * n_rows, in_order = node->in_order;
+        GLOBAL node_t* children = &nodes[node->left];
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
-        const u32 begin = node->begin + (task - task_begin[index]) * 2048;
-        const u32 node_end = node->begin + node->count;
-        const u32 size = node_end - begin < 2048 ? node_end - begin : 2048;
+        task_t task;
+        task.begin = node->begin + (number - task_begin[index]) * 2048;
+        task.node_begin = node->begin;
+        task.node_end = node->begin + node->count;
+        task.size = task.node_end - task.begin < 2048 ? task.node_end - task.begin : 2048;
+        task.base = node->tree * n_rows;
+        task.in_order = node->in_order;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
         GLOBAL const u8* column = codes + node->feature / block_features * block_stride
             + node->feature % block_features;
-        /* both sides are written and one of them counts: no branch is mispredicted */
-        u32 n_left = 0, n_right = 0;
-        for (u32 i = 0; i < size; i++) {
-            const u32 row = in_order ? begin + i - base : rows[begin + i];
-            const u32 left = code_goes_left(column[row * row_stride], split);
-            lefts[n_left] = row;
-            rights[n_right] = row;
-            n_left += left;
-            n_right += 1 - left;
-        }
-        const u32 left_at = node->begin + atomic_add_global_u32(&nodes[node->left].count, n_left);
-        const u32 right_at = node_end - n_right
-            - atomic_add_global_u32(&nodes[node->left + 1].count, n_right);
-        for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
-        for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+        move_rows(task, rows, moved, column, row_stride, split, children);
     }
 }
