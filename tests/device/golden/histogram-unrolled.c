@@ -54,8 +54,8 @@ FN void clear_sums(LOCAL i32* local_g, LOCAL i32* local_h, const u32 n_cells) {
         local_h[c] = 0;
     }
     if (LOCAL_ID < 32) {
-        local_g[7424 + LOCAL_ID] = 0;
-        local_h[7424 + LOCAL_ID] = 0;
+        local_g[5888 + LOCAL_ID] = 0;
+        local_h[5888 + LOCAL_ID] = 0;
     }
 }
 
@@ -92,9 +92,9 @@ KERNEL(256) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32x4* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
-    LOCAL_ARRAY(i32, local_g, 7456);
-    LOCAL_ARRAY(i32, local_h, 7456);
-    const u32 spare = 7424 + (LOCAL_ID & 31);
+    LOCAL_ARRAY(i32, local_g, 5920);
+    LOCAL_ARRAY(i32, local_h, 5920);
+    const u32 spare = 5888 + (LOCAL_ID & 31);
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
