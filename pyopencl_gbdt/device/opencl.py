@@ -28,8 +28,8 @@ _OPTIONS = ["-cl-std=CL1.2"]
 #: is asked for a program's binary: a first fit took 39 s instead of 10 s (2 busy cores).
 _KEEP_THEIR_OWN = (POCL,)
 #: PoCL 3.0 compiles a kernel when it is launched first: 0.9 s for the programs of a fit of the
-#: demonstration's shape, then 1.8 s for their kernels (seconds of a core of an EPYC).
-_POCL_BUILD_SHARE = 0.33
+#: demonstration's shape, then 1.1 s for their kernels (seconds of a core of an EPYC).
+_POCL_BUILD_SHARE = 0.45
 _lock = threading.RLock()
 #: Contexts by process and device; a context does not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
