@@ -19,6 +19,7 @@ from pyopencl_gbdt.device.opencl_program import OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
 #: Oclgrind's optimiser emits an intrinsic that its interpreter does not know.
@@ -258,6 +259,10 @@ class OpenCLDevice(Device):
             raise self.lost("marking its queue", error) from error
 
         return _Pause(self, event.wait)
+
+    def warm_up(self) -> None:
+        if self.caps.platform == POCL:
+            warm_up(self.context)
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "opencl", wg_size=wg_size, **params)
