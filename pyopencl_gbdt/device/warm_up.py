@@ -37,7 +37,7 @@ def warm_up(context: Any) -> threading.Thread | None:
     if _loaded == os.getpid() or _keeps_programs():
         return None
     _loaded = os.getpid()
-    # Not a daemon: Python waits for it at exit. A driver that is unloaded while it compiles crashes.
+    # Not a daemon: Python waits for it at exit, where a driver that still compiles would crash.
     thread = threading.Thread(target=_build, args=(context,), name="warm_up", daemon=False)
     thread.start()
     return thread
