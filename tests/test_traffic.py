@@ -65,7 +65,7 @@ class Workspace(dict):
             levels=np.zeros(DEPTH + 1, LEVEL),
         )
         self.weighted, self.policy = weighted, policy
-        self.codes = np.zeros((ROWS, ROW_BYTES), np.uint8)
+        self.row_bytes, self.code_bytes = ROW_BYTES, 1
         self.rows = {
             "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
             "update_margins": SimpleNamespace(name=leaf),
@@ -215,7 +215,7 @@ def test_factors_of_sampled_rows_are_read_twice():
 def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
     """10 of 30 rows are drawn."""
     counts, ws = count_tree(*tree()), Workspace(samples_rows=True)
-    ws.lists_drawn, ws.n_rows, ws.codes = True, 30, np.zeros((30, ROW_BYTES), np.uint8)
+    ws.lists_drawn, ws.n_rows = True, 30
     assert traffic.TREE["gradients.draw"](ws, counts) == 30 * 4 + 10 * 4
     for kernel in ("histogram", "partition.move"):
         unlisted = Workspace(samples_rows=True)

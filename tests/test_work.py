@@ -168,8 +168,8 @@ def test_the_estimate_before_a_fit_is_what_it_takes(shape, options):
 def test_the_plan_before_allocating_is_what_is_taken():
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, 20_000, 10)
-    page = fit.ws.page
-    codes = page.codes.nbytes + (page.by_feature.nbytes if page.by_feature is not None else 0)
+    packed = fit.ws.pages[0].codes
+    codes = packed.codes.nbytes + packed.by_feature.nbytes
     planned = fit.ws.plan().total_bytes + codes
     assert planned <= opened.allocated_bytes < planned + 1024  # tables of code ranges
 

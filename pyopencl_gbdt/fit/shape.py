@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.policy import PolicySizes
-from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.pages.page import Layout, Page, page_bounds
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.objectives import Objective
@@ -33,6 +33,8 @@ class FitShape:
 
     Attributes
     ----------
+    page_list : sequence of Page
+        The codes; empty while they are not there yet.
     policy : PolicySizes
         Which nodes split next; the sizes of levels follow from it.
     n_outputs, n_parallel : int
@@ -57,7 +59,7 @@ class FitShape:
     params: Parameters
     policy: PolicySizes
     layout: Layout
-    page: PackedCodes | None
+    page_list: Sequence[Page]
     n_rows: int
     weighted: bool
     weight_bits: int
@@ -79,6 +81,15 @@ class FitShape:
         self.n_parallel = self.params.num_parallel_tree
         self.monotone, self.interactions = limits.monotone, limits.interactions
         self.feature_weights = limits.feature_weights
+
+    @property
+    def page_rows(self) -> list[tuple[int, int]]:
+        """First row and number of rows of every page; as expected while there are none."""
+        if self.page_list:
+            return [(page.first_row, page.n_rows) for page in self.page_list]
+        dtype = code_dtype(self.layout.most_codes)
+        most = self.device.caps.max_alloc_bytes
+        return page_bounds(self.n_rows, self.layout.n_features, dtype, most)
 
     @property
     def round_trees(self) -> int:

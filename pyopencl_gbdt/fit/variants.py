@@ -76,9 +76,15 @@ class FitVariants(FitShape):
         return self.params.samples_rows and self.variant("update_margins").name == "walk"
 
     @property
+    def adds_histograms(self) -> bool:
+        """Whether a node's histogram is added up from several pages."""
+        return len(self.page_rows) > 1
+
+    @property
     def cells_to_clear(self) -> int:
         """Sums in a node's histogram that are to be 0 before it is built; 0: it does so itself."""
-        return 2 * self.layout.n_codes if self.variant("histogram").int64_atomics else 0
+        cleared = self.adds_histograms or self.variant("histogram").int64_atomics
+        return 2 * self.layout.n_codes if cleared else 0
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit."""

@@ -28,9 +28,9 @@ from pyopencl_gbdt.dtypes import (
     code_dtype,
     row_codes,
 )
+from pyopencl_gbdt.fit.page import FitPage, name_of
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import FitVariants
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
@@ -124,7 +124,6 @@ class Workspace(FitVariants):
         """Return every array of the fit, before one is allocated."""
         n, groups, trees = self.n_rows, self.row_groups, self.n_trees
         n_codes, n_features = self.layout.n_codes, self.layout.n_features
-        last = max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
         search, nodes = self.search_capacity, self.max_nodes
         partials = not self.variant("histogram").int64_atomics
         plan = MemoryPlan()
@@ -136,7 +135,6 @@ class Workspace(FitVariants):
         for name in ("given_g", "given_h"):
             plan.add(name, (self.n_outputs, n) if self.given else (1, 1), VALUE)
         plan.add("exponents", (trees, 512), np.uint32)
-        plan.add("drawn", trees, np.uint32)
         plan.add("scale", trees, SCALE)
         plan.add("quanta", (trees * n, 2), QUANTA)
         plan.add("high", (trees * n if self.has_high else 1, 2), QUANTA)
@@ -144,19 +142,13 @@ class Workspace(FitVariants):
         plan.add("sums", (trees * groups, 2), SUM)
         plan.add("even_rows", trees * n, ROW)
         plan.add("odd_rows", trees * n, ROW)
-        plan.add("levels", self.n_levels + 1, LEVEL)
-        plan.add("nodes", nodes, NODE)
-        plan.add("row_task_begin", last + 1, np.uint32)
-        plan.add("hist_task_begin", last + 2, np.uint32)
+        plan.add("child_rows", 2 * search, np.uint32)
         plan.add("pool", (self.slots, n_codes, 2), SUM)
         partial_groups = self.histogram_groups if partials else 0
         plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
         plan.add("candidates", (search, n_features), CANDIDATE)
         plan.add("chosen", search, CANDIDATE)
-        plan.add("splits_left", trees, np.uint32)
-        self.policy.plan(plan, trees, self.most_leaves)
-        plan.add("leaf_task_begin", nodes + 1, np.uint32)
-        plan.add("leaf_header", 4, np.uint32)
+        self._plan_pages(plan)
         plan.add("leaf_rate", 1, np.float32)
         plan.add("monotone", n_features if self.monotone is not None else 1, np.uint32)
         words = (search, -(-n_features // 32)) if self.masks_columns else (1, 1)
@@ -174,21 +166,42 @@ class Workspace(FitVariants):
             plan.add(name, shape, dtype)
         return plan
 
-    @property
-    def rows_page(self) -> PackedCodes:
-        """The page that all rows are in."""
-        assert self.page is not None
-        return self.page
+    def _plan_pages(self, plan: MemoryPlan) -> None:
+        """Plan what every page has for itself, see ``FitPage``."""
+        last = max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
+        own = MemoryPlan()
+        own.add("drawn", self.n_trees, np.uint32)
+        own.add("levels", self.n_levels + 1, LEVEL)
+        own.add("nodes", self.max_nodes, NODE)
+        own.add("row_task_begin", last + 1, np.uint32)
+        own.add("hist_task_begin", last + 2, np.uint32)
+        own.add("leaf_task_begin", self.max_nodes + 1, np.uint32)
+        own.add("leaf_header", 4, np.uint32)
+        own.add("splits_left", self.n_trees, np.uint32)
+        self.policy.plan(own, self.n_trees, self.most_leaves)
+        for index in range(len(self.page_rows)):
+            for name, (shape, dtype) in own.arrays.items():
+                plan.add(name_of(name, index), shape, dtype)
 
     @property
-    def codes(self) -> DeviceArray:
-        """Codes row by row."""
-        return self.rows_page.codes
+    def pages(self) -> list[FitPage]:
+        """The pages, with their arrays if these are allocated."""
+        return [FitPage(i, page, self.arrays) for i, page in enumerate(self.page_list)]
+
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of a code."""
+        return self.page_list[0].codes.codes.dtype.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row's codes, padding included."""
+        return self.page_list[0].codes.codes.nbytes // self.page_list[0].n_rows
 
     @property
     def code_type(self) -> str:
         """The kernels' word for the dtype of the codes."""
-        return c_type(self.codes.dtype)
+        return c_type(self.page_list[0].codes.codes.dtype)
 
     def check(self) -> None:
         """Refuse what cannot fit; allocate nothing.
@@ -205,10 +218,11 @@ class Workspace(FitVariants):
     def _plan_with_codes(self) -> MemoryPlan:
         """Return the plan, with codes that are not there yet."""
         plan, n_features = self.plan(), self.layout.n_features
-        if self.page is None:
+        if not self.page_list:
             dtype = code_dtype(self.layout.most_codes)
-            plan.add("codes", (self.n_rows, row_codes(n_features, dtype)), dtype)
-            plan.add("by_feature", (n_features, self.n_rows), dtype)
+            for index, (_, n_rows) in enumerate(self.page_rows):
+                plan.add(name_of("codes", index), (n_rows, row_codes(n_features, dtype)), dtype)
+                plan.add(name_of("by_feature", index), (n_features, n_rows), dtype)
         return plan
 
     def allocate(self) -> None:
@@ -228,14 +242,16 @@ class Workspace(FitVariants):
         if self.monotone is not None:
             self["monotone"].set(self.monotone)
         self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
-        for name in ("exponents", "drawn"):
-            self.device.clear(self[name])  # every tree leaves them so
+        # every tree leaves these so
+        for array in (self["exponents"], *(page["drawn"] for page in self.pages)):
+            self.device.clear(array)
         self.begin()
 
     def begin(self) -> None:
         """Set what the first tree expects."""
         done = self.first_round * len(self.batches)
-        self["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
+        for page in self.pages:
+            page["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
         self["needs_high"].set([0])
         self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
 

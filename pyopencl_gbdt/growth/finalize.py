@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
@@ -26,18 +27,24 @@ class Finish:
         rate = self.ws.leaf_rate(learning_rate)
         self.program.launch("set_leaf_rate", 1, rate, self.ws["leaf_rate"])
 
-    def tree(self, batch: Batch) -> Launch:
-        """Return the launch that makes the last leaves, leaf tasks and the trees that rows walk."""
-        ws, page, p = self.ws, self.ws.rows_page, self.ws.params
+    def tree(self, batch: Batch) -> list[Launch]:
+        """Return the launches that make the last leaves, leaf tasks and the trees that rows walk.
+
+        Every page makes the same trees, and leaf tasks of its own.
+        """
+        return [self._page(batch, page) for page in self.ws.pages]
+
+    def _page(self, batch: Batch, page: FitPage) -> Launch:
+        ws, p = self.ws, self.ws.params
         depth = 2**31 if ws.policy.moves_last_rows else ws.n_levels
         return self.program.bind(
             "finish_tree", 1, level=ws.n_levels, depth=depth, n_trees=batch.size,
-            features_per_block=page.block_features, block=page.block_codes,
+            features_per_block=page.codes.block_features, block=page.codes.block_codes,
             most_kept=ws.forest_block, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step,
-            **ws.arguments("leaf_rate", "levels", "nodes", "scale", "feature_offset",
-                           "feature_bins", "thresholds", "leaf_task_begin", "leaf_header", "walk",
-                           "steps", "exponents", "drawn"),
+            **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
+            **ws.arguments("leaf_rate", "scale", "feature_offset", "feature_bins", "thresholds",
+                           "walk", "steps", "exponents"),
         )  # fmt: skip
 
     def keep(self) -> Launch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
@@ -28,36 +29,42 @@ class Grow:
             ),
         )
 
-    def begin(self, batch: Batch) -> Launch:
-        """Return the launch that makes the roots of some trees."""
+    def begin(self, batch: Batch) -> list[Launch]:
+        """Return the launches that make the roots of some trees, in every page."""
         ws = self.ws
-        return self.program.bind(
-            "begin_tree", batch.size, n_rows=ws.n_rows, n_groups=ws.row_groups,
-            most_leaves=ws.most_leaves, lists_drawn=ws.lists_drawn,
-            **ws.arguments("drawn", "sums", "splits_left", "levels", "nodes", "hist_task_begin"),
-        )  # fmt: skip
+        return [
+            self.program.bind(
+                "begin_tree", batch.size, n_rows=ws.n_rows, n_groups=ws.row_groups,
+                most_leaves=ws.most_leaves, lists_drawn=ws.lists_drawn, sums=ws["sums"],
+                **page.rows,
+                **page.arguments("drawn", "splits_left", "levels", "nodes", "hist_task_begin"),
+            )
+            for page in ws.pages
+        ]  # fmt: skip
 
     def choose(self, depth: int, batch: Batch) -> list[Launch]:
         """Return the launches that choose the nodes of a level that split."""
-        return [self.decide(depth)]
+        return [self.decide(depth, page) for page in self.ws.pages]
 
-    def decide(self, depth: int) -> Launch:
-        """Return the launch that turns the best splits into nodes, children and row tasks."""
+    def decide(self, depth: int, page: FitPage) -> Launch:
+        """Return the launch that turns the best splits into a page's nodes and row tasks."""
         ws, p = self.ws, self.ws.params
         few = ws.few_candidates(depth)
         return self.program.bind(
             "decide", 1, depth=depth, n_each=ws.layout.n_features if few else 1, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=ws.monotone is not None, chosen=ws["candidates" if few else "chosen"],
-            wanted=ws["open_gain"],
-            **ws.arguments("leaf_rate", "monotone", "levels", "nodes", "scale", "splits_left",
-                           "row_task_begin"),
+            wanted=page["open_gain"],
+            **page.arguments("levels", "nodes", "splits_left", "row_task_begin"),
+            **ws.arguments("leaf_rate", "monotone", "scale", "child_rows"),
         )  # fmt: skip
 
-    def place(self, depth: int, batch: Batch) -> Launch:
-        """Return the launch that gives the children their rows, histogram slots and tasks."""
-        ws = self.ws
-        return self.program.bind(
-            "place", 1, depth=depth, n_trees=batch.size,
-            **ws.arguments("levels", "nodes", "picked", "hist_task_begin"),
-        )  # fmt: skip
+    def place(self, depth: int, batch: Batch) -> list[Launch]:
+        """Return the launches that give the children their rows, histogram slots and tasks."""
+        return [
+            self.program.bind(
+                "place", 1, depth=depth, n_trees=batch.size, child_rows=self.ws["child_rows"],
+                **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
+            )
+            for page in self.ws.pages
+        ]  # fmt: skip

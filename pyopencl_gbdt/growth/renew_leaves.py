@@ -6,6 +6,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.numerics.quantiles import fraction_of
@@ -76,18 +77,19 @@ class RenewLeaves:
         where = ws.gradient_arguments(batch)
         found = [
             bind(
-                "count_first", groups, **where, **ws.rows_page.row_arguments(), steps=ws["steps"],
-                **kept,
-            ),
-            self._pick(24, batch),
+                "count_first", groups, **where, **page.rows, **page.codes.row_arguments(),
+                steps=ws["steps"], **kept,
+            )
+            for page in ws.pages
         ]  # fmt: skip
+        found.append(self._pick(24, batch))
         places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
         for shift in (16, 8, 0):
             count = bind(
                 "count_next", groups, **places, shift=shift, prefixes=ws["renew_prefix"], **kept
             )  # fmt: skip
             found += [count, self._pick(shift, batch)]
-        return [*found, self._renew()]
+        return [*found, *(self._renew(page) for page in ws.pages)]
 
     def _pick(self, shift: int, batch: Batch) -> Launch:
         ws = self.ws
@@ -99,12 +101,12 @@ class RenewLeaves:
             **ws.arguments("nodes", "leaf_header"),
         )  # fmt: skip
 
-    def _renew(self) -> Launch:
-        """Return the launch that sets the values."""
+    def _renew(self, page: FitPage) -> Launch:
+        """Return the launch that sets the values in the trees and in a page's nodes."""
         ws = self.ws
         groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
         return self.program.bind(
             "renew", groups, prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
-            fractions=ws["renew_fraction"],
-            **ws.arguments("leaf_rate", "leaf_header", "nodes", "walk", "steps"),
+            fractions=ws["renew_fraction"], **page.arguments("leaf_header", "nodes"),
+            **ws.arguments("leaf_rate", "walk", "steps"),
         )  # fmt: skip

@@ -38,13 +38,12 @@ class Steps:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
         ws, grow, partition = self.ws, self.grow, self.partition
         drawn = [] if self.sample is None else self.sample.launches(batch)
-        launches = [*drawn, *self.gradients.launches(batch), grow.begin(batch)]
+        launches = [*drawn, *self.gradients.launches(batch), *grow.begin(batch)]
         for depth in range(ws.n_levels):
             launches += self.search.search(depth, batch)
             launches += self.choose(depth, batch)
             if depth + 1 < ws.n_levels or ws.policy.moves_last_rows:
-                launches += [partition.move(depth, batch), grow.place(depth, batch)]
+                launches += [*partition.move(depth, batch), *grow.place(depth, batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
-        return [
-            *launches, self.finish.tree(batch), *renewed, self.leaf.add(batch), self.finish.keep()
-        ]  # fmt: skip
+        finished = self.finish.tree(batch)
+        return [*launches, *finished, *renewed, *self.leaf.add(batch), self.finish.keep()]

@@ -58,8 +58,8 @@ def _cuts(ws: Workspace, weighted: bool) -> int:
 def _encode(ws: Workspace, weighted: bool) -> int:
     values = ws.n_rows * ws.layout.n_features
     alone = ws.variant("quantize").params["wg_size"] == 1  # then it also writes codes by feature
-    twice = values * ws.codes.dtype.itemsize if alone else 0
-    return values * _FLOAT + ws.codes.nbytes + twice
+    twice = values * ws.code_bytes if alone else 0
+    return values * _FLOAT + ws.row_bytes * ws.n_rows + twice
 
 
 #: Bytes of all launches of a kernel while the data are quantised.

@@ -94,7 +94,7 @@ def _share_seen(ws: Workspace) -> float:
 
 
 def _histogram(ws: Workspace, tree: TreeCounts) -> int:
-    codes = ws.codes.nbytes // ws.n_rows * _share_seen(ws)
+    codes = ws.row_bytes * _share_seen(ws)
     quanta = 2 * QUANTA.itemsize
     rows = round(int(tree.built_rows.sum()) * (codes + quanta)) + _row_ids(ws, tree.built_rows)
     atomics = ws.variant("histogram").int64_atomics
@@ -164,7 +164,7 @@ def _place(ws: Workspace, tree: TreeCounts) -> int:
 
 def _move(ws: Workspace, tree: TreeCounts) -> int:
     moved = tree.split_rows[_moving(ws)]
-    codes = ws.codes.dtype.itemsize
+    codes = ws.code_bytes
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(ws, moved)
     # a work-group that moves a whole small child also clears its histogram
     chunk = ws.variant("histogram").params["chunk"]
@@ -188,7 +188,7 @@ def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:
 
 
 def _count_first(ws: Workspace, tree: TreeCounts) -> int:
-    codes = int(tree.split_rows.sum()) * ws.codes.dtype.itemsize
+    codes = int(tree.split_rows.sum()) * ws.code_bytes
     kept = _rows(ws, tree) * 2 * _ROW_ID  # leaf and key
     return _rows(ws, tree) * 2 * _FLOAT + kept + _renew_weights(ws, tree) + codes
 
@@ -208,7 +208,7 @@ def _renew(ws: Workspace, tree: TreeCounts) -> int:
 
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
-    codes = ws.codes.dtype.itemsize
+    codes = ws.code_bytes
     if ws.variant("update_margins").name == "walk":  # reads a code at every node of a row's path
         return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
     all_listed = ws.policy.moves_last_rows

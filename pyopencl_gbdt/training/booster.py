@@ -9,7 +9,7 @@ device. The host reads finished trees in blocks, and with evaluation sets a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,10 @@ from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.page import Layout, smallest_layout
+from pyopencl_gbdt.pages.page import Layout, Page, smallest_layout
 from pyopencl_gbdt.pages.quantize import quantized
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.profiling.traffic import Tally
 from pyopencl_gbdt.training.reservations import Reservations
 
@@ -59,6 +58,8 @@ class Boosting:
         Memory that evaluation sets and their metrics will take.
     policy : Policy or None
         Which nodes split next; None is what the parameters ask for.
+    n_pages : int
+        Pages of codes; 0 is the fewest that the device can allocate.
     """
 
     def __init__(
@@ -71,28 +72,29 @@ class Boosting:
         first_round: int = 0,
         beside: MemoryPlan | None = None,
         policy: Policy | None = None,
+        n_pages: int = 0,
     ) -> None:
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         policy = policy or policy_of(params)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
-        def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
+        def workspace(layout: Layout, pages: Sequence[Page]) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            ws = Workspace(device, params, policy, layout, page, n, weighted, bits, shift)
+            ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.first_round, ws.beside = first_round, beside or MemoryPlan()
             ws.choose_trees(reservations.reserve)
             return ws
 
         # Check the least memory before the data are quantised, and the exact memory afterwards.
-        workspace(smallest_layout(data.n_features), None).check()
-        codes = quantized(data, device, params.max_bin)
-        self.ws = ws = workspace(codes.layout, codes.pages[0])
+        workspace(smallest_layout(data.n_features), ()).check()
+        codes = quantized(data, device, params.max_bin, n_pages)
+        self.ws = ws = workspace(codes.layout, codes.pages)
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)
         except BaseException:
-            ws.page = None  # a traceback may keep the workspace alive, but not the page
+            ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
         ws.allocate()
         ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)

@@ -99,7 +99,7 @@ KERNEL(${wg_size}) decide_picked(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
         GLOBAL const f32* RESTRICT open_gain, GLOBAL const u32* RESTRICT open_at,
         GLOBAL const u32* RESTRICT picked,
-        GLOBAL u32* RESTRICT row_task_begin) {
+        GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[step].first + levels[step].count;
     u32 n_split = 0, n_tasks = 0;
@@ -119,6 +119,7 @@ KERNEL(${wg_size}) decide_picked(
             const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
             const f32 gain = open_gain[tree * most_leaves + open_at[tree]];
             split_node(nodes, id, next_first + 2 * rank, &kept[id], gain, rule, constraint);
+            child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
         n_tasks += more_tasks;

@@ -168,13 +168,13 @@ KERNEL(${wg_size}) cuts(
 /* Codes in 16 bytes of a row. */
 #define BLOCK ${16 if code == "u8" else 8}
 
-/* tables: number of bins, first search step and index of the first key of every feature; then keys */
+/* `skipped` values' rows lie in other pages; tables: each feature's bins, first step, first key; then keys */
 % if wg_size == 1:
 KERNEL(1) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values,
-        GLOBAL const u32* RESTRICT tables, const u32 first_row, GLOBAL ${code}* RESTRICT codes,
-        const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
+        const u64 row_stride, const u64 block_stride, const u32 skipped, const u32 first_row,
+        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT tables,
+        GLOBAL ${code}* RESTRICT codes, const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
     const u32 begin = GROUP_ID * ${items};
     const u32 count = n_rows - begin < ${items} ? n_rows - begin : ${items};
     const u64 first = first_row + begin;
@@ -193,7 +193,7 @@ KERNEL(1) encode(
            the last row. */
         for (u32 i = 0; i < ${items}; i++) {
             const u32 row = begin + (i < count ? i : count - 1);
-            value[i] = values[(u64)row * n_features + feature];
+            value[i] = values[(u64)(skipped + row) * n_features + feature];
         }
         for (u32 i = 0; i < ${items}; i++) {
             key[i] = ordered(value[i]);
@@ -213,8 +213,8 @@ KERNEL(1) encode(
 % else:
 KERNEL(${wg_size}) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values,
-        GLOBAL const u32* RESTRICT tables, const u32 first_row, GLOBAL ${code}* RESTRICT codes) {
+        const u64 row_stride, const u64 block_stride, const u32 skipped, const u32 first_row,
+        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT tables, GLOBAL ${code}* RESTRICT codes) {
     for (u32 item = 0; item < ${items}; item++) {
         const u64 i = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
         const u64 row = i / row_codes;
@@ -223,7 +223,7 @@ KERNEL(${wg_size}) encode(
         const u32 feature = place / BLOCK * block_features + place % BLOCK;
         u32 bin = 0; /* padding */
         if (place % BLOCK < block_features && feature < n_features) {
-            const f32 value = values[row * n_features + feature];
+            const f32 value = values[(skipped + row) * n_features + feature];
             GLOBAL const u32* keys = tables + tables[2 * n_features + feature];
             const u32 key = ordered(value);
             for (u32 step = tables[n_features + feature]; step > 0; step /= 2)

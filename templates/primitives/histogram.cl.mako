@@ -20,8 +20,9 @@
 ##         cells, local accumulators of either kind; copies of each code, a power of two;
 ##         chunk, rows a task; block, codes in a load of 16 bytes (16 of one byte or 8 of two);
 ##         split_blocks, some groups have only a part of a block; unroll, over a block;
-##         in_registers, offsets of a block's features
-<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers"/>
+##         in_registers, offsets of a block's features;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 ${pieces.pieces(chunk)}
@@ -145,7 +146,7 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
 </%def>
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -189,10 +190,17 @@ KERNEL(${wg_size}) histogram(
         if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
         else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
 % else:
-        /* `partition` clears what several groups may add to */
+        /* `partition` clears what several groups${", or several pages," if adds else ""} may add to */
         const int alone = piece.node_last - piece.node_first == 1;
 % endif
-        const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
+% if not adds:
+        const int clears = alone;
+% elif partials:
+        const int clears = piece.node_first < my_first || piece.node_last > my_last;
+% else:
+        const int clears = 0;
+% endif
+        const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * ${copies});
         BARRIER();
@@ -202,7 +210,7 @@ KERNEL(${wg_size}) histogram(
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[piece.base + row];
             const i32 g = low.x, h = low.y;
-            GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
+            GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
 ${add_block(block, in_registers) if unroll else add_codes(block)}
         }
         BARRIER();
@@ -213,5 +221,5 @@ ${add_block(block, in_registers) if unroll else add_codes(block)}
 }
 
 % if partials:
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}
 % endif

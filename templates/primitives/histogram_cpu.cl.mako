@@ -9,8 +9,9 @@
 ##   Of sampled rows, those that were not drawn have no gradients, and are left out first.
 ##
 ## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
-##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled
-<%page args="wg_size, chunk, block, places, prefetch, sampled"/>
+##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, chunk, block, places, prefetch, sampled, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <% code = "u8" if block == 16 else "u16" %>
@@ -62,7 +63,7 @@ FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_
 % endif
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -93,6 +94,9 @@ KERNEL(${wg_size}) histogram(
         GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
         if (piece.node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
         else if (piece.node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+% if adds:
+        if (piece.node_first < my_first || piece.node_last > my_last)
+% endif
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
 % if sampled:
         for (u32 run = piece.begin; run < piece.end; run += RUN) {
@@ -109,8 +113,8 @@ KERNEL(${wg_size}) histogram(
 % if prefetch:
             if (${f"at + {prefetch} < n_drawn" if sampled else f"!piece.in_order && at + {prefetch} < piece.end"}) {
                 const u32 later = ${"drawn" if sampled else "rows"}[at + ${prefetch}];
-                PREFETCH(mine + (u64)later * row_stride * ${block});
-                PREFETCH(mine + (u64)later * row_stride * ${block} + n_places - 1);
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block});
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block} + n_places - 1);
                 PREFETCH(quanta + piece.base + later);
             }
 % endif
@@ -120,7 +124,7 @@ KERNEL(${wg_size}) histogram(
                 const i32x2 high = high_words[piece.base + row];
                 pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
-            add_row(target, pair, offset, mine + (u64)row * row_stride * ${block}, n_places);
+            add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * ${block}, n_places);
         }
 % if sampled:
         }
@@ -129,4 +133,4 @@ KERNEL(${wg_size}) histogram(
     }
 }
 
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}

@@ -12,8 +12,9 @@
 ##   out is each feature's fullest code, as in `histogram`.
 ##
 ## params: wg_size; codes, most codes in a range; copies; chunk, rows a task;
-##         block, codes in a load of 16 bytes
-<%page args="wg_size, codes, copies, chunk, block"/>
+##         block, codes in a load of 16 bytes;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, codes, copies, chunk, block, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <% code = "u8" if block == 16 else "u16" %>
@@ -21,7 +22,7 @@ ${pieces.pieces(chunk)}
 
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -61,7 +62,7 @@ KERNEL(${wg_size}) histogram(
             LOCAL i64* mine = sums + 2 * (copy * ${codes} + place_offset[place] - code_begin) + part;
             for (u32 position = piece.begin + copy; position < piece.end; position += ${copies}) {
                 const u64 row = piece.in_order ? position - piece.base : rows[position];
-                const u32 c = block_codes[row * row_stride * ${block} + place % ${block}];
+                const u32 c = block_codes[(row - first_row) * row_stride * ${block} + place % ${block}];
                 i64 q = quanta[2 * (piece.base + row) + part];
                 if (wide) q += (i64)high_words[2 * (piece.base + row) + part] << 32;
                 if (c != skipped) mine[2 * c] += q;
@@ -71,6 +72,10 @@ KERNEL(${wg_size}) histogram(
         for (u32 i = LOCAL_ID; i < 2 * (code_end - code_begin); i += ${wg_size}) {
             i64 sum = 0;
             for (u32 copy = 0; copy < ${copies}; copy++) sum += sums[2 * copy * ${codes} + i];
+% if adds:
+            const int whole = piece.node_first >= my_first && piece.node_last <= my_last;
+            if (whole) sum += target[2 * code_begin + i];
+% endif
             target[2 * code_begin + i] = sum;
         }
         BARRIER();
@@ -78,4 +83,4 @@ KERNEL(${wg_size}) histogram(
     }
 }
 
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}

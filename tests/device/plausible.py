@@ -91,6 +91,7 @@ VALUES: dict[str, list[Any]] = {
     "block": [16, 8],
     "unroll": [False, True],
     "in_registers": [False, True],
+    "adds": [False, True],
     "stages": ["", "tree level node"],
     "method": ["goss", "gradient_based", "uniform"],
     **{

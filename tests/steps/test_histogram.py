@@ -198,7 +198,7 @@ def test_codes_of_two_bytes(device, variant, force, rng):
         wg = sizes(variant)[0]
         params = {"histogram": variant.name, "work_group_size": wg}
         ws, _ = check(device, rng, WIDE, [1000, 37, 400], kind, **params)
-        assert ws.codes.dtype == np.uint16
+        assert ws.pages[0].codes.codes.dtype == np.uint16
 
 
 def test_law_parent_is_left_plus_right(device, variant, setup, rng):

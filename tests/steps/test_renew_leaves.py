@@ -13,6 +13,7 @@ from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.renew_leaves import residuals
 from tests.compare import assert_same_bits
@@ -71,7 +72,7 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
     ws["levels"].set(levels)
-    Finish(ws).tree(BATCH)()
+    run(Finish(ws).tree(BATCH))
     return ws, ws["nodes"].get(), rows
 
 

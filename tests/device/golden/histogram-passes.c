@@ -80,7 +80,7 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
 
 KERNEL(256) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -114,7 +114,8 @@ KERNEL(256) histogram(
         const int alone = 1;
         if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
         else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
-        const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
+        const int clears = piece.node_first < my_first || piece.node_last > my_last;
+        const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 256) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * 4);
         BARRIER();
@@ -124,7 +125,7 @@ KERNEL(256) histogram(
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[piece.base + row];
             const i32 g = low.x, h = low.y;
-            GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
+            GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
 
 
             GLOBAL const u16* each = (GLOBAL const u16*)(row_codes + (u64)block * block_stride) - block * 8;
@@ -164,7 +165,7 @@ KERNEL(256) reduce(
     const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
     const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
     for (u32 c = begin + LOCAL_ID; c < end; c += 256) {
-        i64 sum = partial[(4 * (u64)first_group + 2) * n_codes + c];
+        i64 sum = target[c] + partial[(4 * (u64)first_group + 2) * n_codes + c];
         for (u32 g = first_group + 1; g <= last_group; g++) {
             if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
                 sum += partial[4 * (u64)g * n_codes + c];

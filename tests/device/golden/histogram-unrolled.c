@@ -84,7 +84,7 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
 
 KERNEL(256) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -122,7 +122,8 @@ KERNEL(256) histogram(
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
         /* `partition` clears what several groups may add to */
         const int alone = piece.node_last - piece.node_first == 1;
-        const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
+        const int clears = alone;
+        const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 256) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * 1);
         BARRIER();
@@ -132,7 +133,7 @@ KERNEL(256) histogram(
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[piece.base + row];
             const i32 g = low.x, h = low.y;
-            GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
+            GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
 
 
             const u32x4 packed = row_codes[(u64)block * block_stride];

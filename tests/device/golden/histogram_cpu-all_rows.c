@@ -62,7 +62,7 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
 
 KERNEL(1) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -98,8 +98,8 @@ KERNEL(1) histogram(
             const u32 row = piece.in_order ? at - piece.base : rows[at];
             if (!piece.in_order && at + 24 < piece.end) {
                 const u32 later = rows[at + 24];
-                PREFETCH(mine + (u64)later * row_stride * 16);
-                PREFETCH(mine + (u64)later * row_stride * 16 + n_places - 1);
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * 16);
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * 16 + n_places - 1);
                 PREFETCH(quanta + piece.base + later);
             }
             const i32x2 low = quanta[piece.base + row];
@@ -108,7 +108,7 @@ KERNEL(1) histogram(
                 const i32x2 high = high_words[piece.base + row];
                 pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
-            add_row(target, pair, offset, mine + (u64)row * row_stride * 16, n_places);
+            add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * 16, n_places);
         }
         task = piece.last;
     }

@@ -83,7 +83,7 @@ FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_
 
 KERNEL(1) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -114,6 +114,7 @@ KERNEL(1) histogram(
         GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
         if (piece.node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
         else if (piece.node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+        if (piece.node_first < my_first || piece.node_last > my_last)
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
         for (u32 run = piece.begin; run < piece.end; run += RUN) {
         const u32 run_end = piece.end - run < RUN ? piece.end : run + RUN;
@@ -128,7 +129,7 @@ KERNEL(1) histogram(
                 const i32x2 high = high_words[piece.base + row];
                 pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
-            add_row(target, pair, offset, mine + (u64)row * row_stride * 16, n_places);
+            add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * 16, n_places);
         }
         }
         task = piece.last;
@@ -157,7 +158,7 @@ KERNEL(1) reduce(
     const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
     const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
     for (u32 c = begin + LOCAL_ID; c < end; c += 1) {
-        i64 sum = partial[(4 * (u64)first_group + 2) * n_codes + c];
+        i64 sum = target[c] + partial[(4 * (u64)first_group + 2) * n_codes + c];
         for (u32 g = first_group + 1; g <= last_group; g++) {
             if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
                 sum += partial[4 * (u64)g * n_codes + c];

@@ -33,7 +33,7 @@ FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, con
 
 KERNEL(256) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -73,7 +73,7 @@ KERNEL(256) histogram(
             LOCAL i64* mine = sums + 2 * (copy * 256 + place_offset[place] - code_begin) + part;
             for (u32 position = piece.begin + copy; position < piece.end; position += 4) {
                 const u64 row = piece.in_order ? position - piece.base : rows[position];
-                const u32 c = block_codes[row * row_stride * 16 + place % 16];
+                const u32 c = block_codes[(row - first_row) * row_stride * 16 + place % 16];
                 i64 q = quanta[2 * (piece.base + row) + part];
                 if (wide) q += (i64)high_words[2 * (piece.base + row) + part] << 32;
                 if (c != skipped) mine[2 * c] += q;
