@@ -1,7 +1,7 @@
 """The register of least bytes: every kernel of a program has one rule.
 
 A kernel has the name of ``Program.label``: the kernel of the variant table and, if it differs,
-the function of the program, such as ``histogram.reduce``. A rule says how its least bytes are found:
+the function of the program, such as ``histogram.reduce``. A rule says how to find its least bytes:
 
 - ``of_tree``: from a finished tree (or several that were grown together);
 - ``of_set_up``: from the data, for kernels that quantise them;

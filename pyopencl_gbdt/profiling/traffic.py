@@ -70,8 +70,8 @@ def _encode(ws: Workspace, weighted: bool) -> int:
 
 
 #: Functions that read or write each of their arrays whole, once, by program. Arrays changed in
-#: place count once too. (Exceptions: `curve_keys` gets the margins of all classes but reads those of
-#: one class. A sort of segments of some lengths gets the other segments too.)
+#: place count once too. (Exceptions: `curve_keys` gets the margins of all classes but reads those
+#: of one class. A sort of segments of some lengths gets the other segments too.)
 _WHOLE = {
     "aft": "aft_gradients",
     "auc": "class_shares curve_area curve_keys curve_pairs total_areas",
