@@ -148,6 +148,11 @@ class FitShape:
         return min(self.params.max_depth or self.most_leaves, self.all_rows or self.n_rows) + 1
 
     @property
+    def most_level_nodes(self) -> int:
+        """Most nodes of a level, the last one included."""
+        return max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
+
+    @property
     def search_capacity(self) -> int:
         """Most nodes of a level whose splits are searched."""
         return max(self.level_capacity(depth) for depth in range(self.n_levels))

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.dtypes import LEVEL, NODE
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
-class Grow:
+def reserve(ws: Workspace) -> None:
+    """Plan the nodes and levels, and what the policy keeps of them."""
+    ws.reserve_for_pages("drawn", ws.n_trees, np.uint32)
+    ws.reserve_for_pages("levels", ws.n_levels + 1, LEVEL)
+    ws.reserve_for_pages("nodes", ws.max_nodes, NODE)
+    ws.reserve_for_pages("splits_left", ws.n_trees, np.uint32)
+    own = MemoryPlan()
+    ws.policy.plan(own, ws.n_trees, ws.most_leaves)
+    for name, (shape, dtype) in own.arrays.items():
+        ws.reserve_for_pages(name, shape, dtype)
+
+
+class Level:
     """Grows a tree level by level; all sizes stay on the device.
 
     Built behind the kernels for whose chunks it makes tasks. A policy that picks leaves has another

@@ -7,7 +7,7 @@ from typing import Protocol
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth.feature_mask import Columns
+from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.split import Split
 
@@ -26,7 +26,7 @@ class HistogramSearch:
     """Finds splits between bins, by sums of gradients in each bin."""
 
     def __init__(self, ws: Workspace) -> None:
-        self.columns = Columns(ws) if ws.masks_columns else None
+        self.columns = FeatureMask(ws) if ws.masks_columns else None
         self.histogram, self.split = Histogram(ws), Split(ws)
 
     def begin(self) -> None:
