@@ -90,7 +90,7 @@ def test_every_way_of_training_has_sensible_bytes(way):
     profile = train({**PARAMS, **own}, rows, N_ROUNDS, evals=evals, profile=True).profile
     assert kernel in {k.kernel for k in profile}
     for k in profile:
-        assert k.bytes is not None, f"write the bytes of {k.kernel} down in tree_traffic.py"
+        assert k.bytes is not None, f"register the bytes of {k.kernel} in tree_traffic.py"
         # of these data in memory, each launch moves everything once at most
         assert 0 <= k.bytes <= k.launches * MOST_BYTES, k.kernel
 

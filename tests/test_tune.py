@@ -12,7 +12,8 @@ from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli import tuning as tune
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, tuning, variants
-from pyopencl_gbdt.device.tuning import TUNABLE, Choice, sizes, using
+from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
+from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_xgboost_json
 from tests.conftest import TEST_DEVICE
@@ -50,10 +51,10 @@ def grid(kernel, caps):
     """
     choices = []
     for variant in runnable(kernel, caps):
-        values = {name: sizes(variant, name) for name in TUNABLE[kernel] if name in variant.params}
-        if caps.kind not in variant.chosen_on or (
-            variant.params["wg_size"] > 1 and caps.kind == "cpu"
-        ):
+        tuned = [name for name in KERNELS[kernel].tuned if name in variant.params]
+        values = {name: sizes(variant, name) for name in tuned}
+        few = caps.kind == "cpu" and variant.params["wg_size"] > 1
+        if caps.kind not in variant.chosen_on or few:
             values = {name: some[-1:] for name, some in values.items()}
         for i in range(max(map(len, values.values()))):
             changed = {name: some[i % len(some)] for name, some in values.items()}
@@ -63,7 +64,7 @@ def grid(kernel, caps):
 
 def test_every_candidate_gives_the_same_model(device):
     _, _, expected = result({})
-    every = {kernel: grid(kernel, device.caps) for kernel in TUNABLE}
+    every = {kernel: grid(kernel, device.caps) for kernel in tunable()}
     for i in range(max(map(len, every.values()))):
         choices = {kernel: some[i % len(some)] for kernel, some in every.items()}
         model, failed, got = result(choices)
@@ -106,7 +107,11 @@ def test_the_fastest_is_chosen_parameter_by_parameter(device, clock):
             r for r in runnable(outcome.kernel, device.caps) if r.name == outcome.chosen.variant
         ]
         for name, value in best.items():
-            if name in TUNABLE[outcome.kernel] and name in params and value in sizes(variant, name):
+            if (
+                name in KERNELS[outcome.kernel].tuned
+                and name in params
+                and value in sizes(variant, name)
+            ):
                 assert params[name] == value
         assert outcome.chosen_seconds <= outcome.table_seconds
         assert outcome.failed == ()
@@ -187,7 +192,7 @@ def test_a_measurement_refuses_another_model_and_restores_what_was_refused(devic
 def test_command_line(capsys, clock, tmp_path):
     caps = find(TEST_DEVICE).caps
     arguments = ["tune", "--device", TEST_DEVICE, "--quick"]
-    table = {kernel: variants.choose(kernel, caps) for kernel in TUNABLE}
+    table = {kernel: variants.choose(kernel, caps) for kernel in tunable()}
 
     def seconds(kernel, choice):
         variant = table[kernel]

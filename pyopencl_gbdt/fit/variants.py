@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyopencl_gbdt.device import Program, Variant, build_variant
-from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.device.variants import KERNELS, choose
 from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_groups
 
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
-#: Kernels of the variant table that a fit launches.
-FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "update_margins")
+
+
+def fit_kernels() -> list[str]:
+    """Return the kernels of the variant table that run in the rounds of every fit."""
+    return [name for name, kernel in KERNELS.items() if kernel.phase == "rounds"]
 
 
 @dataclass
@@ -74,8 +77,8 @@ class FitVariants(FitShape):
 
     @property
     def adds_histograms(self) -> bool:
-        """Whether a node's histogram is added up from several pages."""
-        return len(self.page_rows) > 1
+        """Whether a node's histogram is added up from several pages or devices."""
+        return len(self.page_rows) > 1 or self.team.size > 1
 
     @property
     def cells_to_clear(self) -> int:
@@ -85,4 +88,4 @@ class FitVariants(FitShape):
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit."""
-        return {kernel: self.variant(kernel).name for kernel in FIT_KERNELS}
+        return {kernel: self.variant(kernel).name for kernel in fit_kernels()}

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pyopencl_gbdt.device import TABLE, choose, find, runnable, tuning, variants
-from pyopencl_gbdt.device.tuning import SIZES, TUNABLE, Choice, sizes
-from pyopencl_gbdt.device.variants import fallbacks, refusal
+from pyopencl_gbdt.device.tuning import Choice, sizes
+from pyopencl_gbdt.device.variants import KERNELS, fallbacks, refusal
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps
@@ -171,16 +171,12 @@ def test_instead_of_what_is_stored():
     assert choose("histogram", CAPS).name == CHOICE.variant
 
 
-def test_every_tunable_parameter_has_its_sizes():
-    for kernel, names in TUNABLE.items():
-        own = [variant for variant in TABLE if variant.kernel == kernel]
-        assert own
-        for name in names:
-            assert any(name in variant.params for variant in own), (kernel, name)
-            assert name in SIZES
-    for variant in TABLE:
-        for name in TUNABLE.get(variant.kernel, ()):
-            if name in variant.params:
+def test_every_tuned_parameter_is_one_of_the_kernel():
+    for kernel in KERNELS.values():
+        for name in kernel.tuned:
+            having = [variant for variant in kernel.variants if name in variant.params]
+            assert having, (kernel.name, name)
+            for variant in having:
                 assert variant.params[name] in sizes(variant, name)
 
 

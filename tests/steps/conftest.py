@@ -36,9 +36,10 @@ def force(monkeypatch):
     def do(variant: Variant, **params: int) -> Variant:
         params = {**variant.params, **params}
         forced = replace(variant, params=params, chosen_on=frozenset({"gpu", "cpu", "accelerator"}))
-        own = (variant.kernel, variant.name)
-        others = [v for v in variants.TABLE if (v.kernel, v.name) != own]
-        monkeypatch.setattr(variants, "TABLE", (forced, *others))
+        table = variants.KERNELS[forced.kernel]
+        others = [other for other in table.variants if other.name != forced.name]
+        changed = replace(table, variants=(forced, *others))
+        monkeypatch.setitem(variants.KERNELS, forced.kernel, changed)
         return forced
 
     return do
