@@ -14,7 +14,15 @@ from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from tests.conftest import TEST_DEVICE
 from tests.objectives.quantile_leaves import train_xgboost
-from tests.objectives.samples import LIGHTGBM, NEEDED, WITH_PARAMETERS, XGBOOST, few_values, name_of
+from tests.objectives.samples import (
+    LIGHTGBM,
+    NEEDED,
+    OWN,
+    WITH_PARAMETERS,
+    XGBOOST,
+    few_values,
+    name_of,
+)
 
 THOROUGH = {
     f"test_same_{what}": lambda case, weighted: weighted and case in WITH_PARAMETERS
@@ -133,4 +141,4 @@ def test_hinge_errs_as_rarely():
 
 def test_files_name_xgboosts_losses():
     lacks = {name for name, link in LINKS.items() if link.xgboost_name != name}
-    assert lacks == {*LIGHTGBM, "custom"}
+    assert lacks == {*LIGHTGBM, *OWN, "custom"}
