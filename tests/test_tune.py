@@ -45,18 +45,20 @@ def result(choices):
 
 
 def grid(kernel, caps):
-    """Choices in which every size of the rows for this kind of device occurs.
+    """Choices in which every size of the variants for this kind of device occurs.
 
-    Of other rows the greatest sizes alone: PoCL takes seconds to build a kernel for GPUs.
+    Of other variants the greatest sizes alone: PoCL takes seconds to build a kernel for GPUs.
     """
     choices = []
-    for row in runnable(kernel, caps):
-        values = {name: sizes(row, name) for name in KERNELS[kernel].tuned if name in row.params}
-        if caps.kind not in row.chosen_on or (row.params["wg_size"] > 1 and caps.kind == "cpu"):
+    for variant in runnable(kernel, caps):
+        tuned = [name for name in KERNELS[kernel].tuned if name in variant.params]
+        values = {name: sizes(variant, name) for name in tuned}
+        few = caps.kind == "cpu" and variant.params["wg_size"] > 1
+        if caps.kind not in variant.chosen_on or few:
             values = {name: some[-1:] for name, some in values.items()}
         for i in range(max(map(len, values.values()))):
             changed = {name: some[i % len(some)] for name, some in values.items()}
-            choices.append(Choice(row.name, {**row.params, **changed}))
+            choices.append(Choice(variant.name, {**variant.params, **changed}))
     return choices
 
 
@@ -101,14 +103,14 @@ def test_the_fastest_is_chosen_parameter_by_parameter(device, clock):
     clock(seconds)
     for outcome in tune.tune(TEST_DEVICE):
         params = outcome.chosen.params
-        (row,) = [
+        (variant,) = [
             r for r in runnable(outcome.kernel, device.caps) if r.name == outcome.chosen.variant
         ]
         for name, value in best.items():
             if (
                 name in KERNELS[outcome.kernel].tuned
                 and name in params
-                and value in sizes(row, name)
+                and value in sizes(variant, name)
             ):
                 assert params[name] == value
         assert outcome.chosen_seconds <= outcome.table_seconds
@@ -153,13 +155,13 @@ def test_a_table_that_fails_is_an_error(clock):
 
 def test_quick_tries_neighbours():
     caps = find(TEST_DEVICE).caps
-    row = runnable("partition", caps)[-1]
-    for name in {name for name, _ in tune.candidates(row, quick=True)}:
-        tried = [value for other, value in tune.candidates(row, quick=True) if other == name]
-        every = [value for other, value in tune.candidates(row, quick=False) if other == name]
+    variant = runnable("partition", caps)[-1]
+    for name in {name for name, _ in tune.candidates(variant, quick=True)}:
+        tried = [value for other, value in tune.candidates(variant, quick=True) if other == name]
+        every = [value for other, value in tune.candidates(variant, quick=False) if other == name]
         assert len(tried) <= 2
         assert set(tried) <= set(every)
-        assert row.params[name] not in every
+        assert variant.params[name] not in every
 
 
 @pytest.mark.parametrize("kernel", ["split", "quantize", "predict"])
@@ -193,8 +195,8 @@ def test_command_line(capsys, clock, tmp_path):
     table = {kernel: variants.choose(kernel, caps) for kernel in tunable()}
 
     def seconds(kernel, choice):
-        row = table[kernel]
-        return 1.0 if choice == Choice(row.name, dict(row.params)) else 0.5
+        variant = table[kernel]
+        return 1.0 if choice == Choice(variant.name, dict(variant.params)) else 0.5
 
     clock(seconds)
     assert main([*arguments, "--dry-run"]) == 0

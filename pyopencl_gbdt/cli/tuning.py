@@ -200,35 +200,35 @@ def tune_kernel(
         table = fallbacks(kernel, caps)[0]
     tried, failed = 0, []
 
-    def seconds(row: Variant) -> float:
+    def seconds(variant: Variant) -> float:
         nonlocal tried
-        choice = Choice(row.name, dict(row.params))
+        choice = Choice(variant.name, dict(variant.params))
         try:
             result = measurement.seconds(kernel, {**before, kernel: choice})
         except GBDTError as error:
-            if row is table:
+            if variant is table:
                 raise
-            failed.append(f"{row.name} {dict(row.params)}: {str(error).splitlines()[0]}")
+            failed.append(f"{variant.name} {dict(variant.params)}: {str(error).splitlines()[0]}")
             return float("inf")
         tried += 1
         return result
 
     best, best_seconds = table, seconds(table)
-    for row in runnable(kernel, caps):
-        other_kind = not row.suits(caps)
+    for variant in runnable(kernel, caps):
+        other_kind = not variant.suits(caps)
         if (
-            row.name != table.name
-            and refusal(row, caps) not in REFUSED
+            variant.name != table.name
+            and refusal(variant, caps) not in REFUSED
             and not (quick and other_kind)
         ):
-            took = seconds(row)
+            took = seconds(variant)
             if took < _WORTH * best_seconds:
-                best, best_seconds = row, took
+                best, best_seconds = variant, took
     for name, value in candidates(best, quick=quick):
-        row = replace(best, params={**best.params, name: value})
-        took = seconds(row)
+        variant = replace(best, params={**best.params, name: value})
+        took = seconds(variant)
         if took < _WORTH * best_seconds:
-            best, best_seconds = row, took
+            best, best_seconds = variant, took
     table_seconds = best_seconds
     if best is not table:  # time both again, in case the first time was a matter of luck
         table_seconds, best_seconds = seconds(table), seconds(best)

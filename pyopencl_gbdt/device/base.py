@@ -294,6 +294,9 @@ class Device(ABC):
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None: ...
 
     # -- kernels ---------------------------------------------------------------------------
+    def warm_up(self) -> None:  # noqa: B027 - most compilers load fast
+        """Load the driver's compiler in the background, if it loads slowly and will be needed."""
+
     @abstractmethod
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         """Render and build; ``wg_size`` of the result is the size that its kernels can run with."""

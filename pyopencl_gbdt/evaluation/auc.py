@@ -50,14 +50,14 @@ class Curves:
         self._programs = [] if self.areas.undefined else [self._build(name) for name in curves]
 
     def _build(self, curve: str) -> Program:
-        make = partial(self._build_row, curve)
+        make = partial(self._build_variant, curve)
         return build_variant(self.rows.device, "auc", "auto", make)[1]
 
-    def _build_row(self, curve: str, row: Variant) -> Program:
+    def _build_variant(self, curve: str, variant: Variant) -> Program:
         rows = self.rows
         return rows.device.build(
             "auc",
-            wg_size=rows.wg_size or row.params["wg_size"],
+            wg_size=rows.wg_size or variant.params["wg_size"],
             link=rows.link,
             weighted=rows.weight is not None,
             curve=curve,

@@ -41,9 +41,9 @@ class CoxMetric:
         self._n_events = int((rows.label > 0).sum())
         self._program = build_variant(rows.device, "cox_metric", "auto", self._build)[1]
 
-    def _build(self, row: Variant) -> Program:
+    def _build(self, variant: Variant) -> Program:
         rows = self.rows
-        wg_size = rows.wg_size or row.params["wg_size"]
+        wg_size = rows.wg_size or variant.params["wg_size"]
         return rows.device.build("cox_metric", wg_size=wg_size, link=rows.link)
 
     def plan(self, plan: MemoryPlan, prefix: str) -> None:

@@ -48,11 +48,11 @@ class MeanLoss:
         self._program = build_variant(rows.device, "mean_loss", "auto", self._build)[1]
         self.mean = Mean(loss, rows.label, rows.weight)
 
-    def _build(self, row: Variant) -> Program:
+    def _build(self, variant: Variant) -> Program:
         rows = self.rows
         return rows.device.build(
             "mean_loss",
-            wg_size=rows.wg_size or row.params["wg_size"],
+            wg_size=rows.wg_size or variant.params["wg_size"],
             link=rows.link,
             row_loss=self.loss.kernel,
             weighted=rows.weight is not None,

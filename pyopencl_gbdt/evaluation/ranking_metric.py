@@ -48,13 +48,13 @@ class RankingMetrics:
         self._programs = [self._build(one) for one in metrics]
 
     def _build(self, ranked: Ranked) -> Program:
-        make = partial(self._build_row, ranked)
+        make = partial(self._build_variant, ranked)
         return build_variant(self.rows.device, "ranking_metric", "auto", make)[1]
 
-    def _build_row(self, ranked: Ranked, row: Variant) -> Program:
+    def _build_variant(self, ranked: Ranked, variant: Variant) -> Program:
         return self.rows.device.build(
             "ranking_metric",
-            wg_size=self.rows.wg_size or row.params["wg_size"],
+            wg_size=self.rows.wg_size or variant.params["wg_size"],
             link=self.rows.link,
             metric=ranked.family,
             exp_gain=ranked.family == "ndcg" and ranked.exp_gain,

@@ -77,8 +77,8 @@ class FitVariants(FitShape):
 
     @property
     def adds_histograms(self) -> bool:
-        """Whether a node's histogram is added up from several pages."""
-        return len(self.page_rows) > 1
+        """Whether a node's histogram is added up from several pages or devices."""
+        return len(self.page_rows) > 1 or self.team.size > 1
 
     @property
     def cells_to_clear(self) -> int:

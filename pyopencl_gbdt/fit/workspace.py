@@ -30,6 +30,7 @@ from pyopencl_gbdt.dtypes import (
 )
 from pyopencl_gbdt.fit.page import FitPage, name_of
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.variants import FitVariants
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
@@ -59,6 +60,20 @@ class Workspace(FitVariants):
     has_high: bool = False
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     beside: MemoryPlan = field(default_factory=MemoryPlan)
+    _forest_block: int = 0
+
+    def join(self, share: Share, all_rows: int) -> None:
+        """Become a member of a team; call it before ``choose_trees``.
+
+        Parameters
+        ----------
+        share : Share
+        all_rows : int
+            Rows of all members together.
+        """
+        self.share, self.all_rows = share, all_rows
+        if share.team.size > 1:
+            self.team_groups = share.team.least(self.row_groups)
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
         """Plan one more array, that a loss's own kernels use."""
@@ -83,6 +98,12 @@ class Workspace(FitVariants):
                 (outputs + 1) // 2 * self.n_parallel if outputs > 1 else (self.n_trees + 1) // 2
             )
             reserve(self)
+        agreed = self.team.least(self.n_trees)
+        if agreed < self.n_trees:
+            self.n_trees = agreed
+            reserve(self)
+        self._forest_block = 0
+        self._forest_block = self.team.least(self.forest_block)
 
     def _trees_fit(self) -> bool:
         plan, caps = self._plan_with_codes(), self.device.caps
@@ -115,6 +136,8 @@ class Workspace(FitVariants):
     @property
     def forest_block(self) -> int:
         """Batches of trees that wait on the device before the host reads them."""
+        if self._forest_block:
+            return self._forest_block
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
         most = room // (self.max_nodes * len(KEPT) * 4)
         batches = len(self.batches)  # those of a round are read together

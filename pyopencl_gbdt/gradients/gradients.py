@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
@@ -24,8 +24,8 @@ class Gradients:
             ),
         )
 
-    def launches(self, batch: Batch) -> list[Launch]:
-        """Return the launches that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return the actions that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.
 
         They also clear the roots' histograms, unless the histogram's variant does so itself. If
         ``scale.wide`` is set, ``high`` has the high words of the quanta. If high words are needed
@@ -40,6 +40,7 @@ class Gradients:
                 "gradients", groups, **where, factors=factors,
                 **ws.arguments("weights", "exponents"),
             ),
+            *ws.team.sum(ws["exponents"]),
             bind(
                 "quantize_gradients", groups, **where, weight_bits=ws.weight_bits,
                 weight_shift=ws.weight_shift, root_cells=ws.cells_to_clear, has_high=ws.has_high,
@@ -47,4 +48,5 @@ class Gradients:
                 **ws.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
                                "sums", "pool"),
             ),
+            *ws.team.sum(ws["sums"]),
         ]  # fmt: skip

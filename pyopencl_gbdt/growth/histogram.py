@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
+
+
+@dataclass(frozen=True)
+class NewSlots:
+    """Returns the pool's slots that a level's nodes built from rows have; waits for the device.
+
+    Roots have the first slots; the smaller children of every level follow.
+    """
+
+    levels: DeviceArray
+    depth: int
+
+    def __call__(self) -> slice:
+        levels = self.levels.get()
+        n_trees = int(levels["count"][0])
+        first, count = (int(levels[name][self.depth]) for name in ("first", "count"))
+        if self.depth == 0:
+            return slice(0, n_trees)
+        begin = (first - n_trees) // 2 + n_trees
+        return slice(begin, begin + count // 2)
 
 
 class Histogram:
@@ -26,9 +48,12 @@ class Histogram:
             adds=ws.adds_histograms,
         )
 
-    def level(self, depth: int) -> list[Launch]:
-        """Return the launches that fill the pool slots of a level's nodes built from rows."""
-        return [launch for page in self.ws.pages for launch in self._page(depth, page)]
+    def level(self, depth: int) -> list[Action]:
+        """Return the actions that fill the pool slots of a level's nodes built from rows."""
+        ws = self.ws
+        built = [launch for page in ws.pages for launch in self._page(depth, page)]
+        new = NewSlots(ws["levels"], depth)
+        return [*built, *ws.team.sum(ws["pool"], new)]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -28,12 +29,13 @@ class Partition:
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 
-    def move(self, depth: int, batch: Batch) -> list[Launch]:
-        """Return the launches that move the rows of a level and count them in the children.
+    def move(self, depth: int, batch: Batch) -> list[Action]:
+        """Return the actions that move the rows of a level and count them in the children.
 
         They also clear the histograms that several work-groups or pages will add to.
         """
-        return [self._page(depth, batch, page) for page in self.ws.pages]
+        moved = [self._page(depth, batch, page) for page in self.ws.pages]
+        return [*moved, *self.ws.team.sum(self.ws["child_rows"])]
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
         ws = self.ws

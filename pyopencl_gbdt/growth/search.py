@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.feature_mask import Columns
@@ -18,8 +18,8 @@ class SplitSearch(Protocol):
     def begin(self) -> None:
         """Set what never changes in a fit, once its arrays are allocated."""
 
-    def search(self, step: int, batch: Batch) -> list[Launch]:
-        """Return the launches that find the splits of a step's new nodes."""
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that find the splits of a step's new nodes."""
 
 
 class HistogramSearch:
@@ -34,7 +34,7 @@ class HistogramSearch:
         if self.columns is not None:
             self.columns.begin()
 
-    def search(self, step: int, batch: Batch) -> list[Launch]:
-        """Return the launches of histograms, feature masks and splits."""
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions of histograms, feature masks and splits."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
         return [*self.histogram.level(step), *masks, *self.split.level(step)]

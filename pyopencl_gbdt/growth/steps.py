@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.gradients import Gradients
@@ -25,6 +26,11 @@ class Steps:
     def __init__(self, ws: Workspace, policy: Policy, objective: Objective, data: Dataset) -> None:
         self.ws = ws
         self.source = source_of(objective, ws, data) if objective.given else None
+        if ws.team.size > 1 and self.source is not None and not self.source.by_row:
+            raise ParameterError(
+                f"objective={objective.name}: expected a loss whose gradients depend on each row's "
+                "own label and margin where several devices train together; train on one device"
+            )
         self.leaf = Leaf(ws)
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
@@ -34,11 +40,11 @@ class Steps:
         self.choose = policy.build(ws, self.grow)
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
 
-    def trees(self, batch: Batch) -> list[Launch]:
+    def trees(self, batch: Batch) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
         ws, grow, partition = self.ws, self.grow, self.partition
         drawn = [] if self.sample is None else self.sample.launches(batch)
-        launches = [*drawn, *self.gradients.launches(batch), *grow.begin(batch)]
+        launches: list[Action] = [*drawn, *self.gradients.launches(batch), *grow.begin(batch)]
         for depth in range(ws.n_levels):
             launches += self.search.search(depth, batch)
             launches += self.choose(depth, batch)

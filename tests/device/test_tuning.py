@@ -35,8 +35,8 @@ def test_what_is_stored_is_chosen():
     assert CHOICE.variant != OWN.name
     path = tuning.store(CAPS, {"histogram": CHOICE})
     assert path == tuning.path_of(CAPS)
-    row = choose("histogram", CAPS)
-    assert (row.name, row.params) == (CHOICE.variant, CHOICE.params)
+    variant = choose("histogram", CAPS)
+    assert (variant.name, variant.params) == (CHOICE.variant, CHOICE.params)
     rows = fallbacks("histogram", CAPS)
     assert rows[0].params == CHOICE.params
     with tuning.using({}):
@@ -159,8 +159,8 @@ def test_a_variant_that_lacks_its_needs_is_never_chosen():
 
 def test_a_variant_that_was_refused_is_never_chosen():
     tuning.store(CAPS, {"histogram": CHOICE})
-    row = choose("histogram", CAPS)
-    variants.REFUSED.add(refusal(row, CAPS))
+    variant = choose("histogram", CAPS)
+    variants.REFUSED.add(refusal(variant, CAPS))
     assert choose("histogram", CAPS) is OWN
 
 
@@ -184,8 +184,8 @@ def test_devices_say_what_is_tuned(capsys):
     from pyopencl_gbdt.cli import main
 
     caps = find(TEST_DEVICE).caps
-    row = choose("split", caps)
-    value = next(v for v in (512, 64) if v != row.params["wg_size"])
+    variant = choose("split", caps)
+    value = next(v for v in (512, 64) if v != variant.params["wg_size"])
     portable = runnable("split", caps)[-1]
     choice = Choice(portable.name, {**portable.params, "wg_size": value})
     path = tuning.store(caps, {"split": choice})

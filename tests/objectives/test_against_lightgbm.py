@@ -94,7 +94,7 @@ def test_mape_renews_leaves_by_weighted_medians(weighted):
 
     theirs = error(theirs_of("mape", {}, X, y, weight, 50).predict(X))
     ours = train({**params, "max_depth": 4}, data, 50)
-    assert error(ours.predict(X, device=TEST_DEVICE)) == pytest.approx(theirs, rel=0.03)
+    assert error(ours.predict(X, device=TEST_DEVICE)) < 1.03 * theirs
 
 
 @pytest.mark.parametrize("name", LIGHTGBM)
