@@ -161,7 +161,8 @@ class Quantizer:
             columns = min(block, self.n_features - first)
             for start, rows, piece in self._pieces():
                 program.launch(
-                    "columns", self.device.caps.row_groups(rows), n_rows=rows, n_features=self.n_features,
+                    "columns", self.device.caps.row_groups(rows), n_rows=rows,
+                    n_features=self.n_features,
                     first_feature=first, n_columns=columns, start=start, all_rows=n, values=piece,
                     weights=self.weights, keys=keys,
                 )  # fmt: skip
