@@ -170,7 +170,7 @@ class FitShape:
     @property
     def row_groups(self) -> int:
         """Work-groups that share all rows evenly, for passes over every row."""
-        own = max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+        own = self.device.caps.row_groups(self.n_rows)
         return self.team_groups or own
 
     @property

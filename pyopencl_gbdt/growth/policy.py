@@ -20,14 +20,16 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.best_first import Pick
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 
-#: Returns the launches that choose the nodes that split in a step, and make their children.
-Choose = Callable[[int, Batch], list[Launch]]
+#: Returns the launches that choose the nodes that split in a step, and make their children, from
+#: what the search leaves.
+Choose = Callable[[int, Batch, Candidates], list[Launch]]
 
 
 class Policy(PolicySizes, Protocol):

@@ -59,7 +59,7 @@ class Split:
             **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
                            "fullest", "pool", "candidates"),
         )  # fmt: skip
-        if ws.few_candidates(depth):
+        if not ws.candidates_of(depth).compared:
             return [find]
         best = self.best.bind(
             "best", capacity, depth=depth, n_features=n_features,

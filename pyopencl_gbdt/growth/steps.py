@@ -73,7 +73,7 @@ class Steps:
         launches: list[Action] = [*drawn, *self.gradients.launches(batch), *grow.begin(batch)]
         for depth in range(ws.n_levels):
             launches += self.search.search(depth, batch)
-            launches += self.choose(depth, batch)
+            launches += self.choose(depth, batch, self.search.candidates(depth))
             if depth + 1 < ws.n_levels or ws.policy.moves_last_rows:
                 launches += [*partition.move(depth, batch), *grow.place(depth, batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)

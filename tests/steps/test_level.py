@@ -131,7 +131,7 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 ws["candidates"].set(every)
             else:
                 ws["chosen"].set(chosen)
-            run(Level(ws).choose(depth, Batch(0, trees)))
+            run(Level(ws).choose(depth, Batch(0, trees), ws.candidates_of(depth)))
             finished = expected_decisions(nodes, chosen, ws.params)
             splits = np.array([node.left == 0 for node in finished])
             found = ws["nodes"].get()
