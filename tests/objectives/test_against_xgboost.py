@@ -27,7 +27,7 @@ from tests.objectives.samples import (
 THOROUGH = {
     f"test_same_{what}": lambda case, weighted: weighted and case in WITH_PARAMETERS
     for what in ("trees", "starting_score")
-}
+} | {"test_files_go_both_ways": lambda case: case in WITH_PARAMETERS[1::2]}
 
 
 def both(case, seed, weighted=False, n_rounds=10, trainer=train_xgboost, **more):
