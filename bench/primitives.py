@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--size", type=int, nargs="+", default=[2**20], help="elements")
     parser.add_argument("--device", default="auto", help="as for open_device")
-    parser.add_argument("--variant", default="auto", help="row of the variant table")
+    parser.add_argument("--variant", default="auto", help="a name in the variant table")
     parser.add_argument("--only", nargs="+", choices=PRIMITIVES, default=list(PRIMITIVES))
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument(

@@ -1,7 +1,7 @@
 """Fixtures shared by all tests, and how many processes run them.
 
 ``device`` opens what ``PYOPENCL_GBDT_DEVICE`` names, else PoCL; every test that takes ``variant``
-runs each row of the variant table that this device can run.
+runs each variant that this device can run.
 
 PoCL builds most kernels without optimising them, see ``quick_builds``.
 

@@ -135,8 +135,8 @@ def test_generated_tables_hold_what_the_code_knows(tables):
 
     variants = tables.variants().splitlines()[2:]
     assert len(variants) == len(VARIANTS)
-    for line, row in zip(variants, VARIANTS, strict=True):
-        assert all(need in line for need in row.needs() or ["the baseline"]), line
+    for line, variant in zip(variants, VARIANTS, strict=True):
+        assert all(need in line for need in variant.needs() or ["the baseline"]), line
     assert all(f"`{row.name}`" in tables.parameters() for row in PARAMETERS)
     assert tables.commands().count("## pyopencl-gbdt") == len(COMMANDS) + 1
     assert "sudo apt install" in tables.repairs()

@@ -50,7 +50,8 @@ def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
     plan = plan_evaluation(device, objective, metrics, evals, data)
     alone = Boosting(device, p, objective, data, 0.0).ws.plan().total_bytes
     device = open_device(TEST_DEVICE)
-    room = device.allocated_bytes + alone + quantized(data, device, p.max_bin).pages[0].codes.nbytes
+    packed = quantized(data, device, p.max_bin).pages[0].codes
+    room = device.allocated_bytes + alone + packed.codes.nbytes
     device.caps = replace(device.caps, global_bytes=room + plan.total_bytes // 2 + 200_000)
     taken = device.allocated_bytes
     plan.add("a large set", (1 << 20,), np.uint8)

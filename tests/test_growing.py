@@ -12,7 +12,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference import columns, sample
+from pyopencl_gbdt.reference import feature_mask, sample
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 
@@ -150,15 +150,15 @@ def test_columns_are_drawn_in_three_stages():
         {"colsample_bytree": 0.5, "colsample_bylevel": 0.5, "colsample_bynode": 0.5}
     )
     assert p.column_counts(40) == (20, 10, 5)
-    nodes = [columns.chosen(p, 40, None, (0, 0), 3, path) for path in range(8, 16)]
+    nodes = [feature_mask.chosen(p, 40, None, (0, 0), 3, path) for path in range(8, 16)]
     assert all(mask.sum() == 5 for mask in nodes)
     assert np.any(nodes, axis=0).sum() <= 10
-    levels = [columns.chosen(p, 40, None, (0, 0), d, 2**d) for d in range(6)]
+    levels = [feature_mask.chosen(p, 40, None, (0, 0), d, 2**d) for d in range(6)]
     assert np.any(levels, axis=0).sum() <= 20
     weights = np.ones(40, np.float32)
     weights[:4] = 1000
     q = Parameters.from_dict({"colsample_bytree": 0.1})
-    heavy = [columns.chosen(q, 40, weights, (r, 0), 0, 1)[:4].sum() for r in range(50)]
+    heavy = [feature_mask.chosen(q, 40, weights, (r, 0), 0, 1)[:4].sum() for r in range(50)]
     assert np.mean(heavy) > 3.5
 
 
@@ -324,7 +324,7 @@ def test_a_tree_that_sees_no_row_adds_nothing(method, growth):
 
 def test_the_luckiest_column_comes_first():
     bits = np.array([0, 2**32 - 1], np.uint32)
-    heavy = columns._keys(bits, np.full(2, 3e38, np.float32))
+    heavy = feature_mask._keys(bits, np.full(2, 3e38, np.float32))
     assert heavy[1] == 0 < heavy[0]
 
 

@@ -71,6 +71,14 @@ def test_listing_devices_and_training_need_no_scikit_learn():
     assert [name for name in ("sklearn", "matplotlib", "pandas") if name in loaded] == []
 
 
+def test_estimators_say_what_to_install(monkeypatch):
+    name = "pyopencl_gbdt.estimators.sklearn_names"
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(ImportError, match=r"need scikit-learn: pip install '.*\[scikit-learn\]'"):
+        importlib.import_module(name)
+
+
 def test_public_names_exist():
     for name in pyopencl_gbdt.__all__:
         assert getattr(pyopencl_gbdt, name) is not None

@@ -83,7 +83,7 @@ def test_regularisation(objective, params):
         check(*rows(weighted=weighted), objective=objective, n_estimators=3, max_depth=5, **params)
 
 
-@pytest.mark.parametrize("variant", [row.name for row in runnable("histogram", CAPS)])
+@pytest.mark.parametrize("variant", [v.name for v in runnable("histogram", CAPS)])
 def test_every_histogram(variant):
     X, score, _ = rows(1500)
     check(X, score, None, histogram=variant, n_estimators=2, max_depth=5)

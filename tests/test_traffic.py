@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
 from pyopencl_gbdt.profiling import traffic
+from pyopencl_gbdt.profiling.least_bytes import RULES, Rule, register
 from pyopencl_gbdt.profiling.tree_counts import count_tree, partial_histograms
 
 #: 10 rows; max_depth=3. Capitals split.
@@ -65,7 +67,7 @@ class Workspace(dict):
             levels=np.zeros(DEPTH + 1, LEVEL),
         )
         self.weighted, self.policy = weighted, policy
-        self.codes = np.zeros((ROWS, ROW_BYTES), np.uint8)
+        self.row_bytes, self.code_bytes = ROW_BYTES, 1
         self.rows = {
             "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
             "update_margins": SimpleNamespace(name=leaf),
@@ -75,8 +77,8 @@ class Workspace(dict):
 
         self.cells_to_clear = 2 * CODES if atomics else 0
 
-    def few_candidates(self, depth):
-        return depth == 0
+    def candidates_of(self, depth):
+        return Candidates(depth > 0, FEATURES)
 
     def variant(self, kernel):
         return self.rows[kernel]
@@ -172,11 +174,22 @@ ATOMICS = {
 
 @pytest.mark.parametrize("kernel", ATOMICS)
 def test_hand_count(kernel):
-    assert traffic.TREE[kernel](Workspace(), count_tree(*tree())) == ATOMICS[kernel]
+    assert RULES[kernel].of_tree(Workspace(), count_tree(*tree())) == ATOMICS[kernel]
 
 
 def test_every_formula_is_counted_by_hand():
-    assert traffic.TREE.keys() - ATOMICS.keys() == {"histogram.reduce"}
+    of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
+    assert of_trees - ATOMICS.keys() == {"histogram.reduce"}
+
+
+def test_a_kernel_has_one_rule(monkeypatch):
+    monkeypatch.setitem(RULES, "made_up", Rule(of_tree=lambda ws, tree: 17))
+    tally = traffic.Tally(Workspace())
+    tally.add_tree(*tree())
+    tally.add_tree(*tree())
+    assert tally.n_bytes("made_up", weighted=False) == 34
+    with pytest.raises(ValueError, match="made_up: expected one rule for its least bytes"):
+        register("made_up", Rule())
 
 
 def three_trees():
@@ -191,7 +204,7 @@ def test_several_outputs():
         ("gradients", 0), ("gradients.quantize_gradients", 0), ("gradients.draw", 0),
         ("renew_leaves.count_first", 21), ("update_margins.add_leaves", 21),
     ):  # fmt: skip
-        found = traffic.TREE[kernel](Workspace(), three_trees())
+        found = RULES[kernel].of_tree(Workspace(), three_trees())
         assert found - once == 3 * (ATOMICS[kernel] - once)
 
 
@@ -199,7 +212,7 @@ def test_trees_of_one_output_share_its_margins():
     ws = Workspace()
     ws.n_parallel = 3
     assert (
-        traffic.TREE["update_margins.add_leaves"](ws, three_trees())
+        RULES["update_margins.add_leaves"].of_tree(ws, three_trees())
         == ATOMICS["update_margins.add_leaves"]
     )
 
@@ -207,22 +220,22 @@ def test_trees_of_one_output_share_its_margins():
 def test_factors_of_sampled_rows_are_read_twice():
     counts, ws = count_tree(*tree()), Workspace(samples_rows=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
-        assert traffic.TREE[kernel](ws, counts) == ATOMICS[kernel] + 10 * 4
+        assert RULES[kernel].of_tree(ws, counts) == ATOMICS[kernel] + 10 * 4
     goss = Workspace(samples_rows=True, sampling_method="goss")
-    assert traffic.TREE["gradients.draw"](goss, counts) == 10 * (8 + 4) + 2048 * 4
+    assert RULES["gradients.draw"].of_tree(goss, counts) == 10 * (8 + 4) + 2048 * 4
 
 
 def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
     """10 of 30 rows are drawn."""
     counts, ws = count_tree(*tree()), Workspace(samples_rows=True)
-    ws.lists_drawn, ws.n_rows, ws.codes = True, 30, np.zeros((30, ROW_BYTES), np.uint8)
-    assert traffic.TREE["gradients.draw"](ws, counts) == 30 * 4 + 10 * 4
+    ws.lists_drawn, ws.n_rows = True, 30
+    assert RULES["gradients.draw"].of_tree(ws, counts) == 30 * 4 + 10 * 4
     for kernel in ("histogram", "partition.move"):
         unlisted = Workspace(samples_rows=True)
-        listed = traffic.TREE[kernel](ws, counts)
-        assert listed == traffic.TREE[kernel](unlisted, counts) + 10 * 4
+        listed = RULES[kernel].of_tree(ws, counts)
+        assert listed == RULES[kernel].of_tree(unlisted, counts) + 10 * 4
     assert (
-        traffic.TREE["update_margins.add_leaves"](ws, counts)
+        RULES["update_margins.add_leaves"].of_tree(ws, counts)
         == 3 * ATOMICS["update_margins.add_leaves"]
     )
 
@@ -234,56 +247,56 @@ def test_a_cpu_reads_no_codes_of_rows_that_were_not_drawn():
     goss = Workspace(samples_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
     for ws, seen in ((by_chance, 6), (goss, 4.5)):
         ws.rows["histogram"].name = "cpu"
-        found = traffic.TREE["histogram"](ws, counts)
+        found = RULES["histogram"].of_tree(ws, counts)
         assert found == ATOMICS["histogram"] - (15 - seen) * ROW_BYTES
         ws.lists_drawn = True
-        assert traffic.TREE["histogram"](ws, counts) == ATOMICS["histogram"] + 10 * 4
+        assert RULES["histogram"].of_tree(ws, counts) == ATOMICS["histogram"] + 10 * 4
 
 
 def test_features_weights_are_read_by_every_node():
     counts, ws = count_tree(*tree()), Workspace()
     ws.feature_weights = np.ones(FEATURES, np.float32)
     plain = ATOMICS["plan.choose_columns"]
-    assert traffic.TREE["plan.choose_columns"](ws, counts) == plain + 5 * FEATURES * 4
+    assert RULES["plan.choose_columns"].of_tree(ws, counts) == plain + 5 * FEATURES * 4
 
 
 def test_leaf_by_leaf_all_rows_move():
     """D's rows too; D is the one node that is placed with its children besides A and C."""
     counts, ws = count_tree(*tree()), Workspace(policy=BestFirst())
-    moved = traffic.TREE["partition.move"](ws, counts)
+    moved = RULES["partition.move"].of_tree(ws, counts)
     assert moved == ATOMICS["partition.move"] + 5 * (1 + 4) + 5 * 4
-    assert traffic.TREE["plan.place"](ws, counts) == 3 * (1 + 4) * NODE.itemsize
+    assert RULES["plan.place"].of_tree(ws, counts) == 3 * (1 + 4) * NODE.itemsize
     by_rows = Workspace(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
-    assert traffic.TREE["update_margins.add_leaves"](by_rows, counts) == 10 * 8 + 10 * 4
+    assert RULES["update_margins.add_leaves"].of_tree(by_rows, counts) == 10 * 8 + 10 * 4
 
 
 def test_arrays_of_other_steps_are_no_weights():
     ws = Workspace()
     ws.reserved = {"factors": ((1, ROWS), np.float32)}
     counts = count_tree(*tree())
-    assert traffic.TREE["renew_leaves.count_first"](ws, counts) == 10 * (8 + 8) + 21
-    assert traffic.TREE["renew_leaves.count_next"](ws, counts) == 3 * 10 * 8
+    assert RULES["renew_leaves.count_first"].of_tree(ws, counts) == 10 * (8 + 8) + 21
+    assert RULES["renew_leaves.count_next"].of_tree(ws, counts) == 3 * 10 * 8
 
 
 def test_weights_are_read_twice():
     counts, ws = count_tree(*tree()), Workspace(weighted=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
-        assert traffic.TREE[kernel](ws, counts) == ATOMICS[kernel] + 10 * 4
+        assert RULES[kernel].of_tree(ws, counts) == ATOMICS[kernel] + 10 * 4
 
 
 def test_partial_histograms_are_written_and_added_up():
     """A has 4 tasks of 3 rows, b 2, in two work-groups each; e is in its place already."""
     counts, ws = count_tree(*tree()), Workspace(atomics=False)
-    assert traffic.TREE["histogram"](ws, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
-    assert traffic.TREE["histogram.reduce"](ws, counts) == 2 * (2 + 1) * HISTOGRAM
-    cleared = traffic.TREE["partition.move"](ws, counts)
+    assert RULES["histogram"].of_tree(ws, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
+    assert RULES["histogram.reduce"].of_tree(ws, counts) == 2 * (2 + 1) * HISTOGRAM
+    cleared = RULES["partition.move"].of_tree(ws, counts)
     assert cleared == ATOMICS["partition.move"] - HISTOGRAM
 
 
 def test_leaves_by_row_lists():
     """All ids, as the root split; and a code of D's rows, which lie where D left them."""
     counts, ws = count_tree(*tree()), Workspace(leaf="by_rows")
-    assert traffic.TREE["update_margins.add_leaves"](ws, counts) == 10 * 8 + 10 * 4 + 5
+    assert RULES["update_margins.add_leaves"].of_tree(ws, counts) == 10 * 8 + 10 * 4 + 5
 
 
 def test_a_lonely_root():
@@ -291,10 +304,10 @@ def test_a_lonely_root():
     nodes["left"][0] = NO_NODE
     levels["first"], levels["count"] = [0, 1, 1, 1], [1, 0, 0, 0]
     counts = count_tree(nodes, levels)
-    assert traffic.TREE["partition.move"](Workspace(), counts) == 0
-    assert traffic.TREE["histogram"](Workspace(), counts) == 10 * 24 + HISTOGRAM
+    assert RULES["partition.move"].of_tree(Workspace(), counts) == 0
+    assert RULES["histogram"].of_tree(Workspace(), counts) == 10 * 24 + HISTOGRAM
     for leaf in ("walk", "by_rows"):
-        assert traffic.TREE["update_margins.add_leaves"](Workspace(leaf=leaf), counts) == 10 * 8
+        assert RULES["update_margins.add_leaves"].of_tree(Workspace(leaf=leaf), counts) == 10 * 8
 
 
 def test_a_fit_adds_up_its_trees():
@@ -330,4 +343,4 @@ def test_set_up(kernel, plain, weighted):
 def test_a_lonely_work_item_writes_codes_by_feature_too():
     ws = Workspace()
     ws.rows["quantize"] = SimpleNamespace(params={"wg_size": 1})
-    assert traffic.SET_UP["quantize.encode"](ws, False) == 10 * (2 * 4 + 16 + 2)
+    assert RULES["quantize.encode"].of_set_up(ws, False) == 10 * (2 * 4 + 16 + 2)

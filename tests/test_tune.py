@@ -12,7 +12,8 @@ from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli import tuning as tune
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, tuning, variants
-from pyopencl_gbdt.device.tuning import TUNABLE, Choice, sizes, using
+from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
+from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_xgboost_json
 from tests.conftest import TEST_DEVICE
@@ -44,24 +45,26 @@ def result(choices):
 
 
 def grid(kernel, caps):
-    """Choices in which every size of the rows for this kind of device occurs.
+    """Choices in which every size of the variants for this kind of device occurs.
 
-    Of other rows the greatest sizes alone: PoCL takes seconds to build a kernel for GPUs.
+    Of other variants the greatest sizes alone: PoCL takes seconds to build a kernel for GPUs.
     """
     choices = []
-    for row in runnable(kernel, caps):
-        values = {name: sizes(row, name) for name in TUNABLE[kernel] if name in row.params}
-        if caps.kind not in row.chosen_on or (row.params["wg_size"] > 1 and caps.kind == "cpu"):
+    for variant in runnable(kernel, caps):
+        tuned = [name for name in KERNELS[kernel].tuned if name in variant.params]
+        values = {name: sizes(variant, name) for name in tuned}
+        few = caps.kind == "cpu" and variant.params["wg_size"] > 1
+        if caps.kind not in variant.chosen_on or few:
             values = {name: some[-1:] for name, some in values.items()}
         for i in range(max(map(len, values.values()))):
             changed = {name: some[i % len(some)] for name, some in values.items()}
-            choices.append(Choice(row.name, {**row.params, **changed}))
+            choices.append(Choice(variant.name, {**variant.params, **changed}))
     return choices
 
 
 def test_every_candidate_gives_the_same_model(device):
     _, _, expected = result({})
-    every = {kernel: grid(kernel, device.caps) for kernel in TUNABLE}
+    every = {kernel: grid(kernel, device.caps) for kernel in tunable()}
     for i in range(max(map(len, every.values()))):
         choices = {kernel: some[i % len(some)] for kernel, some in every.items()}
         model, failed, got = result(choices)
@@ -100,11 +103,15 @@ def test_the_fastest_is_chosen_parameter_by_parameter(device, clock):
     clock(seconds)
     for outcome in tune.tune(TEST_DEVICE):
         params = outcome.chosen.params
-        (row,) = [
+        (variant,) = [
             r for r in runnable(outcome.kernel, device.caps) if r.name == outcome.chosen.variant
         ]
         for name, value in best.items():
-            if name in TUNABLE[outcome.kernel] and name in params and value in sizes(row, name):
+            if (
+                name in KERNELS[outcome.kernel].tuned
+                and name in params
+                and value in sizes(variant, name)
+            ):
                 assert params[name] == value
         assert outcome.chosen_seconds <= outcome.table_seconds
         assert outcome.failed == ()
@@ -148,13 +155,13 @@ def test_a_table_that_fails_is_an_error(clock):
 
 def test_quick_tries_neighbours():
     caps = find(TEST_DEVICE).caps
-    row = runnable("partition", caps)[-1]
-    for name in {name for name, _ in tune.candidates(row, quick=True)}:
-        tried = [value for other, value in tune.candidates(row, quick=True) if other == name]
-        every = [value for other, value in tune.candidates(row, quick=False) if other == name]
+    variant = runnable("partition", caps)[-1]
+    for name in {name for name, _ in tune.candidates(variant, quick=True)}:
+        tried = [value for other, value in tune.candidates(variant, quick=True) if other == name]
+        every = [value for other, value in tune.candidates(variant, quick=False) if other == name]
         assert len(tried) <= 2
         assert set(tried) <= set(every)
-        assert row.params[name] not in every
+        assert variant.params[name] not in every
 
 
 @pytest.mark.parametrize("kernel", ["split", "quantize", "predict"])
@@ -185,11 +192,11 @@ def test_a_measurement_refuses_another_model_and_restores_what_was_refused(devic
 def test_command_line(capsys, clock, tmp_path):
     caps = find(TEST_DEVICE).caps
     arguments = ["tune", "--device", TEST_DEVICE, "--quick"]
-    table = {kernel: variants.choose(kernel, caps) for kernel in TUNABLE}
+    table = {kernel: variants.choose(kernel, caps) for kernel in tunable()}
 
     def seconds(kernel, choice):
-        row = table[kernel]
-        return 1.0 if choice == Choice(row.name, dict(row.params)) else 0.5
+        variant = table[kernel]
+        return 1.0 if choice == Choice(variant.name, dict(variant.params)) else 0.5
 
     clock(seconds)
     assert main([*arguments, "--dry-run"]) == 0

@@ -66,13 +66,13 @@ def at_launches(monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_launches_of_a_round(device, weighted):
-    for row in runnable("histogram", device.caps):
+    for variant in runnable("histogram", device.caps):
         opened = open_device(TEST_DEVICE)
-        fit, _ = boosting(opened, weighted=weighted, histogram=row.name)
+        fit, _ = boosting(opened, weighted=weighted, histogram=variant.name)
         before = opened.n_launches
         fit.run(3)
         assert opened.n_launches - before == 3 * len(round_launches(fit))
-        assert len(round_launches(fit)) <= MOST_LAUNCHES, row.name
+        assert len(round_launches(fit)) <= MOST_LAUNCHES, variant.name
 
 
 def test_the_host_does_not_wait_inside_a_tree(at_launches):
@@ -168,8 +168,8 @@ def test_the_estimate_before_a_fit_is_what_it_takes(shape, options):
 def test_the_plan_before_allocating_is_what_is_taken():
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, 20_000, 10)
-    page = fit.ws.page
-    codes = page.codes.nbytes + (page.by_feature.nbytes if page.by_feature is not None else 0)
+    packed = fit.ws.pages[0].codes
+    codes = packed.codes.nbytes + packed.by_feature.nbytes
     planned = fit.ws.plan().total_bytes + codes
     assert planned <= opened.allocated_bytes < planned + 1024  # tables of code ranges
 

@@ -11,7 +11,7 @@ from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli.output import Progress, group_variants, say, section
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import find
+from pyopencl_gbdt.device import find, open_device
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import auc
 from pyopencl_gbdt.model import plot_importances, plot_tree
@@ -57,6 +57,7 @@ def run_demo(device: str = "auto", n_rounds: int = 100, folder: str = "pyopencl_
     info = find(device)
     assert info.caps is not None
     out = _create(folder)
+    open_device(info.device_id).warm_up()
     X_train, y_train, X_test, y_test = load_higgs7k()
 
     say(f"pyopencl_gbdt {__version__}: a first look")

@@ -182,6 +182,7 @@ def run(args: argparse.Namespace) -> int:
     info = find(p.device)
     assert info.caps is not None
     variants = chosen_variants(info, p)
+    open_device(info.device_id).warm_up()
     data, evals = tables.read_training(args, p.objective)
     tell = _nothing if p.verbosity == 0 else section
     tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")

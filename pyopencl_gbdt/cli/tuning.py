@@ -15,8 +15,8 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Capabilities, Device, Variant, find, open_device, runnable
-from pyopencl_gbdt.device.tuning import TUNABLE, Choice, sizes, using
-from pyopencl_gbdt.device.variants import REFUSED, fallbacks, refusal
+from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
+from pyopencl_gbdt.device.variants import KERNELS, REFUSED, fallbacks, refusal
 from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.prediction.margins import predict_margins
@@ -30,8 +30,6 @@ _FEATURES = 28
 _ROUNDS = 4
 #: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97
-#: Further kernels whose time a kernel's parameters affect.
-_BESIDES = {"histogram": ("plan",), "partition": ("plan",), "update_margins": ("plan",)}
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Measurement:
         GBDTError
             If the kernel does not build or run, or changes the model.
         """
-        kernels = (kernel, *_BESIDES.get(kernel, ()))
+        kernels = (kernel, *KERNELS[kernel].timed_with)
         refused = set(REFUSED)
         try:
             with using(choices), warnings.catch_warnings():
@@ -107,15 +105,16 @@ class Measurement:
             REFUSED.update(refused)
 
     def _once(self, kernels: tuple[str, ...]) -> float:
-        if kernels[0] in ("quantize", "radix_sort"):
+        phase = KERNELS[kernels[0]].phase
+        if phase == "set-up":
             self.data.forget()
         model = self._train()
         text = to_xgboost_json(model.ensemble)
         self.expected = self.expected or text
         if text != self.expected:
             raise GBDTError("it gives another model: please report it, with the device")
-        if kernels[0] == "predict":
-            return self._predict(model)
+        if phase == "prediction":
+            return self._predict(model, kernels)
         assert model.profile is not None
         return sum(k.seconds for k in model.profile if k.kernel.split(".")[0] in kernels)
 
@@ -123,19 +122,19 @@ class Measurement:
         params = {"objective": "binary:logistic", "device": self.device, "n_estimators": _ROUNDS}
         return train(params, self.data, profile=True)
 
-    def _predict(self, model: Model) -> float:
+    def _predict(self, model: Model, kernels: tuple[str, ...]) -> float:
         device: Device = open_device(self.device, profile=True)
         assert device.profiler is not None
         predict_margins(model.ensemble, self.data.values, device)
         device.profiler.collect()
         totals = device.profiler.totals
-        ours = [total for (_, name), total in totals.items() if name.split(".")[0] == "predict"]
+        ours = [total for (_, name), total in totals.items() if name.split(".")[0] in kernels]
         return sum(total.seconds for total in ours)
 
 
 def candidates(best: Variant, *, quick: bool) -> Iterator[tuple[str, int]]:
     """Yield (parameter, value) to try instead of ``best``'s; only next sizes if ``quick``."""
-    for name in TUNABLE[best.kernel]:
+    for name in KERNELS[best.kernel].tuned:
         if name not in best.params:
             continue
         values = sizes(best, name)
@@ -163,8 +162,8 @@ def tune(
 
     Returns
     -------
-    One per kernel, in the order of ``TUNABLE``.
-        By kernel, in the order of ``TUNABLE``.
+    list of Tuned
+        One for each kernel of ``tunable``, in its order.
 
     Raises
     ------
@@ -179,7 +178,7 @@ def tune(
     measurement = Measurement(info.device_id, data, repeats=2 if quick else 3)
     chosen: dict[str, Choice] = {}
     outcomes = []
-    for kernel in TUNABLE:
+    for kernel in tunable():
         outcome = tune_kernel(kernel, info.caps, measurement, chosen, quick=quick)
         if outcome.chosen != outcome.table:
             chosen[kernel] = outcome.chosen
@@ -201,35 +200,35 @@ def tune_kernel(
         table = fallbacks(kernel, caps)[0]
     tried, failed = 0, []
 
-    def seconds(row: Variant) -> float:
+    def seconds(variant: Variant) -> float:
         nonlocal tried
-        choice = Choice(row.name, dict(row.params))
+        choice = Choice(variant.name, dict(variant.params))
         try:
             result = measurement.seconds(kernel, {**before, kernel: choice})
         except GBDTError as error:
-            if row is table:
+            if variant is table:
                 raise
-            failed.append(f"{row.name} {dict(row.params)}: {str(error).splitlines()[0]}")
+            failed.append(f"{variant.name} {dict(variant.params)}: {str(error).splitlines()[0]}")
             return float("inf")
         tried += 1
         return result
 
     best, best_seconds = table, seconds(table)
-    for row in runnable(kernel, caps):
-        other_kind = not row.suits(caps)
+    for variant in runnable(kernel, caps):
+        other_kind = not variant.suits(caps)
         if (
-            row.name != table.name
-            and refusal(row, caps) not in REFUSED
+            variant.name != table.name
+            and refusal(variant, caps) not in REFUSED
             and not (quick and other_kind)
         ):
-            took = seconds(row)
+            took = seconds(variant)
             if took < _WORTH * best_seconds:
-                best, best_seconds = row, took
+                best, best_seconds = variant, took
     for name, value in candidates(best, quick=quick):
-        row = replace(best, params={**best.params, name: value})
-        took = seconds(row)
+        variant = replace(best, params={**best.params, name: value})
+        took = seconds(variant)
         if took < _WORTH * best_seconds:
-            best, best_seconds = row, took
+            best, best_seconds = variant, took
     table_seconds = best_seconds
     if best is not table:  # time both again, in case the first time was a matter of luck
         table_seconds, best_seconds = seconds(table), seconds(best)

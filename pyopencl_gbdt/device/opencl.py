@@ -12,13 +12,15 @@ import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import cache, driver_folders, forked
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Program, Wait, numbered
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
+from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
 #: Oclgrind's optimiser emits an intrinsic that its interpreter does not know.
@@ -28,8 +30,8 @@ _OPTIONS = ["-cl-std=CL1.2"]
 #: is asked for a program's binary: a first fit took 39 s instead of 10 s (2 busy cores).
 _KEEP_THEIR_OWN = (POCL,)
 #: PoCL 3.0 compiles a kernel when it is launched first: 0.9 s for the programs of a fit of the
-#: demonstration's shape, then 1.8 s for their kernels (seconds of a core of an EPYC).
-_POCL_BUILD_SHARE = 0.33
+#: demonstration's shape, then 1.1 s for their kernels (seconds of a core of an EPYC).
+_POCL_BUILD_SHARE = 0.45
 _lock = threading.RLock()
 #: Contexts by process and device; a context does not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
@@ -258,6 +260,10 @@ class OpenCLDevice(Device):
             raise self.lost("marking its queue", error) from error
 
         return _Pause(self, event.wait)
+
+    def warm_up(self) -> None:
+        if self.caps.platform == POCL:
+            warm_up(self.context)
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "opencl", wg_size=wg_size, **params)

@@ -7,6 +7,7 @@ from typing import Any
 import pyopencl as cl
 
 from pyopencl_gbdt.device.render import header
+from pyopencl_gbdt.device.single_copy import with_single_copies
 
 POCL = "Portable Computing Language"
 #: Skips Clang's opencl-c.h, which PoCL reads before every program: 17,000 declarations of built-in
@@ -41,7 +42,8 @@ def build_source(
     """
     if platform == POCL and not own_code:
         fast = header("dialect_opencl_fast_build.h") if alone else ""
-        few = f"{header('dialect_opencl_builtins.h')}{fast}#line 1\n{source}"
+        text = with_single_copies(source) if alone else source
+        few = f"{header('dialect_opencl_builtins.h')}{fast}#line 1\n{text}"
         try:
             return cl.Program(context, few).build([*options, NO_HEADER], cache_dir=False)
         except cl.Error:

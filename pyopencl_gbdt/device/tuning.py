@@ -1,9 +1,9 @@
 """Store and load the variants and sizes that ``pyopencl-gbdt tune`` chose for a device.
 
 The user's cache folder has one file per device and driver. Without a file, the variant table
-decides. A file names variants of the table and sizes from ``SIZES``. All of these give the same
-model, so a file changes only how long a fit takes; tests check this. A file that is damaged, or was
-made for another device, driver or table, is ignored.
+decides. A file names variants of the table and sizes that ``Kernel.tuned`` lists. All of these give
+the same model, so a file changes only how long a fit takes; tests check this. A file that is
+damaged, or was made for another device, driver or table, is ignored.
 """
 
 from __future__ import annotations
@@ -21,33 +21,11 @@ from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variant import Variant
-from pyopencl_gbdt.device.variant_table import TABLE
+from pyopencl_gbdt.device.variant_table import KERNELS
 from pyopencl_gbdt.errors import DeviceError
 
 ENVIRONMENT = "PYOPENCL_GBDT_TUNING"
 _FORMAT = "pyopencl_gbdt tuning 1"
-
-#: Parameters that are tuned, per kernel.
-TUNABLE: dict[str, tuple[str, ...]] = {
-    "gradients": ("wg_size",),
-    "histogram": ("wg_size", "groups_per_unit", "chunk", "codes"),
-    "split": ("wg_size",),
-    "partition": ("wg_size", "chunk"),
-    "update_margins": ("wg_size", "chunk"),
-    "plan": ("wg_size",),
-    "predict": ("wg_size", "items", "rows"),
-    "radix_sort": ("items", "groups_per_unit"),
-    "quantize": ("wg_size", "items"),
-}
-#: Values that are tried: for work-groups of several work-items, and for those of one.
-SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "wg_size": ((64, 128, 256, 512, 1024), (1,)),
-    "groups_per_unit": ((1, 2, 4, 8, 16), (1, 2, 4, 8)),
-    "chunk": ((1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192)),
-    "codes": ((1024, 2048, 4096, 5888), (2048, 4096, 8192, 16384)),
-    "items": ((1, 2, 4, 8, 16, 20, 24), (16, 64, 256, 512, 1024, 4096)),
-    "rows": ((0,), (64, 128, 256)),
-}
 
 
 @dataclass(frozen=True)
@@ -81,10 +59,15 @@ _instead: ContextVar[Mapping[str, Choice] | None] = ContextVar("instead", defaul
 _loaded: dict[tuple[Any, ...], Tuning | None] = {}
 
 
+def tunable() -> list[str]:
+    """Return the kernels that have parameters to tune, in the order in which they are tuned."""
+    return [name for name, kernel in KERNELS.items() if kernel.tuned]
+
+
 def sizes(variant: Variant, parameter: str) -> tuple[int, ...]:
     """Return the values of a parameter to try for a variant, the table's value among them."""
-    several, one = SIZES[parameter]
-    values = one if variant.params["wg_size"] == 1 else several
+    sizes = KERNELS[variant.kernel].tuned[parameter]
+    values = sizes.one if variant.params["wg_size"] == 1 else sizes.several
     return tuple(sorted({*values, variant.params[parameter]}))
 
 
@@ -219,7 +202,11 @@ def reset(caps: Capabilities) -> bool:
 
 def _table_digest() -> str:
     """Return a digest of the variant table; a tuning made with another table is ignored."""
-    entries = [[v.kernel, v.name, sorted(v.params.items())] for v in TABLE]
+    entries = [
+        [v.kernel, v.name, sorted(v.params.items())]
+        for kernel in KERNELS.values()
+        for v in kernel.variants
+    ]
     return cache.cache_key(json.dumps(entries))[:16]
 
 
@@ -247,9 +234,12 @@ def _read(path: Path, data: bytes, caps: Capabilities) -> Tuning:
 
 
 def _choice(kernel: str, variant: str, params: Mapping[str, int]) -> Choice:
-    """Check that a choice is a variant of the table with sizes from ``SIZES``; return it."""
-    (known,) = (v for v in TABLE if (v.kernel, v.name) == (kernel, variant))
-    allowed = {name: sizes(known, name) for name in TUNABLE[kernel] if name in known.params}
+    """Check that a choice is a variant of the table with sizes that are tried; return it."""
+    tuned = KERNELS[kernel].tuned
+    if not tuned:
+        raise KeyError(kernel)
+    (known,) = (v for v in KERNELS[kernel].variants if v.name == variant)
+    allowed = {name: sizes(known, name) for name in tuned if name in known.params}
     for name in known.params.keys() | params.keys():
         value = params[name]
         if type(value) is not int or value not in allowed.get(name, (known.params[name],)):

@@ -1,9 +1,10 @@
-"""A variant: one entry of the variant table, with what it needs from a device."""
+"""Entries of the variant table: a kernel, and its variants with what each needs from a device."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 
@@ -51,3 +52,39 @@ class Variant:
             if getattr(self, name) and not getattr(caps, name):
                 return text
         return ""
+
+
+#: When a kernel runs: while data are quantised, in the rounds of every fit, or in predictions.
+#: Empty if it runs in some fits only, or in none.
+Phase = Literal["", "set-up", "rounds", "prediction"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Values of a parameter that ``tune`` tries."""
+
+    several: tuple[int, ...]
+    """For work-groups of several work-items."""
+    one: tuple[int, ...]
+    """For work-groups of one work-item."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of the variant table: all that the library has to know of it beside its source."""
+
+    name: str
+    variants: tuple[Variant, ...]
+    """Best first; the last one needs only the baseline."""
+    phase: Phase = ""
+    """When it runs. A fit reports the variants of the kernels of its rounds."""
+    tuned: Mapping[str, Sizes] = field(default_factory=dict)
+    """Parameters that ``tune`` changes, in this order; without any, it leaves the kernel alone."""
+    timed_with: tuple[str, ...] = ()
+    """Further kernels whose time these parameters affect."""
+
+    def __post_init__(self) -> None:
+        """Check that all variants are of this kernel."""
+        strangers = [variant.name for variant in self.variants if variant.kernel != self.name]
+        if strangers or not self.variants:
+            raise ValueError(f"{self.name}: expected its own variants, got others: {strangers}")

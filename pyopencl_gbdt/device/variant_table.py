@@ -1,4 +1,6 @@
-"""The table of kernel variants.
+"""The table of kernels and their variants.
+
+A kernel has variants, and says when it runs and which of its parameters ``tune`` changes.
 
 A variant has a kernel, a name, needs, parameters and a measurement. A device gets the first variant
 of a kernel whose needs it meets and whose ``chosen_on`` contains its kind. The last variant of
@@ -10,9 +12,11 @@ one, and require equal bits.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 from pyopencl_gbdt.device.capabilities import Kind
-from pyopencl_gbdt.device.variant import Variant
+from pyopencl_gbdt.device.variant import Kernel, Phase, Sizes, Variant
 
 #: Bytes of local memory that kernels leave to the driver: NVIDIA's refuses a kernel that takes all.
 LOCAL_HEADROOM = 2048
@@ -21,184 +25,267 @@ _CPU: frozenset[Kind] = frozenset({"cpu"})
 _SEQUENTIAL = "one work-item per work-group: a barrier costs a CPU a loop split"
 _BASELINE = "the baseline's work-group"
 
+#: Values of parameters that are tuned.
+_GROUP = Sizes(several=(64, 128, 256, 512, 1024), one=(1,))
+_PER_UNIT = Sizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
+_CHUNK = Sizes(several=(1024, 2048, 4096, 8192, 16384), one=(512, 1024, 2048, 4096, 8192))
+_CODES = Sizes(several=(1024, 2048, 4096, 5888), one=(2048, 4096, 8192, 16384))
+_ITEMS = Sizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 4096))
+_ROWS = Sizes(several=(0,), one=(64, 128, 256))
 
-def _both(kernel: str, *, cpu: Mapping[str, int], gpu: Mapping[str, int]) -> list[Variant]:
-    """Return two variants of a kernel with one template, which differ in the work-group's size."""
-    return [
-        Variant(kernel, "sequential", cpu, _SEQUENTIAL, chosen_on=_CPU),
-        Variant(kernel, "portable", gpu, _BASELINE),
-    ]
+
+_variant = partial(Variant, "")
 
 
-TABLE: tuple[Variant, ...] = (
-    Variant(
+def _both(*, cpu: Mapping[str, int], gpu: Mapping[str, int]) -> tuple[Variant, ...]:
+    """Return two variants with one template, which differ in the work-group's size."""
+    return (
+        _variant("sequential", cpu, _SEQUENTIAL, chosen_on=_CPU),
+        _variant("portable", gpu, _BASELINE),
+    )
+
+
+def _kernel(
+    name: str,
+    *variants: Variant,
+    phase: Phase = "",
+    tuned: Mapping[str, Sizes] | None = None,
+    timed_with: tuple[str, ...] = (),
+) -> Kernel:
+    """Return a kernel; its variants get its name."""
+    own = tuple(replace(variant, kernel=name) for variant in variants)
+    return Kernel(name, own, phase, tuned or {}, timed_with)
+
+
+#: All that the library knows of a kernel beside its source and its least bytes, in one place.
+_ENTRIES = (
+    _kernel(
         "histogram",
-        "local_atomic",
-        {"wg_size": 256, "groups_per_unit": 2, "chunk": 2048, "codes": 5888},
-        "H200, 5 M x 28 x 256, a round: 1.1x over 3 to 5 groups a unit, 1.4x over 128 work-items; "
-        "through CUDA as good as 512, at which NVIDIA's OpenCL does not run it",
-        int64_atomics=True,
-        chosen_on=_GPU,
+        _variant(
+            "local_atomic",
+            {"wg_size": 256, "groups_per_unit": 2, "chunk": 2048, "codes": 5888},
+            "H200, 5 M x 28 x 256, a round: 1.1x over 3 to 5 groups a unit, 1.4x over 128 "
+            "work-items; through CUDA as good as 512, at which NVIDIA's OpenCL does not run it",
+            int64_atomics=True,
+            chosen_on=_GPU,
+        ),
+        _variant(
+            "local_atomic_partials",
+            {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 5888},
+            "GPU without 64-bit atomics: partial histograms and a reduce",
+            chosen_on=_GPU,
+        ),
+        _variant(
+            "private",
+            {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 2944},
+            "H200: 9 to 20 times slower than local atomics, docs/performance.md",
+            chosen_on=frozenset(),
+        ),
+        _variant(
+            "cpu",
+            {"wg_size": 1, "groups_per_unit": 1, "chunk": 2048, "codes": 16448},
+            "PoCL, 2 cores, 1 M x 28 x 256: 14x over GPU-style local atomics",
+            chosen_on=_CPU,
+        ),
+        _variant(
+            "bin_range_passes",
+            {"wg_size": 256, "groups_per_unit": 4, "chunk": 8192, "codes": 2048},
+            "more codes in a feature than local memory holds: several passes over ranges of codes",
+        ),
+        phase="rounds",
+        tuned={"wg_size": _GROUP, "groups_per_unit": _PER_UNIT, "chunk": _CHUNK, "codes": _CODES},
+        timed_with=("plan",),
     ),
-    Variant(
-        "histogram",
-        "local_atomic_partials",
-        {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 5888},
-        "GPU without 64-bit atomics: partial histograms and a reduce",
-        chosen_on=_GPU,
-    ),
-    Variant(
-        "histogram",
-        "private",
-        {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 2944},
-        "H200: 9 to 20 times slower than local atomics, docs/performance.md",
-        chosen_on=frozenset(),
-    ),
-    Variant(
-        "histogram",
-        "cpu",
-        {"wg_size": 1, "groups_per_unit": 1, "chunk": 2048, "codes": 16448},
-        "PoCL, 2 cores, 1 M x 28 x 256: 14x over GPU-style local atomics",
-        chosen_on=_CPU,
-    ),
-    Variant(
-        "histogram",
-        "bin_range_passes",
-        {"wg_size": 256, "groups_per_unit": 4, "chunk": 8192, "codes": 2048},
-        "more codes in a feature than local memory holds: several passes over ranges of codes",
-    ),
-    Variant(
+    _kernel(
         "scan",
-        "decoupled_lookback",
-        {"wg_size": 128, "items": 20, "window": 8, "spin": 4096},
-        "H200, 2^28 int32: 5.2x over portable, 1.05x over 256 work-items, 1.5x over 4 items",
-        lookback=True,
-        template="scan_lookback",
-        chosen_on=_GPU,
+        _variant(
+            "decoupled_lookback",
+            {"wg_size": 128, "items": 20, "window": 8, "spin": 4096},
+            "H200, 2^28 int32: 5.2x over portable, 1.05x over 256 work-items, 1.5x over 4 items",
+            lookback=True,
+            template="scan_lookback",
+            chosen_on=_GPU,
+        ),
+        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     ),
-    *_both("scan", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both("reduce", cpu={"wg_size": 1, "items": 4}, gpu={"wg_size": 256, "items": 1}),
-    Variant(
+    _kernel("reduce", *_both(cpu={"wg_size": 1, "items": 4}, gpu={"wg_size": 256, "items": 1})),
+    _kernel(
         "segmented_scan",
-        "decoupled_lookback",
-        {"wg_size": 128, "items": 12, "window": 8, "spin": 4096},
-        "H200, 2^28 int32, segments of 1000: 4.4x over portable, 1.2x over 8 items; 16 spill on "
-        "sm_70",
-        lookback=True,
-        template="segmented_scan_lookback",
-        chosen_on=_GPU,
+        _variant(
+            "decoupled_lookback",
+            {"wg_size": 128, "items": 12, "window": 8, "spin": 4096},
+            "H200, 2^28 int32, segments of 1000: 4.4x over portable, 1.2x over 8 items; 16 spill "
+            "on sm_70",
+            lookback=True,
+            template="segmented_scan_lookback",
+            chosen_on=_GPU,
+        ),
+        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
     ),
-    *_both("segmented_scan", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both(
+    _kernel(
         "segmented_reduce",
-        cpu={"wg_size": 1, "items": 64},
-        gpu={"wg_size": 256, "items": 64},  # H200, 2^28, segments of 1000: 1.1x over 32
+        *_both(
+            cpu={"wg_size": 1, "items": 64},
+            gpu={"wg_size": 256, "items": 64},  # H200, 2^28, segments of 1000: 1.1x over 32
+        ),
     ),
-    Variant(
+    _kernel(
         "radix_sort",
-        "onesweep",
-        {
-            **{"wg_size": 256, "items": 24, "items_with_values": 16, "radix_bits": 8, "match": 2},
-            **{"window": 4, "spin": 4096, "copies": 4, "groups_per_unit": 8},
-        },
-        "H200, 2^28 uint32 keys: 3.7x over portable, 84 % of CUB; ballots 1.5x over matches; 24 "
-        "keys a work-item 1.14x over 16, with values 16 1.2x over 24",
-        lookback=True,
-        warp_words=True,
-        template="radix_onesweep",
-        chosen_on=_GPU,
+        _variant(
+            "onesweep",
+            {
+                **{"wg_size": 256, "items": 24, "items_with_values": 16, "radix_bits": 8},
+                **{"match": 2, "window": 4, "spin": 4096, "copies": 4, "groups_per_unit": 8},
+            },
+            "H200, 2^28 uint32 keys: 3.7x over portable, 84 % of CUB; ballots 1.5x over matches; "
+            "24 keys a work-item 1.14x over 16, with values 16 1.2x over 24",
+            lookback=True,
+            warp_words=True,
+            template="radix_onesweep",
+            chosen_on=_GPU,
+        ),
+        _variant(
+            "onesweep_portable",
+            {
+                **{"wg_size": 256, "items": 8, "radix_bits": 8, "match": 0, "window": 1},
+                **{"spin": 4096, "copies": 1, "groups_per_unit": 8},
+            },
+            "look-back without NVIDIA's words; ranks are found in local memory",
+            lookback=True,
+            template="radix_onesweep",
+            chosen_on=_GPU,
+        ),
+        *_both(
+            cpu={"wg_size": 1, "items": 4096, "radix_bits": 8, "groups_per_unit": 4},
+            gpu={"wg_size": 256, "items": 8, "radix_bits": 4, "groups_per_unit": 8},
+        ),
+        phase="set-up",
+        tuned={"items": _ITEMS, "groups_per_unit": _PER_UNIT},
     ),
-    Variant(
-        "radix_sort",
-        "onesweep_portable",
-        {
-            **{"wg_size": 256, "items": 8, "radix_bits": 8, "match": 0, "window": 1},
-            **{"spin": 4096, "copies": 1, "groups_per_unit": 8},
-        },
-        "look-back without NVIDIA's words; ranks are found in local memory",
-        lookback=True,
-        template="radix_onesweep",
-        chosen_on=_GPU,
-    ),
-    *_both(
-        "radix_sort",
-        cpu={"wg_size": 1, "items": 4096, "radix_bits": 8, "groups_per_unit": 4},
-        gpu={"wg_size": 256, "items": 8, "radix_bits": 4, "groups_per_unit": 8},
-    ),
-    *_both(
+    _kernel(
         "segmented_radix_sort",
-        cpu={"wg_size": 1, "items": 1, "tiny": 64, "large_tiles": 1, "groups_per_unit": 64},
-        # H200, 10^5 segments of 1000: 64 work-items 1.3x over 128
-        gpu={"wg_size": 64, "items": 16, "tiny": 64, "large_tiles": 4, "groups_per_unit": 64},
+        *_both(
+            cpu={"wg_size": 1, "items": 1, "tiny": 64, "large_tiles": 1, "groups_per_unit": 64},
+            # H200, 10^5 segments of 1000: 64 work-items 1.3x over 128
+            gpu={"wg_size": 64, "items": 16, "tiny": 64, "large_tiles": 4, "groups_per_unit": 64},
+        ),
     ),
-    *_both(
+    _kernel(
         "compact",
-        cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-        gpu={"wg_size": 256, "items": 16, "groups_per_unit": 8},
+        *_both(
+            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
+            gpu={"wg_size": 256, "items": 16, "groups_per_unit": 8},
+        ),
     ),
-    *_both(
+    _kernel(
         "multi_reduce",
-        cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-        gpu={"wg_size": 256, "items": 8, "groups_per_unit": 8},
+        *_both(
+            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
+            gpu={"wg_size": 256, "items": 8, "groups_per_unit": 8},
+        ),
     ),
-    *_both(
+    _kernel(
         "multi_scan",
-        cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-        gpu={"wg_size": 128, "items": 8, "groups_per_unit": 8},
+        *_both(
+            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
+            gpu={"wg_size": 128, "items": 8, "groups_per_unit": 8},
+        ),
     ),
-    *_both(
+    _kernel(
         "run_length",
-        cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-        gpu={"wg_size": 256, "items": 8, "groups_per_unit": 8},
+        *_both(
+            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
+            gpu={"wg_size": 256, "items": 8, "groups_per_unit": 8},
+        ),
     ),
-    *_both(
+    _kernel(
         "stable_partition",
-        cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-        gpu={"wg_size": 256, "items": 16, "groups_per_unit": 8},
+        *_both(
+            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
+            gpu={"wg_size": 256, "items": 16, "groups_per_unit": 8},
+        ),
     ),
-    Variant(
+    _kernel(
         "quantize",
-        "sequential",
-        {"wg_size": 1, "items": 512},
-        "1 M x 28, 2 cores, encode: PoCL 8.8x over portable, Intel 1.5x; 128 to 2048 items alike",
-        chosen_on=_CPU,
+        _variant(
+            "sequential",
+            {"wg_size": 1, "items": 512},
+            "1 M x 28, 2 cores, encode: PoCL 8.8x over portable, Intel 1.5x; 128 to 2048 items "
+            "alike",
+            chosen_on=_CPU,
+        ),
+        _variant("portable", {"wg_size": 256, "items": 1}, _BASELINE),
+        phase="set-up",
+        tuned={"wg_size": _GROUP, "items": _ITEMS},
     ),
-    Variant("quantize", "portable", {"wg_size": 256, "items": 1}, _BASELINE),
-    *_both("mean_loss", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both("ranking_metric", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both("cox_metric", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both("auc", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    *_both("gradients", cpu={"wg_size": 1, "items": 1024}, gpu={"wg_size": 256, "items": 4}),
-    Variant(
+    _kernel("mean_loss", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("ranking_metric", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("cox_metric", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("auc", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel(
+        "gradients",
+        *_both(cpu={"wg_size": 1, "items": 1024}, gpu={"wg_size": 256, "items": 4}),
+        phase="rounds",
+        tuned={"wg_size": _GROUP},
+    ),
+    _kernel(
         "split",
-        "sequential",
-        {"wg_size": 1, "run": 256},
-        "2 cores, a tree of depth 8: PoCL 1.4x, Intel 3x over border by border",
-        chosen_on=_CPU,
+        _variant(
+            "sequential",
+            {"wg_size": 1, "run": 256},
+            "2 cores, a tree of depth 8: PoCL 1.4x, Intel 3x over border by border",
+            chosen_on=_CPU,
+        ),
+        _variant("portable", {"wg_size": 64}, _BASELINE),
+        phase="rounds",
+        tuned={"wg_size": _GROUP},
     ),
-    Variant("split", "portable", {"wg_size": 64}, _BASELINE),
-    *_both("partition", cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
-    *_both("plan", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    Variant(
+    _kernel(
+        "partition",
+        *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
+        phase="rounds",
+        tuned={"wg_size": _GROUP, "chunk": _CHUNK},
+        timed_with=("plan",),
+    ),
+    _kernel(
+        "plan",
+        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+        phase="rounds",
+        tuned={"wg_size": _GROUP},
+    ),
+    _kernel(
         "update_margins",
-        "by_rows",
-        {"wg_size": 1, "chunk": 2048},
-        "2 cores, 1 M x 28, depth 6 and 8: PoCL 7x over walking, Intel 11x",
-        chosen_on=_CPU,
+        _variant(
+            "by_rows",
+            {"wg_size": 1, "chunk": 2048},
+            "2 cores, 1 M x 28, depth 6 and 8: PoCL 7x over walking, Intel 11x",
+            chosen_on=_CPU,
+        ),
+        _variant(
+            "walk",
+            {"wg_size": 256, "chunk": 2048},
+            "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists",
+        ),
+        phase="rounds",
+        tuned={"wg_size": _GROUP, "chunk": _CHUNK},
+        timed_with=("plan",),
     ),
-    Variant(
-        "update_margins",
-        "walk",
-        {"wg_size": 256, "chunk": 2048},
-        "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists",
-    ),
-    *_both("renew_leaves", cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-    Variant(
+    _kernel("renew_leaves", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel(
         "predict",
-        "blocks",
-        {"wg_size": 1, "items": 64, "rows": 128},
-        "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 11x over a row after the other",
-        chosen_on=_CPU,
+        _variant(
+            "blocks",
+            {"wg_size": 1, "items": 64, "rows": 128},
+            "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 11x over a row after the other",
+            chosen_on=_CPU,
+        ),
+        _variant("portable", {"wg_size": 256, "items": 1, "rows": 0}, _BASELINE),
+        phase="prediction",
+        tuned={"wg_size": _GROUP, "items": _ITEMS, "rows": _ROWS},
     ),
-    Variant("predict", "portable", {"wg_size": 256, "items": 1, "rows": 0}, _BASELINE),
 )
+
+#: Every kernel by its name.
+KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ENTRIES}
+#: The variants of all kernels.
+TABLE: tuple[Variant, ...] = tuple(variant for kernel in _ENTRIES for variant in kernel.variants)

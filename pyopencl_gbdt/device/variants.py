@@ -5,24 +5,24 @@ from __future__ import annotations
 from pyopencl_gbdt.device import tuning
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variant import NEEDS, Variant
-from pyopencl_gbdt.device.variant_table import LOCAL_HEADROOM, TABLE
+from pyopencl_gbdt.device.variant_table import KERNELS, LOCAL_HEADROOM, TABLE
 from pyopencl_gbdt.errors import ParameterError
 
 __all__ = [
-    "LOCAL_HEADROOM", "NEEDS", "REFUSED", "TABLE", "Variant", "choose", "fallbacks", "kernels",
-    "refusal", "runnable",
+    "KERNELS", "LOCAL_HEADROOM", "NEEDS", "REFUSED", "TABLE", "Variant", "choose", "fallbacks",
+    "kernels", "refusal", "runnable",
 ]  # fmt: skip
 
 
 def kernels() -> list[str]:
     """Return the kernels of the variant table, in its order."""
-    return list(dict.fromkeys(variant.kernel for variant in TABLE))
+    return list(KERNELS)
 
 
 def runnable(kernel: str, caps: Capabilities) -> list[Variant]:
     """Return every variant of a kernel that a device can run."""
-    known = TABLE if isinstance(kernel, str) else ()
-    return [variant for variant in known if variant.kernel == kernel and not variant.lacks(caps)]
+    known = KERNELS[kernel].variants if isinstance(kernel, str) and kernel in KERNELS else ()
+    return [variant for variant in known if not variant.lacks(caps)]
 
 
 #: Variants that failed to build or launch in this process, as keys of ``refusal``; not tried again.
@@ -62,9 +62,9 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     ParameterError
         If the kernel or the variant does not exist, or the device lacks what the variant needs.
     """
-    if not isinstance(kernel, str) or kernel not in kernels():
+    if not isinstance(kernel, str) or kernel not in KERNELS:
         raise ParameterError(f"kernel={kernel!r}: expected one of {kernels()}; choose one")
-    variants = [variant for variant in TABLE if variant.kernel == kernel]
+    variants = KERNELS[kernel].variants
     if isinstance(name, str) and name == "auto":
         return fallbacks(kernel, caps)[0]
     for variant in variants:

@@ -193,17 +193,17 @@ def cases(device: Device) -> list[Case]:
     found = [Case("arithmetic", "", True, lambda: arithmetic.probe(device, n))]
     for kernel in kernels():
         test = getattr(primitives, kernel, None)
-        row = choose(kernel, device.caps)
+        variant = choose(kernel, device.caps)
         if test is not None:
-            found.append(Case(kernel, row.name, True, _call(test, row)))
+            found.append(Case(kernel, variant.name, True, _call(test, variant)))
         elif kernel in RESULTS:
-            run = _call(primitives.other, kernel, row)
-            found.append(Case(kernel, row.name, True, run))
+            run = _call(primitives.other, kernel, variant)
+            found.append(Case(kernel, variant.name, True, run))
     chosen = choose("histogram", device.caps).name
-    for row in runnable("histogram", device.caps):
-        for objective in TRAININGS if row.name == chosen else ["binary:logistic"]:
-            run = _call(trainings.run, objective, row.name)
-            found.append(Case(f"training {objective}", row.name, row.name == chosen, run))
+    for variant in runnable("histogram", device.caps):
+        for objective in TRAININGS if variant.name == chosen else ["binary:logistic"]:
+            run = _call(trainings.run, objective, variant.name)
+            found.append(Case(f"training {objective}", variant.name, variant.name == chosen, run))
     return sorted(found, key=lambda case: not case.chosen)
 
 

@@ -111,10 +111,10 @@ class LabelMean:
         found = {float(a / b) for a, b in product((total - error, total + error), by)}
         return found.pop() if len(found) == 1 else None
 
-    def _build(self, row: Variant, *, weighted: bool) -> Program:
+    def _build(self, variant: Variant, *, weighted: bool) -> Program:
         return self.device.build(
             "mean_loss",
-            wg_size=self._wg_size or row.params["wg_size"],
+            wg_size=self._wg_size or variant.params["wg_size"],
             link="p = margin;",
             row_loss="loss = y;",
             weighted=weighted,

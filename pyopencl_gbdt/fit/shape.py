@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.policy import PolicySizes
-from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.pages.page import Layout, Page, page_bounds
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.objectives import Objective
@@ -33,6 +35,8 @@ class FitShape:
 
     Attributes
     ----------
+    page_list : sequence of Page
+        The codes; empty while they are not there yet.
     policy : PolicySizes
         Which nodes split next; the sizes of levels follow from it.
     n_outputs, n_parallel : int
@@ -41,6 +45,12 @@ class FitShape:
         Labels of a row: 1, or one an output.
     n_trees : int
         Trees that are grown at a time; see ``Workspace.choose_trees``.
+    share : Share
+        The team that this device is a member of, and its rows.
+    all_rows : int
+        Rows of all members; 0 is ``n_rows``.
+    team_groups : int
+        Work-groups of passes over rows, agreed on by the team; 0 where there is none.
     first_round : int
         Rounds before the first one.
     monotone : uint32 array, shape (n_features,), or None
@@ -57,7 +67,7 @@ class FitShape:
     params: Parameters
     policy: PolicySizes
     layout: Layout
-    page: PackedCodes | None
+    page_list: Sequence[Page]
     n_rows: int
     weighted: bool
     weight_bits: int
@@ -68,6 +78,9 @@ class FitShape:
     n_targets: int = 1
     n_trees: int = 1
     first_round: int = 0
+    share: Share = field(default_factory=Share)
+    all_rows: int = 0
+    team_groups: int = 0
     monotone: npt.NDArray[np.uint32] | None = None
     interactions: Sequence[Sequence[int]] = ()
     feature_weights: npt.NDArray[np.float32] | None = None
@@ -79,6 +92,15 @@ class FitShape:
         self.n_parallel = self.params.num_parallel_tree
         self.monotone, self.interactions = limits.monotone, limits.interactions
         self.feature_weights = limits.feature_weights
+
+    @property
+    def page_rows(self) -> list[tuple[int, int]]:
+        """First row and number of rows of every page; as expected while there are none."""
+        if self.page_list:
+            return [(page.first_row, page.n_rows) for page in self.page_list]
+        dtype = code_dtype(self.layout.most_codes)
+        most = self.device.caps.max_alloc_bytes
+        return page_bounds(self.n_rows, self.layout.n_features, dtype, most)
 
     @property
     def round_trees(self) -> int:
@@ -111,7 +133,7 @@ class FitShape:
     @property
     def most_leaves(self) -> int:
         """Leaves that a tree can have."""
-        limits = [self.n_rows, self.params.max_leaves, 1 << self.params.max_depth]
+        limits = [self.all_rows or self.n_rows, self.params.max_leaves, 1 << self.params.max_depth]
         given = (True, self.params.max_leaves > 0, self.params.max_depth > 0)
         return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
 
@@ -123,7 +145,12 @@ class FitShape:
     @property
     def longest(self) -> int:
         """Most nodes on the way to a leaf."""
-        return min(self.params.max_depth or self.most_leaves, self.n_rows) + 1
+        return min(self.params.max_depth or self.most_leaves, self.all_rows or self.n_rows) + 1
+
+    @property
+    def most_level_nodes(self) -> int:
+        """Most nodes of a level, the last one included."""
+        return max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
 
     @property
     def search_capacity(self) -> int:
@@ -143,7 +170,17 @@ class FitShape:
     @property
     def row_groups(self) -> int:
         """Work-groups that share all rows evenly, for passes over every row."""
-        return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+        own = self.device.caps.row_groups(self.n_rows)
+        return self.team_groups or own
+
+    @property
+    def team(self) -> Team:
+        return self.share.team
+
+    @property
+    def own_rows(self) -> slice:
+        """The rows of the data set that this device trains on."""
+        return slice(self.share.first_row, self.share.first_row + self.n_rows)
 
     @property
     def masks_columns(self) -> bool:

@@ -7,14 +7,43 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyopencl_gbdt.device import Program, Variant, build_variant
-from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.device.variants import KERNELS, choose
 from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_groups
 
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
-#: Kernels of the variant table that a fit launches.
-FIT_KERNELS = ("gradients", "histogram", "split", "partition", "plan", "update_margins")
+
+
+def fit_kernels() -> list[str]:
+    """Return the kernels of the variant table that run in the rounds of every fit."""
+    return [name for name, kernel in KERNELS.items() if kernel.phase == "rounds"]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What a split search leaves of a step for the policy: some candidates of every new node.
+
+    Attributes
+    ----------
+    compared : bool
+        Whether the search compared a node's candidates; then only the best one is left. If not,
+        the policy's kernel compares those of all features, which takes no launch of its own.
+    n_features : int
+    """
+
+    compared: bool
+    n_features: int
+
+    @property
+    def array(self) -> str:
+        """The array that holds them."""
+        return "chosen" if self.compared else "candidates"
+
+    @property
+    def per_node(self) -> int:
+        """Number of candidates of a node."""
+        return 1 if self.compared else self.n_features
 
 
 @dataclass
@@ -46,10 +75,11 @@ class FitVariants(FitShape):
         """Return the work-group size to build a variant for."""
         return self.params.work_group_size or row.params["wg_size"]
 
-    def few_candidates(self, depth: int) -> bool:
-        """Tell whether one work-group compares all splits of a level sooner than a launch does."""
+    def candidates_of(self, step: int) -> Candidates:
+        """Return what the search leaves of a step; few candidates are left uncompared."""
         wg_size = min(self.wg_size(self.variant("plan")), self.device.caps.max_work_group)
-        return self.layout.n_features * -(-self.level_capacity(depth) // wg_size) <= FEW_CANDIDATES
+        n_features, nodes_each = self.layout.n_features, -(-self.level_capacity(step) // wg_size)
+        return Candidates(n_features * nodes_each > FEW_CANDIDATES, n_features)
 
     @property
     def most_row_tasks(self) -> int:
@@ -73,10 +103,16 @@ class FitVariants(FitShape):
         return self.params.samples_rows and self.variant("update_margins").name == "walk"
 
     @property
+    def adds_histograms(self) -> bool:
+        """Whether a node's histogram is added up from several pages or devices."""
+        return len(self.page_rows) > 1 or self.team.size > 1
+
+    @property
     def cells_to_clear(self) -> int:
         """Sums in a node's histogram that are to be 0 before it is built; 0: it does so itself."""
-        return 2 * self.layout.n_codes if self.variant("histogram").int64_atomics else 0
+        cleared = self.adds_histograms or self.variant("histogram").int64_atomics
+        return 2 * self.layout.n_codes if cleared else 0
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit."""
-        return {kernel: self.variant(kernel).name for kernel in FIT_KERNELS}
+        return {kernel: self.variant(kernel).name for kernel in fit_kernels()}

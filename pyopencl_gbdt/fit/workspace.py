@@ -13,24 +13,17 @@ from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.dtypes import (
-    CANDIDATE,
     KEPT,
-    LEVEL,
-    NODE,
     QUANTA,
-    ROW,
-    SCALE,
-    STEP,
-    SUM,
     VALUE,
-    WALK,
     c_type,
     code_dtype,
     row_codes,
 )
+from pyopencl_gbdt.fit.page import FitPage, name_of
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.variants import FitVariants
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
@@ -48,7 +41,9 @@ class Workspace(FitVariants):
     has_high : bool
         Whether there is room for quanta of more than 32 bits.
     reserved : dict of str to (shape, dtype)
-        Arrays of a loss's own kernels, see ``reserve``.
+        What the steps have reserved, see ``reserve``.
+    page_plan : MemoryPlan
+        What the steps have reserved for every page, see ``reserve_for_pages``.
     beside : MemoryPlan
         What evaluation sets and their metrics will take: checked with the plan, allocated later.
     arrays : dict of str to DeviceArray
@@ -58,11 +53,33 @@ class Workspace(FitVariants):
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
     has_high: bool = False
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    page_plan: MemoryPlan = field(default_factory=MemoryPlan)
     beside: MemoryPlan = field(default_factory=MemoryPlan)
+    _forest_block: int = 0
+
+    def join(self, share: Share, all_rows: int) -> None:
+        """Become a member of a team; call it before ``choose_trees``.
+
+        Parameters
+        ----------
+        share : Share
+        all_rows : int
+            Rows of all members together.
+        """
+        self.share, self.all_rows = share, all_rows
+        if share.team.size > 1:
+            self.team_groups = share.team.least(self.row_groups)
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
-        """Plan one more array, that a loss's own kernels use."""
+        """Plan an array of a step; call again if the number of trees at a time changes."""
         self.reserved[name] = (shape, dtype)
+
+    def reserve_for_pages(
+        self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike
+    ) -> None:
+        """Plan an array that every page has for itself, see ``FitPage``."""
+        self.page_plan.arrays.pop(name, None)
+        self.page_plan.add(name, shape, dtype)
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -83,6 +100,12 @@ class Workspace(FitVariants):
                 (outputs + 1) // 2 * self.n_parallel if outputs > 1 else (self.n_trees + 1) // 2
             )
             reserve(self)
+        agreed = self.team.least(self.n_trees)
+        if agreed < self.n_trees:
+            self.n_trees = agreed
+            reserve(self)
+        self._forest_block = 0
+        self._forest_block = self.team.least(self.forest_block)
 
     def _trees_fit(self) -> bool:
         plan, caps = self._plan_with_codes(), self.device.caps
@@ -115,18 +138,19 @@ class Workspace(FitVariants):
     @property
     def forest_block(self) -> int:
         """Batches of trees that wait on the device before the host reads them."""
+        if self._forest_block:
+            return self._forest_block
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
         most = room // (self.max_nodes * len(KEPT) * 4)
         batches = len(self.batches)  # those of a round are read together
         return max(batches, min(most, self.params.n_estimators * batches))
 
     def plan(self) -> MemoryPlan:
-        """Return every array of the fit, before one is allocated."""
-        n, groups, trees = self.n_rows, self.row_groups, self.n_trees
-        n_codes, n_features = self.layout.n_codes, self.layout.n_features
-        last = max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
-        search, nodes = self.search_capacity, self.max_nodes
-        partials = not self.variant("histogram").int64_atomics
+        """Return every array of the fit, before one is allocated.
+
+        These are the rows' arrays and the bins' tables, and what the steps have reserved.
+        """
+        n, n_features = self.n_rows, self.layout.n_features
         plan = MemoryPlan()
         plan.add("margins", self.margin_shape(n), VALUE)
         if self.keeps_margins:
@@ -135,60 +159,37 @@ class Workspace(FitVariants):
         plan.add("weights", n if self.weighted else 1, VALUE)
         for name in ("given_g", "given_h"):
             plan.add(name, (self.n_outputs, n) if self.given else (1, 1), VALUE)
-        plan.add("exponents", (trees, 512), np.uint32)
-        plan.add("drawn", trees, np.uint32)
-        plan.add("scale", trees, SCALE)
-        plan.add("quanta", (trees * n, 2), QUANTA)
-        plan.add("high", (trees * n if self.has_high else 1, 2), QUANTA)
-        plan.add("needs_high", 1, np.uint32)
-        plan.add("sums", (trees * groups, 2), SUM)
-        plan.add("even_rows", trees * n, ROW)
-        plan.add("odd_rows", trees * n, ROW)
-        plan.add("levels", self.n_levels + 1, LEVEL)
-        plan.add("nodes", nodes, NODE)
-        plan.add("row_task_begin", last + 1, np.uint32)
-        plan.add("hist_task_begin", last + 2, np.uint32)
-        plan.add("pool", (self.slots, n_codes, 2), SUM)
-        partial_groups = self.histogram_groups if partials else 0
-        plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
-        plan.add("candidates", (search, n_features), CANDIDATE)
-        plan.add("chosen", search, CANDIDATE)
-        plan.add("splits_left", trees, np.uint32)
-        self.policy.plan(plan, trees, self.most_leaves)
-        plan.add("leaf_task_begin", nodes + 1, np.uint32)
-        plan.add("leaf_header", 4, np.uint32)
         plan.add("leaf_rate", 1, np.float32)
-        plan.add("monotone", n_features if self.monotone is not None else 1, np.uint32)
-        words = (search, -(-n_features // 32)) if self.masks_columns else (1, 1)
-        plan.add("allowed", words, np.uint32)
-        plan.add("walk", nodes, WALK)
-        plan.add("steps", nodes, STEP)
-        plan.add("roots", trees, np.uint32)
         plan.add("feature_offset", n_features + 1, np.uint32)
         plan.add("fullest", n_features, np.uint32)
         plan.add("feature_bins", n_features, np.uint32)
-        plan.add("thresholds", n_codes, VALUE)
-        plan.add("forest_nodes", (self.forest_block, len(KEPT), nodes), np.uint32)
-        plan.add("forest_levels", (self.forest_block, self.n_levels + 1), LEVEL)
+        plan.add("thresholds", self.layout.n_codes, VALUE)
         for name, (shape, dtype) in self.reserved.items():
             plan.add(name, shape, dtype)
+        for index in range(len(self.page_rows)):
+            for name, (shape, dtype) in self.page_plan.arrays.items():
+                plan.add(name_of(name, index), shape, dtype)
         return plan
 
     @property
-    def rows_page(self) -> PackedCodes:
-        """The page that all rows are in."""
-        assert self.page is not None
-        return self.page
+    def pages(self) -> list[FitPage]:
+        """The pages, with their arrays if these are allocated."""
+        return [FitPage(i, page, self.arrays) for i, page in enumerate(self.page_list)]
 
     @property
-    def codes(self) -> DeviceArray:
-        """Codes row by row."""
-        return self.rows_page.codes
+    def code_bytes(self) -> int:
+        """Bytes of a code."""
+        return self.page_list[0].codes.codes.dtype.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row's codes, padding included."""
+        return self.page_list[0].codes.codes.nbytes // self.page_list[0].n_rows
 
     @property
     def code_type(self) -> str:
         """The kernels' word for the dtype of the codes."""
-        return c_type(self.codes.dtype)
+        return c_type(self.page_list[0].codes.codes.dtype)
 
     def check(self) -> None:
         """Refuse what cannot fit; allocate nothing.
@@ -205,10 +206,11 @@ class Workspace(FitVariants):
     def _plan_with_codes(self) -> MemoryPlan:
         """Return the plan, with codes that are not there yet."""
         plan, n_features = self.plan(), self.layout.n_features
-        if self.page is None:
+        if not self.page_list:
             dtype = code_dtype(self.layout.most_codes)
-            plan.add("codes", (self.n_rows, row_codes(n_features, dtype)), dtype)
-            plan.add("by_feature", (n_features, self.n_rows), dtype)
+            for index, (_, n_rows) in enumerate(self.page_rows):
+                plan.add(name_of("codes", index), (n_rows, row_codes(n_features, dtype)), dtype)
+                plan.add(name_of("by_feature", index), (n_features, n_rows), dtype)
         return plan
 
     def allocate(self) -> None:
@@ -225,22 +227,10 @@ class Workspace(FitVariants):
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
         self["fullest"].set(self.layout.fullest)
-        if self.monotone is not None:
-            self["monotone"].set(self.monotone)
-        self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
-        for name in ("exponents", "drawn"):
-            self.device.clear(self[name])  # every tree leaves them so
-        self.begin()
-
-    def begin(self) -> None:
-        """Set what the first tree expects."""
-        done = self.first_round * len(self.batches)
-        self["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
-        self["needs_high"].set([0])
         self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
 
     def make_room_for_high_words(self) -> None:
-        """Allocate them; launches have to be bound again.
+        """Allocate them; the steps have to begin again, with launches that are bound anew.
 
         Raises
         ------
@@ -248,4 +238,3 @@ class Workspace(FitVariants):
         """
         self.has_high = True
         self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
-        self.begin()

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from pyopencl_gbdt.device import Launch
+import numpy as np
+
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the quanta of all trees, their scales, and the sums of the roots."""
+    trees, n = ws.n_trees, ws.n_rows
+    ws.reserve("exponents", (trees, 512), np.uint32)
+    ws.reserve("scale", trees, SCALE)
+    ws.reserve("quanta", (trees * n, 2), QUANTA)
+    ws.reserve("high", (trees * n if ws.has_high else 1, 2), QUANTA)
+    ws.reserve("needs_high", 1, np.uint32)
+    ws.reserve("sums", (trees * ws.row_groups, 2), SUM)
+
+
+def begin(ws: Workspace) -> None:
+    """Set what the first tree expects; every tree leaves it so."""
+    ws.device.clear(ws["exponents"])
+    ws["needs_high"].set([0])
 
 
 class Gradients:
@@ -24,8 +44,8 @@ class Gradients:
             ),
         )
 
-    def launches(self, batch: Batch) -> list[Launch]:
-        """Return the launches that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return the actions that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.
 
         They also clear the roots' histograms, unless the histogram's variant does so itself. If
         ``scale.wide`` is set, ``high`` has the high words of the quanta. If high words are needed
@@ -40,6 +60,7 @@ class Gradients:
                 "gradients", groups, **where, factors=factors,
                 **ws.arguments("weights", "exponents"),
             ),
+            *ws.team.sum(ws["exponents"]),
             bind(
                 "quantize_gradients", groups, **where, weight_bits=ws.weight_bits,
                 weight_shift=ws.weight_shift, root_cells=ws.cells_to_clear, has_high=ws.has_high,
@@ -47,4 +68,5 @@ class Gradients:
                 **ws.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
                                "sums", "pool"),
             ),
+            *ws.team.sum(ws["sums"]),
         ]  # fmt: skip

@@ -54,6 +54,8 @@ class LambdaGradients:
         Labels, weights and queries.
     """
 
+    by_row = False
+
     def __init__(self, ws: Workspace, loss: LambdaRank, data: Dataset) -> None:
         self.ws, self.loss, self.tables = ws, loss, query_tables(loss, data)
         tables = self.tables

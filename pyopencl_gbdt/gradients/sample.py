@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -41,25 +41,28 @@ class Sample:
                 listed=ws.lists_drawn,
             ),
         )
-        reserve(ws)
 
-    def launches(self, batch: Batch) -> list[Launch]:
-        """Return the launches that draw the rows for a batch of trees."""
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return the actions that draw the rows for a batch of trees."""
         ws, p, bind = self.ws, self.ws.params, self.program.bind
         groups = (ws.row_groups, batch.size)
         where = ws.gradient_arguments(batch)
-        draw = bind(
-            "draw", groups, **where, seed=p.random_state, n_batches=len(ws.batches),
-            all_before=p.rounds_of_all_rows if self.method == "goss" else 0, keep=p.keep_below,
-            rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
-            root_lambda=p.root_lambda, header=ws["leaf_header"], rows=ws["even_rows"],
-            **ws.arguments("weights", "classes", "factors", "drawn"),
-        )  # fmt: skip
+        draw: list[Action] = [
+            bind(
+                "draw", groups, **where, **page.rows, first_id=ws.share.first_row,
+                seed=p.random_state, n_batches=len(ws.batches), keep=p.keep_below,
+                all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
+                rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
+                root_lambda=p.root_lambda, header=page["leaf_header"], rows=ws["even_rows"],
+                drawn=page["drawn"], **ws.arguments("weights", "classes", "factors"),
+            )
+            for page in ws.pages
+        ]  # fmt: skip
         if self.method == "uniform":
-            return [draw]
+            return draw
         clear = bind("clear_classes", batch.size, ws["classes"])
         count = bind(
             "count_classes", groups, **where, root_lambda=p.root_lambda,
             **ws.arguments("weights", "classes"),
         )  # fmt: skip
-        return [clear, count, draw]
+        return [clear, count, *ws.team.sum(ws["classes"]), *draw]

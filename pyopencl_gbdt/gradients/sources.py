@@ -28,7 +28,14 @@ class GradientSource(Protocol):
 
     The constructor builds the kernels and plans the arrays (``Workspace.reserve``). It runs before
     the arrays are allocated.
+
+    Attributes
+    ----------
+    by_row : bool
+        Whether the gradients of a row depend on no other row.
     """
+
+    by_row: bool
 
     def begin(self) -> None:
         """Set the arrays for the first round; called again if a fit starts over."""
@@ -87,7 +94,7 @@ def _(objective: Cox, ws: Workspace, n_queries: int, longest: int) -> None:
 
 @source_of.register
 def _(objective: Aft, ws: Workspace, data: Dataset) -> GradientSource:
-    return aft.AftGradients(ws, objective, *log_bounds(*data.bounds))
+    return aft.AftGradients(ws, objective, *(b[ws.own_rows] for b in log_bounds(*data.bounds)))
 
 
 @reserve.register

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
@@ -27,30 +29,32 @@ class Pick:
             ),
         )
 
-    def choose(self, step: int, batch: Batch) -> list[Launch]:
+    def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick a leaf of every tree and split it."""
-        return [self.pick(step, batch), self.decide(step, batch)]
+        pages = self.ws.pages
+        picks = [self.pick(step, batch, page, found) for page in pages]
+        return picks + [self.decide(step, batch, page) for page in pages]
 
-    def pick(self, step: int, batch: Batch) -> Launch:
+    def pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that picks a leaf of every tree."""
         ws, p = self.ws, self.ws.params
-        few = ws.few_candidates(step)
         return self.program.bind(
-            "pick", batch.size, step=step, n_each=ws.layout.n_features if few else 1,
+            "pick", batch.size, step=step, n_each=found.per_node,
             most_leaves=ws.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            chosen=ws["candidates" if few else "chosen"],
-            **ws.arguments("leaf_rate", "levels", "nodes", "scale", "kept", "open", "open_gain",
-                           "open_at", "picked"),
+            chosen=ws[found.array],
+            **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
+            **ws.arguments("leaf_rate", "scale"),
         )  # fmt: skip
 
-    def decide(self, step: int, batch: Batch) -> Launch:
+    def decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that splits the leaves that are picked."""
         ws, p = self.ws, self.ws.params
         return self.program.bind(
             "decide_picked", 1, step=step, n_trees=batch.size, most_leaves=ws.most_leaves,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=ws.monotone is not None,
-            **ws.arguments("monotone", "levels", "nodes", "scale", "kept", "open_gain", "open_at",
-                           "picked", "row_task_begin"),
+            **page.arguments("levels", "nodes", "kept", "open_gain", "open_at", "picked",
+                             "row_task_begin"),
+            **ws.arguments("monotone", "scale", "child_rows"),
         )  # fmt: skip

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.dtypes import KEPT, LEVEL, STEP, WALK
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
-class Finish:
+def reserve(ws: Workspace) -> None:
+    """Plan the finished trees: as rows walk them, and as they wait for the host."""
+    nodes = ws.max_nodes
+    ws.reserve("walk", nodes, WALK)
+    ws.reserve("steps", nodes, STEP)
+    ws.reserve("roots", ws.n_trees, np.uint32)
+    ws.reserve("forest_nodes", (ws.forest_block, len(KEPT), nodes), np.uint32)
+    ws.reserve("forest_levels", (ws.forest_block, ws.n_levels + 1), LEVEL)
+    ws.reserve_for_pages("leaf_task_begin", nodes + 1, np.uint32)
+    ws.reserve_for_pages("leaf_header", 4, np.uint32)
+
+
+def begin(ws: Workspace) -> None:
+    """Set what the first tree expects."""
+    done = ws.first_round * len(ws.batches)
+    for page in ws.pages:
+        page["leaf_header"].set([0, 0, ws.forest_block - 1, done])  # it will wait at 0
+        ws.device.clear(page["drawn"])  # every tree leaves it so
+    ws["roots"].set(np.arange(ws.n_trees, dtype=np.uint32))
+
+
+class Finalize:
     """Finishes trees; built behind the kernels of leaves, for whose chunks it makes tasks."""
 
     def __init__(self, ws: Workspace) -> None:
@@ -26,18 +51,24 @@ class Finish:
         rate = self.ws.leaf_rate(learning_rate)
         self.program.launch("set_leaf_rate", 1, rate, self.ws["leaf_rate"])
 
-    def tree(self, batch: Batch) -> Launch:
-        """Return the launch that makes the last leaves, leaf tasks and the trees that rows walk."""
-        ws, page, p = self.ws, self.ws.rows_page, self.ws.params
+    def tree(self, batch: Batch) -> list[Launch]:
+        """Return the launches that make the last leaves, leaf tasks and the trees that rows walk.
+
+        Every page makes the same trees, and leaf tasks of its own.
+        """
+        return [self._page(batch, page) for page in self.ws.pages]
+
+    def _page(self, batch: Batch, page: FitPage) -> Launch:
+        ws, p = self.ws, self.ws.params
         depth = 2**31 if ws.policy.moves_last_rows else ws.n_levels
         return self.program.bind(
             "finish_tree", 1, level=ws.n_levels, depth=depth, n_trees=batch.size,
-            features_per_block=page.block_features, block=page.block_codes,
+            features_per_block=page.codes.block_features, block=page.codes.block_codes,
             most_kept=ws.forest_block, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step,
-            **ws.arguments("leaf_rate", "levels", "nodes", "scale", "feature_offset",
-                           "feature_bins", "thresholds", "leaf_task_begin", "leaf_header", "walk",
-                           "steps", "exponents", "drawn"),
+            **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
+            **ws.arguments("leaf_rate", "scale", "feature_offset", "feature_bins", "thresholds",
+                           "walk", "steps", "exponents"),
         )  # fmt: skip
 
     def keep(self) -> Launch:

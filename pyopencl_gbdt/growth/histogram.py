@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from pyopencl_gbdt.device import Launch
+import numpy as np
+
+from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import SUM
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the histograms that are kept, partial ones, and tasks."""
+    n_codes, most_nodes = ws.layout.n_codes, ws.most_level_nodes
+    ws.reserve("pool", (ws.slots, n_codes, 2), SUM)
+    partials = not ws.variant("histogram").int64_atomics
+    groups = ws.histogram_groups if partials else 1
+    ws.reserve("partial", (groups, 2, n_codes if partials else 1, 2), SUM)
+    ws.reserve_for_pages("hist_task_begin", most_nodes + 2, np.uint32)
+
+
+@dataclass(frozen=True)
+class NewSlots:
+    """Returns the pool's slots that a level's nodes built from rows have; waits for the device.
+
+    Roots have the first slots; the smaller children of every level follow.
+    """
+
+    levels: DeviceArray
+    depth: int
+
+    def __call__(self) -> slice:
+        levels = self.levels.get()
+        n_trees = int(levels["count"][0])
+        first, count = (int(levels[name][self.depth]) for name in ("first", "count"))
+        if self.depth == 0:
+            return slice(0, n_trees)
+        begin = (first - n_trees) // 2 + n_trees
+        return slice(begin, begin + count // 2)
 
 
 class Histogram:
@@ -17,23 +53,31 @@ class Histogram:
         named = ws.params.histogram != "auto"
         self.kernel = HistogramKernel(
             ws.device,
-            ws.rows_page,
+            ws.page_list[0].codes,
             ws.layout,
             ws.variant("histogram") if named else partial(ws.variant, "histogram"),
             wg_size=ws.params.work_group_size,
             skips_unsampled=ws.params.samples_rows and not ws.lists_drawn,
+            adds=ws.adds_histograms,
         )
 
-    def level(self, depth: int) -> list[Launch]:
-        """Return the launches that fill the pool slots of a level's nodes built from rows."""
+    def level(self, depth: int) -> list[Action]:
+        """Return the actions that fill the pool slots of a level's nodes built from rows."""
+        ws = self.ws
+        built = [launch for page in ws.pages for launch in self._page(depth, page)]
+        new = NewSlots(ws["levels"], depth)
+        return [*built, *ws.team.sum(ws["pool"], new)]
+
+    def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws
         return self.kernel.level(
+            page.codes,
             groups=ws.histogram_groups,
             depth=depth,
             n_rows=ws.n_rows,
-            task_begin=ws["hist_task_begin"],
+            first_row=page.first_row,
+            task_begin=page["hist_task_begin"],
             high_words=ws["high"],
-            **ws.arguments(
-                *("levels", "nodes", "even_rows", "odd_rows", "quanta", "scale", "pool", "partial")
-            ),
+            **page.arguments("levels", "nodes"),
+            **ws.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial"),
         )

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import ROW
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the two lists of row ids, tasks, and the counts of children."""
+    for name in ("even_rows", "odd_rows"):
+        ws.reserve(name, ws.n_trees * ws.n_rows, ROW)
+    ws.reserve("child_rows", 2 * ws.search_capacity, np.uint32)
+    ws.reserve_for_pages("row_task_begin", ws.most_level_nodes + 1, np.uint32)
 
 
 class Partition:
@@ -21,22 +34,29 @@ class Partition:
                 "partition",
                 wg_size=ws.wg_size(row),
                 chunk=row.params["chunk"],
-                hist_chunk=ws.variant("histogram").params["chunk"],
                 code=ws.code_type,
                 picked=ws.policy.picks_leaves,
             ),
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 
-    def move(self, depth: int, batch: Batch) -> Launch:
-        """Return the launch that moves the rows of a level and counts them in the children.
+    def move(self, depth: int, batch: Batch) -> list[Action]:
+        """Return the actions that move the rows of a level and count them in the children.
 
-        It also clears the histograms that several work-groups will add to.
+        They also clear the histograms that several work-groups or pages will add to.
         """
+        moved = [self._page(depth, batch, page) for page in self.ws.pages]
+        return [*moved, *self.ws.team.sum(self.ws["child_rows"])]
+
+    def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
         ws = self.ws
+        least_cleared = 0
+        if not ws.adds_histograms:  # a histogram of one task is cleared by its own work-group
+            least_cleared = ws.variant("histogram").params["chunk"] + 1
         return self.program.bind(
-            "move", self.groups, depth=depth, n_rows=ws.n_rows, n_trees=batch.size,
-            slot_cells=ws.cells_to_clear, task_begin=ws["row_task_begin"], picks=ws["picked"],
-            **ws.rows_page.column_arguments(),
-            **ws.arguments("levels", "nodes", "feature_bins", "pool", "even_rows", "odd_rows"),
+            "move", self.groups, depth=depth, n_rows=ws.n_rows, first_row=page.first_row,
+            n_trees=batch.size, slot_cells=ws.cells_to_clear if page.index == 0 else 0,
+            least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
+            **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
+            **ws.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),
         )  # fmt: skip

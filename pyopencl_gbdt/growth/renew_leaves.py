@@ -6,6 +6,8 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.numerics.quantiles import fraction_of
@@ -41,10 +43,10 @@ class RenewLeaves:
 
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws, self.objective = ws, objective
-        own = [objective.leaf_weights(target, data.weight) for target in data.targets()]
-        found = [weights for weights in own if weights is not None]
+        every = [objective.leaf_weights(target, data.weight) for target in data.targets()]
+        found = [weights[ws.own_rows] for weights in every if weights is not None]
         self.weights = np.concatenate(found) if found else None
-        weighted = self.weights is not None
+        weighted = self.weighted = self.weights is not None
         reserve(ws, weighted=weighted)
         self.program = ws.build(
             "renew_leaves",
@@ -65,7 +67,7 @@ class RenewLeaves:
         outputs = range(self.ws.n_outputs)
         self.ws["renew_alpha"].set([fraction_of(self.objective.leaf_alpha(k)) for k in outputs])
 
-    def launches(self, batch: Batch) -> list[Launch]:
+    def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
         ws, bind = self.ws, self.program.bind
         groups = (ws.row_groups, batch.size)
@@ -74,20 +76,26 @@ class RenewLeaves:
             "counts": ws["renew_counts"],
         }  # fmt: skip
         where = ws.gradient_arguments(batch)
-        found = [
+        found: list[Action] = [
             bind(
-                "count_first", groups, **where, **ws.rows_page.row_arguments(), steps=ws["steps"],
-                **kept,
-            ),
-            self._pick(24, batch),
+                "count_first", groups, **where, **page.rows, **page.codes.row_arguments(),
+                steps=ws["steps"], **kept,
+            )
+            for page in ws.pages
         ]  # fmt: skip
+        found += [*self._sum(), self._pick(24, batch)]
         places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
         for shift in (16, 8, 0):
             count = bind(
                 "count_next", groups, **places, shift=shift, prefixes=ws["renew_prefix"], **kept
             )  # fmt: skip
-            found += [count, self._pick(shift, batch)]
-        return [*found, self._renew()]
+            found += [count, *self._sum(), self._pick(shift, batch)]
+        return [*found, *(self._renew(page) for page in ws.pages)]
+
+    def _sum(self) -> list[Action]:
+        """Return what adds up the counts over the team; weights are counted in 64 bits."""
+        counts = self.ws["renew_counts"]
+        return self.ws.team.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
 
     def _pick(self, shift: int, batch: Batch) -> Launch:
         ws = self.ws
@@ -99,12 +107,12 @@ class RenewLeaves:
             **ws.arguments("nodes", "leaf_header"),
         )  # fmt: skip
 
-    def _renew(self) -> Launch:
-        """Return the launch that sets the values."""
+    def _renew(self, page: FitPage) -> Launch:
+        """Return the launch that sets the values in the trees and in a page's nodes."""
         ws = self.ws
         groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
         return self.program.bind(
             "renew", groups, prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
-            fractions=ws["renew_fraction"],
-            **ws.arguments("leaf_rate", "leaf_header", "nodes", "walk", "steps"),
+            fractions=ws["renew_fraction"], **page.arguments("leaf_header", "nodes"),
+            **ws.arguments("leaf_rate", "walk", "steps"),
         )  # fmt: skip

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients import gradients, sample
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth.finalize import Finish
-from pyopencl_gbdt.growth.level import Grow
+from pyopencl_gbdt.growth import feature_mask, finalize, histogram, level, partition, split
+from pyopencl_gbdt.growth.finalize import Finalize
+from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
-from pyopencl_gbdt.growth.update_margins import Leaf
+from pyopencl_gbdt.growth.update_margins import UpdateMargins
 from pyopencl_gbdt.objectives import Objective
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the arrays of all steps; again if the number of trees at a time changes."""
+    for part in (gradients, level, histogram, split, partition, finalize):
+        part.reserve(ws)
+    if ws.params.samples_rows:
+        sample.reserve(ws)
+    if ws.masks_columns:
+        feature_mask.reserve(ws)
+
+
+def begin(ws: Workspace) -> None:
+    """Set what the first tree expects, once the arrays are allocated."""
+    for part in (gradients, split, finalize):
+        part.begin(ws)
 
 
 class Steps:
@@ -25,26 +44,38 @@ class Steps:
     def __init__(self, ws: Workspace, policy: Policy, objective: Objective, data: Dataset) -> None:
         self.ws = ws
         self.source = source_of(objective, ws, data) if objective.given else None
-        self.leaf = Leaf(ws)
+        if ws.team.size > 1 and self.source is not None and not self.source.by_row:
+            raise ParameterError(
+                f"objective={objective.name}: expected a loss whose gradients depend on each row's "
+                "own label and margin where several devices train together; train on one device"
+            )
+        self.leaf = UpdateMargins(ws)
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.search: SplitSearch = HistogramSearch(ws)
         self.partition = Partition(ws)
-        self.grow, self.finish = Grow(ws), Finish(ws)
+        self.grow, self.finish = Level(ws), Finalize(ws)
         self.choose = policy.build(ws, self.grow)
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
+        reserve(ws)  # again: another variant than planned may have been built
 
-    def trees(self, batch: Batch) -> list[Launch]:
+    def begin(self) -> None:
+        """Set what the first tree expects; again if a fit starts over."""
+        begin(self.ws)
+        for part in (self.source, self.renewal):
+            if part is not None:
+                part.begin()
+
+    def trees(self, batch: Batch) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
         ws, grow, partition = self.ws, self.grow, self.partition
         drawn = [] if self.sample is None else self.sample.launches(batch)
-        launches = [*drawn, *self.gradients.launches(batch), grow.begin(batch)]
+        launches: list[Action] = [*drawn, *self.gradients.launches(batch), *grow.begin(batch)]
         for depth in range(ws.n_levels):
             launches += self.search.search(depth, batch)
-            launches += self.choose(depth, batch)
+            launches += self.choose(depth, batch, self.search.candidates(depth))
             if depth + 1 < ws.n_levels or ws.policy.moves_last_rows:
-                launches += [partition.move(depth, batch), grow.place(depth, batch)]
+                launches += [*partition.move(depth, batch), *grow.place(depth, batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
-        return [
-            *launches, self.finish.tree(batch), *renewed, self.leaf.add(batch), self.finish.keep()
-        ]  # fmt: skip
+        finished = self.finish.tree(batch)
+        return [*launches, *finished, *renewed, *self.leaf.add(batch), self.finish.keep()]

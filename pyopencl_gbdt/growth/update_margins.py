@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
-class Leaf:
+class UpdateMargins:
     """Adds finished trees to the margins of the training rows."""
 
     def __init__(self, ws: Workspace) -> None:
@@ -23,23 +24,27 @@ class Leaf:
             ),
         )
 
-    def add(self, batch: Batch) -> Launch:
-        """Return the launch that adds the trees that were finished last."""
+    def add(self, batch: Batch) -> list[Launch]:
+        """Return the launches that add the trees that were finished last."""
+        return [self._page(batch, page) for page in self.ws.pages]
+
+    def _page(self, batch: Batch, page: FitPage) -> Launch:
         ws, bind = self.ws, self.program.bind
         row = ws.variant("update_margins")
         most_groups = 16 * ws.device.caps.compute_units
         if row.name == "walk":
-            groups = min(most_groups, -(-ws.n_rows // self.program.wg_size))
+            groups = min(most_groups, -(-page.n_rows // self.program.wg_size))
             outputs = -(-batch.size // ws.n_parallel)
             return bind(
                 "add_leaves", (groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
-                n_trees=batch.size, n_parallel=ws.n_parallel, **ws.rows_page.row_arguments(),
-                **ws.arguments("steps", "margins"),
+                n_trees=batch.size, n_parallel=ws.n_parallel, **page.rows,
+                **page.codes.row_arguments(), **ws.arguments("steps", "margins"),
             )  # fmt: skip
-        most_tasks = ws.n_trees * ws.n_rows // row.params["chunk"] + ws.max_nodes
+        most_tasks = ws.n_trees * page.n_rows // row.params["chunk"] + ws.max_nodes
         return bind(
-            "add_leaves", min(most_tasks, most_groups), n_rows=ws.n_rows, first_tree=batch.first,
-            header=ws["leaf_header"], task_begin=ws["leaf_task_begin"],
-            **ws.rows_page.column_arguments(),
-            **ws.arguments("nodes", "even_rows", "odd_rows", "feature_bins", "margins"),
+            "add_leaves", min(most_tasks, most_groups), n_rows=ws.n_rows,
+            first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
+            task_begin=page["leaf_task_begin"], nodes=page["nodes"],
+            **page.codes.column_arguments(),
+            **ws.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

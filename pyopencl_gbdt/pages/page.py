@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.dtypes import row_codes
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 
@@ -55,8 +58,46 @@ def smallest_layout(n_features: int) -> Layout:
 
 
 @dataclass(frozen=True)
-class QuantizedData:
-    """A data set as pages of codes; training uses the first page only."""
+class Page:
+    """The codes of consecutive rows, resident on a device.
 
-    pages: list[PackedCodes]
+    Attributes
+    ----------
+    codes : PackedCodes
+    first_row, n_rows : int
+        The page has the rows ``first_row .. first_row + n_rows - 1`` of the data.
+    """
+
+    codes: PackedCodes
+    first_row: int
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class QuantizedData:
+    """A data set as pages of codes, in the order of their rows."""
+
+    pages: list[Page]
     layout: Layout
+
+
+def page_bounds(
+    n_rows: int, n_features: int, dtype: np.dtype[Any], most_bytes: int, n_pages: int = 0
+) -> list[tuple[int, int]]:
+    """Return the first row and the number of rows of every page; their sizes differ by 1 at most.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+    dtype : numpy.dtype
+        Of the codes.
+    most_bytes : int
+        The device's largest allocation; a page's codes fit into it, twice (by row, by feature).
+    n_pages : int
+        Number of pages, at most ``n_rows``; 0 is the fewest that fit.
+    """
+    row_bytes = row_codes(n_features, dtype) * dtype.itemsize
+    fewest = -(-n_rows // max(1, most_bytes // row_bytes))
+    n_pages = min(n_rows, n_pages or max(1, fewest))
+    begins = [n_rows * i // n_pages for i in range(n_pages + 1)]
+    return [(a, b - a) for a, b in pairwise(begins)]

@@ -15,9 +15,9 @@ from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
-from pyopencl_gbdt.pages.page import Layout, QuantizedData
+from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
@@ -27,7 +27,7 @@ U32 = npt.NDArray[np.uint32]
 _HOST_ROWS = 1 << 16
 
 
-def quantized(data: Dataset, device: Device, max_bin: int) -> QuantizedData:
+def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> QuantizedData:
     """Return a data set as codes on a device; the data set keeps the result for the next call.
 
     Parameters
@@ -36,17 +36,19 @@ def quantized(data: Dataset, device: Device, max_bin: int) -> QuantizedData:
     device : Device
     max_bin : int
         Most bins for values of a feature, 2..65535; missing values have a code of their own.
+    n_pages : int
+        Pages of codes; 0 is the fewest that the device can allocate.
 
     Raises
     ------
     MemoryPlanError
         If the codes, or the arrays to compute them, do not fit the device.
     """
-    key = (device.process_key, max_bin)
+    key = (device.process_key, max_bin, n_pages)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former codes first
-    made = Quantizer(device, data.features_for(device), data.weight, max_bin).run()
+    made = Quantizer(device, data.features_for(device), data.weight, max_bin, n_pages).run()
     data.kept = (key, made)
     return made
 
@@ -62,6 +64,8 @@ class Quantizer:
     weight : float32 array, shape (n_rows,), or None
     max_bin : int
         Most bins for values of a feature, 2..65535.
+    n_pages : int
+        Pages of codes; 0 is the fewest that the device can allocate.
 
     Raises
     ------
@@ -70,9 +74,15 @@ class Quantizer:
     """
 
     def __init__(
-        self, device: Device, values: F32 | DeviceArray, weight: F32 | None, max_bin: int
+        self,
+        device: Device,
+        values: F32 | DeviceArray,
+        weight: F32 | None,
+        max_bin: int,
+        n_pages: int = 0,
     ) -> None:
         self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
+        self.n_pages = n_pages
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
         self.plan = plan_set_up(
@@ -87,17 +97,17 @@ class Quantizer:
     def run(self) -> QuantizedData:
         """Return the codes and their layout."""
         layout = make_layout(self.cuts())
-        return QuantizedData([self.encode(layout)], layout)
+        return QuantizedData(self.encode(layout), layout)
 
     def _check_memory(self) -> None:
         caps = self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes
         dtype = code_dtype(min(self.max_bin, self.n_rows))
-        codes = self.n_rows * row_codes(self.n_features, dtype) * dtype.itemsize
-        if self.plan.n_bytes > there or codes > caps.max_alloc_bytes:
+        piece = max(4 * self.n_rows, row_codes(self.n_features, dtype) * dtype.itemsize)
+        if self.plan.n_bytes > there or piece > caps.max_alloc_bytes:
             raise MemoryPlanError(
                 f"quantising {self.n_rows} x {self.n_features} values needs {self.plan.n_bytes} "
-                f"bytes, at least {codes} of them in one piece, on {caps.label}, which has "
+                f"bytes, at least {piece} of them in one piece, on {caps.label}, which has "
                 f"{there} left and allocates {caps.max_alloc_bytes} at most; use fewer rows or "
                 "features, or max_bin <= 256"
             )
@@ -132,10 +142,6 @@ class Quantizer:
         )
         return program, variant.params["items"]
 
-    def _groups(self, n_rows: int) -> int:
-        """Return the number of work-groups that share ``n_rows`` rows evenly."""
-        return max(1, min(8 * self.device.caps.compute_units, (n_rows + 255) // 256))
-
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:
         """Sort every column, and cut it into bins of equally many rows (or equal weight)."""
@@ -155,7 +161,8 @@ class Quantizer:
             columns = min(block, self.n_features - first)
             for start, rows, piece in self._pieces():
                 program.launch(
-                    "columns", self._groups(rows), n_rows=rows, n_features=self.n_features,
+                    "columns", self.device.caps.row_groups(rows), n_rows=rows,
+                    n_features=self.n_features,
                     first_feature=first, n_columns=columns, start=start, all_rows=n, values=piece,
                     weights=self.weights, keys=keys,
                 )  # fmt: skip
@@ -191,7 +198,7 @@ class Quantizer:
         top = int(np.frexp(self.weight)[1].max())
         # exact for integer weights, and their sum stays below 2^61
         power = 61 - top - n.bit_length()
-        groups = (self._groups(n), batch)
+        groups = (self.device.caps.row_groups(n), batch)
         program, _ = self._program()
         number = program.bind("number", groups, n, ids)
         gather = program.bind("gather", groups, n, power, ids, self.weights, running)
@@ -218,30 +225,53 @@ class Quantizer:
         return missing
 
     # -- codes -----------------------------------------------------------------------------
-    def encode(self, layout: Layout) -> PackedCodes:
-        """Return the codes of all values."""
+    def encode(self, layout: Layout) -> list[Page]:
+        """Return the codes of all values, in pages."""
         device = self.device
         dtype = code_dtype(layout.most_codes)
-        program, items = self._program(c_type(dtype))
+        most = device.caps.max_alloc_bytes
+        bounds = page_bounds(self.n_rows, self.n_features, dtype, most, self.n_pages)
         tables = device.upload(search_tables(layout))
-        page = empty_codes(device, self.n_rows, self.n_features, dtype)
-        per_row = page.n_blocks * page.block_codes
-        where = {
-            "n_features": self.n_features, "block_features": page.block_features,
-            **page.row_arguments(),
-        }  # fmt: skip
-        alone = program.wg_size == 1  # then a work-item encodes rows, else single codes
-        per_group = items * program.wg_size
-        both = {"all_rows": self.n_rows, "by_feature": page.by_feature} if alone else {}
+        pages: list[Page] = []
+        for first, n_rows in bounds:
+            codes = empty_codes(device, n_rows, self.n_features, dtype)
+            pages.append(Page(codes, first, n_rows))
         for start, rows, piece in self._pieces():
-            program.launch(
-                "encode", -(-rows * (1 if alone else per_row) // per_group), n_rows=rows,
-                row_codes=per_row, values=piece, tables=tables, first_row=start, **where, **both,
-            )  # fmt: skip
-        if not alone:
-            program.launch(
-                "transpose", (-(-self.n_rows // per_group), page.n_blocks),
-                n_rows=self.n_rows, by_feature=page.by_feature, **where,
-            )  # fmt: skip
+            for page in pages:
+                self._encode_piece(page, start, rows, piece, tables)
+        for page in pages:
+            self._transpose(page)
         device.finish()
-        return page
+        return pages
+
+    def _encode_piece(
+        self, page: Page, start: int, rows: int, piece: DeviceArray, tables: DeviceArray
+    ) -> None:
+        """Encode the rows of a piece of values that lie in a page."""
+        begin, end = max(start, page.first_row), min(start + rows, page.first_row + page.n_rows)
+        if begin >= end:
+            return
+        codes = page.codes
+        program, items = self._program(c_type(codes.codes.dtype))
+        per_row = codes.n_blocks * codes.block_codes
+        alone = program.wg_size == 1  # then a work-item encodes rows, else single codes
+        both = {"all_rows": page.n_rows, "by_feature": codes.by_feature} if alone else {}
+        n_items = (end - begin) * (1 if alone else per_row)
+        program.launch(
+            "encode", -(-n_items // (items * program.wg_size)), n_rows=end - begin,
+            n_features=self.n_features, row_codes=per_row, block_features=codes.block_features,
+            values=piece, tables=tables, skipped=begin - start, first_row=begin - page.first_row,
+            **codes.row_arguments(), **both,
+        )  # fmt: skip
+
+    def _transpose(self, page: Page) -> None:
+        """Copy a page's codes by row to codes by feature, where ``encode`` does not write both."""
+        codes = page.codes
+        program, items = self._program(c_type(codes.codes.dtype))
+        if program.wg_size == 1:
+            return
+        program.launch(
+            "transpose", (-(-page.n_rows // (items * program.wg_size)), codes.n_blocks),
+            n_rows=page.n_rows, n_features=self.n_features, block_features=codes.block_features,
+            by_feature=codes.by_feature, **codes.row_arguments(),
+        )  # fmt: skip

@@ -125,9 +125,10 @@ class HistogramKernel:
         *,
         wg_size: int = 0,
         skips_unsampled: bool = False,
+        adds: bool = False,
     ) -> None:
         self.device, self.page, self.layout = device, page, layout
-        self._wg_size, self._skips = wg_size, skips_unsampled
+        self._wg_size, self._skips, self._adds = wg_size, skips_unsampled, adds
         self.n_features = int(layout.fullest.size)
         self.n_codes = int(layout.feature_offset[-1])
         self.variant, self.program = build_variant(device, "histogram", variant, self._build)
@@ -164,6 +165,7 @@ class HistogramKernel:
             places=4,
             prefetch=_AHEAD if self.device.caps.prefetches else 0,
             sampled=self._skips,
+            adds=self._adds,
         )
 
     def _build_local(self, variant: Variant, capacity: int, most: int, *, ranged: bool) -> Program:
@@ -188,6 +190,7 @@ class HistogramKernel:
             unroll=unroll,
             # with partial histograms, registers spill on AMD's gfx906
             in_registers=unroll and not self.partials,
+            adds=self._adds,
         )
 
     def _build_private(self, variant: Variant, capacity: int, most: int) -> Program:
@@ -202,6 +205,7 @@ class HistogramKernel:
             copies=copies,
             chunk=variant.params["chunk"],
             block=block,
+            adds=self._adds,
         )
 
     @property
@@ -210,19 +214,21 @@ class HistogramKernel:
         most_codes = int(np.diff(self.layout.feature_offset).max())
         return work_groups(self.variant, self.device.caps, self.n_features, most_codes)
 
-    def level(self, *, groups: int, depth: int, **arrays: Any) -> list[Launch]:
-        """Return the launches that compute histograms of a level's nodes from their rows.
+    def level(self, page: PackedCodes, *, groups: int, depth: int, **arrays: Any) -> list[Launch]:
+        """Return the launches that compute histograms of a level's nodes from a page's rows.
 
         Parameters
         ----------
+        page : PackedCodes
+            A page of the same features as the first one.
         groups : int
             Work-groups for each range of codes; ``partial`` must have room for them.
         depth : int
             The level's depth. Rows of even levels are listed in ``even_rows``.
         **arrays
-            ``n_rows``, and the kernel's arrays: ``levels``, ``nodes``, ``task_begin``,
-            ``even_rows``, ``odd_rows``, ``quanta``, ``high_words``, ``scale``, ``pool``
-            and ``partial``; templates/primitives/histogram.cl.mako describes each.
+            ``n_rows``, ``first_row`` and the kernel's arrays: ``levels``, ``nodes``,
+            ``task_begin``, ``even_rows``, ``odd_rows``, ``quanta``, ``high_words``, ``scale``,
+            ``pool`` and ``partial``; templates/primitives/histogram.cl.mako describes each.
         """
         build = self.program.bind(
             "histogram",
@@ -232,7 +238,7 @@ class HistogramKernel:
             place_offset=self.place_offset,
             fullest=self.fullest,
             ranges=self.ranges,
-            **self.page.block_arguments(),
+            **page.block_arguments(),
             **arrays,
         )
         if not self.partials:

@@ -117,9 +117,11 @@ class OneNode:
         nodes["count"], nodes["depth"], nodes["in_order"] = count, depth, rows is None
         upload = self.device.upload
         return self._kernel.level(
+            self.page,
             groups=self._groups,
             depth=depth,
             n_rows=self.n_rows,
+            first_row=0,
             levels=upload(levels),
             nodes=upload(nodes),
             task_begin=upload([0, tasks], np.uint32),

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Total
-from pyopencl_gbdt.profiling.traffic import WHOLE_ARRAYS, Tally
+from pyopencl_gbdt.profiling.least_bytes import RULES
+from pyopencl_gbdt.profiling.traffic import Tally
 
 #: Phases of a fit: launches before the first tree, and launches of the rounds.
 SET_UP, ROUNDS = "set-up", "rounds"
-#: Kernels and copies that move exactly the bytes of their arrays.
-_EXACT = WHOLE_ARRAYS | {UPLOAD, DOWNLOAD, COPY, FILL}
+#: Copies, which move exactly the bytes of their arrays.
+_COPIES = frozenset({UPLOAD, DOWNLOAD, COPY, FILL})
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class Recorder:
 
 def _n_bytes(tally: Tally, phase: str, kernel: str, total: Total, weighted: bool) -> int | None:
     sorts_rows = phase == ROUNDS and kernel.startswith("radix_sort.")  # for a metric, in one piece
-    exact = kernel in _EXACT or sorts_rows
+    whole = kernel in RULES and RULES[kernel].whole_arrays
+    exact = whole or kernel in _COPIES or sorts_rows
     return total.n_bytes if exact else tally.n_bytes(kernel, weighted)
 
 

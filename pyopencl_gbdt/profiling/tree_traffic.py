@@ -5,8 +5,6 @@ What depends on the data is computed from the finished trees, which tell the row
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +12,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NODE, QUANTA, STEP, SUM, WALK
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
+from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
 
 _ROW_ID = _FLOAT = 4
@@ -54,16 +53,19 @@ def _inputs(ws: Workspace, tree: TreeCounts) -> int:
     return _rows(ws, tree) * (2 + ws.weighted) * _FLOAT
 
 
+@of_tree("gradients")
 def _gradients(ws: Workspace, tree: TreeCounts) -> int:
     factors = _rows(ws, tree) * _FLOAT if ws.params.samples_rows else 0
     return _inputs(ws, tree) + factors
 
 
+@of_tree("gradients.quantize_gradients")
 def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
     roots = int(tree.nodes[0]) * ws.cells_to_clear * SUM.itemsize
     return _gradients(ws, tree) + _rows(ws, tree) * 2 * QUANTA.itemsize + roots
 
 
+@of_tree("gradients.draw")
 def _draw(ws: Workspace, tree: TreeCounts) -> int:
     written = _rows(ws, tree) * _FLOAT
     if ws.lists_drawn:
@@ -73,14 +75,17 @@ def _draw(ws: Workspace, tree: TreeCounts) -> int:
     return _inputs(ws, tree) + written + _clear_classes(ws, tree)
 
 
+@of_tree("gradients.count_classes")
 def _count_classes(ws: Workspace, tree: TreeCounts) -> int:
     return _inputs(ws, tree) + 2 * _clear_classes(ws, tree)
 
 
+@of_tree("gradients.clear_classes")
 def _clear_classes(ws: Workspace, tree: TreeCounts) -> int:
     return int(tree.nodes[0]) * CLASSES * 4
 
 
+@of_tree("plan.begin_tree")
 def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
     return ws["sums"].nbytes
 
@@ -93,8 +98,9 @@ def _share_seen(ws: Workspace) -> float:
     return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.subsample
 
 
+@of_tree("histogram")
 def _histogram(ws: Workspace, tree: TreeCounts) -> int:
-    codes = ws.codes.nbytes // ws.n_rows * _share_seen(ws)
+    codes = ws.row_bytes * _share_seen(ws)
     quanta = 2 * QUANTA.itemsize
     rows = round(int(tree.built_rows.sum()) * (codes + quanta)) + _row_ids(ws, tree.built_rows)
     atomics = ws.variant("histogram").int64_atomics
@@ -102,12 +108,14 @@ def _histogram(ws: Workspace, tree: TreeCounts) -> int:
     return rows + _histograms(ws, int(sum(written)))
 
 
+@of_tree("histogram.reduce")
 def _reduce(ws: Workspace, tree: TreeCounts) -> int:
     # a histogram built by one work-group is complete already
     straddling = [parts[parts > 1] for parts in _partials(ws, tree)]
     return _histograms(ws, sum(int((parts + 1).sum()) for parts in straddling))
 
 
+@of_tree("split.find")
 def _find(ws: Workspace, tree: TreeCounts) -> int:
     searched = int(tree.nodes[:-1].sum())
     subtracted = searched - int(tree.built.sum())
@@ -117,14 +125,17 @@ def _find(ws: Workspace, tree: TreeCounts) -> int:
 
 def _few(ws: Workspace, tree: TreeCounts) -> npt.NDArray[np.bool_]:
     """Return a mask of levels where `decide` compares candidates; on others `best` does."""
-    return np.array([ws.few_candidates(depth) for depth in range(tree.nodes.size - 1)], np.bool_)
+    steps = range(tree.nodes.size - 1)
+    return np.array([not ws.candidates_of(step).compared for step in steps], np.bool_)
 
 
+@of_tree("plan.best")
 def _best(ws: Workspace, tree: TreeCounts) -> int:
     searched = int(tree.nodes[:-1][~_few(ws, tree)].sum())
     return searched * (ws.layout.n_features + 1) * CANDIDATE.itemsize
 
 
+@of_tree("plan.decide")
 def _decide(ws: Workspace, tree: TreeCounts) -> int:
     few, searched = _few(ws, tree), tree.nodes[:-1]
     candidates = int(searched[few].sum()) * ws.layout.n_features + int(searched[~few].sum())
@@ -132,12 +143,14 @@ def _decide(ws: Workspace, tree: TreeCounts) -> int:
     return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
 
 
+@of_tree("plan.choose_columns")
 def _choose_columns(ws: Workspace, tree: TreeCounts) -> int:
     n = ws.layout.n_features
     weights = n * _FLOAT if ws.feature_weights is not None else 0
     return int(tree.nodes[:-1].sum()) * (NODE.itemsize + -(-n // 32) * 4 + weights)
 
 
+@of_tree("plan.pick")
 def _pick(ws: Workspace, tree: TreeCounts) -> int:
     few, new = _few(ws, tree), tree.nodes[:-1]
     candidates = int(new[few].sum()) * (ws.layout.n_features + 1) + 2 * int(new[~few].sum())
@@ -146,6 +159,7 @@ def _pick(ws: Workspace, tree: TreeCounts) -> int:
     return 2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + gains
 
 
+@of_tree("plan.decide_picked")
 def _decide_picked(ws: Workspace, tree: TreeCounts) -> int:
     # nodes read and written, and their children
     return int(tree.splits.sum()) * (4 * NODE.itemsize + CANDIDATE.itemsize)
@@ -156,15 +170,17 @@ def _moving(ws: Workspace) -> slice:
     return slice(None) if ws.policy.moves_last_rows else slice(-2)
 
 
+@of_tree("plan.place")
 def _place(ws: Workspace, tree: TreeCounts) -> int:
     splits = int(tree.splits[_moving(ws)].sum())
     looked_at = splits if ws.policy.picks_leaves else int(tree.nodes[:-2].sum())
     return (looked_at + 2 * 2 * splits) * NODE.itemsize
 
 
+@of_tree("partition.move")
 def _move(ws: Workspace, tree: TreeCounts) -> int:
     moved = tree.split_rows[_moving(ws)]
-    codes = ws.codes.dtype.itemsize
+    codes = ws.code_bytes
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(ws, moved)
     # a work-group that moves a whole small child also clears its histogram
     chunk = ws.variant("histogram").params["chunk"]
@@ -172,11 +188,13 @@ def _move(ws: Workspace, tree: TreeCounts) -> int:
     return rows + cleared * ws.cells_to_clear * SUM.itemsize
 
 
+@of_tree("plan.finish_tree")
 def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
     walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
     return walked + int(tree.nodes[-1]) * NODE.itemsize  # writes the values of the last leaves
 
 
+@of_tree("plan.keep")
 def _keep(ws: Workspace, tree: TreeCounts) -> int:
     return 2 * (4 * len(KEPT) * int(tree.nodes.sum()) + ws["levels"].nbytes)
 
@@ -187,59 +205,36 @@ def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:
     return _rows(ws, tree) * SUM.itemsize if shape else 0
 
 
+@of_tree("renew_leaves.count_first")
 def _count_first(ws: Workspace, tree: TreeCounts) -> int:
-    codes = int(tree.split_rows.sum()) * ws.codes.dtype.itemsize
+    codes = int(tree.split_rows.sum()) * ws.code_bytes
     kept = _rows(ws, tree) * 2 * _ROW_ID  # leaf and key
     return _rows(ws, tree) * 2 * _FLOAT + kept + _renew_weights(ws, tree) + codes
 
 
+@of_tree("renew_leaves.count_next")
 def _count_next(ws: Workspace, tree: TreeCounts) -> int:
     return 3 * (_rows(ws, tree) * 2 * _ROW_ID + _renew_weights(ws, tree))
 
 
+@of_tree("renew_leaves.pick_digit")
 def _pick_digit(ws: Workspace, tree: TreeCounts) -> int:
     return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, then reset to 0
 
 
+@of_tree("renew_leaves.renew")
 def _renew(ws: Workspace, tree: TreeCounts) -> int:
     leaves = int(tree.nodes.sum() - tree.splits.sum())
     return leaves * (2 * SUM.itemsize + 2 * _ROW_ID + 4 * _FLOAT)
 
 
+@of_tree("update_margins.add_leaves")
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
-    codes = ws.codes.dtype.itemsize
+    codes = ws.code_bytes
     if ws.variant("update_margins").name == "walk":  # reads a code at every node of a row's path
         return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
     all_listed = ws.policy.moves_last_rows
     in_order = ws.n_levels == 1 and not all_listed  # the root's rows have no list
     listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID
     return margins + listed + (0 if all_listed else int(tree.split_rows[-2]) * codes)
-
-
-#: Bytes of all launches of a kernel for trees grown together.
-TREE: dict[str, Callable[[Workspace, TreeCounts], int]] = {
-    "gradients": _gradients,
-    "gradients.quantize_gradients": _quantize_gradients,
-    "gradients.draw": _draw,
-    "gradients.count_classes": _count_classes,
-    "gradients.clear_classes": _clear_classes,
-    "plan.begin_tree": _begin_tree,
-    "histogram": _histogram,
-    "histogram.reduce": _reduce,
-    "split.find": _find,
-    "plan.best": _best,
-    "plan.decide": _decide,
-    "plan.choose_columns": _choose_columns,
-    "plan.pick": _pick,
-    "plan.decide_picked": _decide_picked,
-    "plan.place": _place,
-    "partition.move": _move,
-    "plan.finish_tree": _finish_tree,
-    "plan.keep": _keep,
-    "renew_leaves.count_first": _count_first,
-    "renew_leaves.count_next": _count_next,
-    "renew_leaves.pick_digit": _pick_digit,
-    "renew_leaves.renew": _renew,
-    "update_margins.add_leaves": _add_leaves,
-}

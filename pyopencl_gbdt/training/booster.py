@@ -9,7 +9,7 @@ device. The host reads finished trees in blocks, and with evaluation sets a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.evaluation.watched import Start, WatchedRows
+from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
@@ -27,11 +28,10 @@ from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.page import Layout, smallest_layout
+from pyopencl_gbdt.pages.page import Layout, Page, smallest_layout
 from pyopencl_gbdt.pages.quantize import quantized
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.profiling.traffic import Tally
 from pyopencl_gbdt.training.reservations import Reservations
 
@@ -59,6 +59,10 @@ class Boosting:
         Memory that evaluation sets and their metrics will take.
     policy : Policy or None
         Which nodes split next; None is what the parameters ask for.
+    n_pages : int
+        Pages of codes; 0 is the fewest that the device can allocate.
+    share : Share or None
+        Which of the data's rows this device trains on, and with which others; None is all, alone.
     """
 
     def __init__(
@@ -71,33 +75,38 @@ class Boosting:
         first_round: int = 0,
         beside: MemoryPlan | None = None,
         policy: Policy | None = None,
+        n_pages: int = 0,
+        share: Share | None = None,
     ) -> None:
+        share = share or Share(n_rows=data.n_rows)
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         policy = policy or policy_of(params)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
-        def workspace(layout: Layout, page: PackedCodes | None) -> Workspace:
-            n, weighted = data.n_rows, weight is not None
-            ws = Workspace(device, params, policy, layout, page, n, weighted, bits, shift)
+        def workspace(layout: Layout, pages: Sequence[Page]) -> Workspace:
+            n, weighted = share.n_rows, weight is not None
+            ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.first_round, ws.beside = first_round, beside or MemoryPlan()
+            ws.join(share, data.n_rows)
             ws.choose_trees(reservations.reserve)
             return ws
 
         # Check the least memory before the data are quantised, and the exact memory afterwards.
-        workspace(smallest_layout(data.n_features), None).check()
-        codes = quantized(data, device, params.max_bin)
-        self.ws = ws = workspace(codes.layout, codes.pages[0])
+        workspace(smallest_layout(data.n_features), ()).check()
+        codes = share.codes or quantized(data, device, params.max_bin, n_pages)
+        self.ws = ws = workspace(codes.layout, codes.pages)
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)
         except BaseException:
-            ws.page = None  # a traceback may keep the workspace alive, but not the page
+            ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
         ws.allocate()
-        ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
+        own_labels = data.label[ws.own_rows]
+        ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
         if weight is not None:
-            ws["weights"].set(weight)
+            ws["weights"].set(weight[ws.own_rows])
         self.steps.search.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self.evaluation: list[WatchedRows] = []
@@ -108,11 +117,8 @@ class Boosting:
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
+        self.steps.begin()
         source = self.steps.source
-        if source is not None:
-            source.begin()
-        if self.steps.renewal is not None:
-            self.steps.renewal.begin()
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:
@@ -206,8 +212,8 @@ class Boosting:
         if self.ws.keeps_margins:
             self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)
         for launches in self._batches:
-            for launch in launches:
-                launch()
+            for action in launches:
+                action()
             self._waiting += 1
         self._rounds += 1
         pace.round_enqueued()

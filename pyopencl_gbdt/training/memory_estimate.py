@@ -94,7 +94,7 @@ def estimate_memory(
     layout = expected_layout(n_features, n_bins)
     objective = get_objective(params.objective, params)
     own_weights = weighted and not objective.applies_weights
-    ws = Workspace(device, params, policy_of(params), layout, None, n_rows, own_weights, 0, 0)
+    ws = Workspace(device, params, policy_of(params), layout, (), n_rows, own_weights, 0, 0)
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
     ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)

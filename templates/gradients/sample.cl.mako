@@ -107,9 +107,10 @@ KERNEL(${wg_size}) count_classes(
 
 % endif
 
-/* `header[3]` is the number of batches of trees so far; a round has `n_batches`. */
+/* Draw the rows of one page. `header[3]` is the number of batches of trees so far; a round has
+   `n_batches`. Row 0 of this device is row `first_id` of the data set. */
 KERNEL(${wg_size}) draw(
-        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_id, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         const u32 seed, const u32 n_batches, const u32 all_before, const u32 keep,
         const f32 rate, const f32 other, const f32 root_lambda,
         GLOBAL const u32* RESTRICT header, GLOBAL const f32* RESTRICT margins,
@@ -122,11 +123,11 @@ KERNEL(${wg_size}) draw(
 % endif
     const u32 tree = GROUP_ID_Y, round = header[3] / n_batches;
     const u32 key = stream(seed, round, first_tree + tree);
-    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
-    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    const u32 begin = first_row + (u32)((u64)page_rows * GROUP_ID / N_GROUPS);
+    const u32 end = first_row + (u32)((u64)page_rows * (GROUP_ID + 1) / N_GROUPS);
     factors += (u64)tree * n_rows;
 % if listed:
-    rows += (u64)tree * n_rows;
+    rows += (u64)tree * n_rows + first_row;
     drawn += tree;
 % else:
     (void)drawn; (void)rows;
@@ -135,7 +136,7 @@ KERNEL(${wg_size}) draw(
     (void)all_before; (void)rate; (void)other; (void)root_lambda; (void)label_stride;
     (void)n_parallel; (void)margins; (void)labels; (void)weights; (void)classes;
     <%self:all_rows>
-        const f32 factor = random_bits(key, row) < keep ? 1.0f : 0.0f;
+        const f32 factor = random_bits(key, first_id + row) < keep ? 1.0f : 0.0f;
     </%self:all_rows>
 % else:
     (void)keep;
@@ -166,7 +167,7 @@ KERNEL(${wg_size}) draw(
         h *= weights[row];
 % endif
         const f32 s = importance(g, h, root_lambda);
-        const u32 bits = random_bits(key, row);
+        const u32 bits = random_bits(key, first_id + row);
         f32 factor = 1.0f;
 % if method == "goss":
         const u32 mine = class_of(s);

@@ -19,6 +19,14 @@ FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
     return ${rank};
 }
 
+/* What the best split of a leaf gains; -1 if it may not split. */
+FN f32 leaf_gain(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
+                 const u32 max_depth, const f32 gamma) {
+    if (!(best->score_hi > NO_SCORE && node->depth < max_depth)) return -1.0f;
+    const f32 gain = gain_of(best, node, rule);
+    return gain > 1e-6f && gain >= gamma ? gain : -1.0f;
+}
+
 /* One work-group a tree. `open` has its leaves, with what their splits gain. Those of the level
    come to it; of those that may split, the highest rank is picked, the first of equal ones. */
 KERNEL(${wg_size}) pick(
@@ -46,15 +54,10 @@ KERNEL(${wg_size}) pick(
             finish_node(node, scale + tree, rule, leaf_rate[0]);
             GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
             c += best_of(c, n_each);
-            f32 gain = -1.0f;
-            if (c->score_hi > NO_SCORE && node->depth < max_depth) {
-                gain = gain_of(c, node, rule);
-                if (!(gain > 1e-6f && gain >= gamma)) gain = -1.0f;
-            }
             /* the left child takes its parent's entry */
             const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
             leaves[place] = id;
-            leaf_gains[place] = gain;
+            leaf_gains[place] = leaf_gain(c, node, rule, max_depth, gamma);
             kept[id] = *c;
             side++;
         }
@@ -99,7 +102,7 @@ KERNEL(${wg_size}) decide_picked(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
         GLOBAL const f32* RESTRICT open_gain, GLOBAL const u32* RESTRICT open_at,
         GLOBAL const u32* RESTRICT picked,
-        GLOBAL u32* RESTRICT row_task_begin) {
+        GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[step].first + levels[step].count;
     u32 n_split = 0, n_tasks = 0;
@@ -119,6 +122,7 @@ KERNEL(${wg_size}) decide_picked(
             const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
             const f32 gain = open_gain[tree * most_leaves + open_at[tree]];
             split_node(nodes, id, next_first + 2 * rank, &kept[id], gain, rule, constraint);
+            child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
         n_tasks += more_tasks;

@@ -6,19 +6,43 @@
 
 <%def name="consider(monotone)">
 <%
-    order = " && keeps_order(constraint, g, h, node_g - (g), node_h - (h), rule)" if monotone else ""
+    constraint = ", const u32 constraint" if monotone else ""
+    order = " && keeps_order(constraint, g, h, right_g, right_h, rule)" if monotone else ""
 %>
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
+
+/* The best split so far: its score, its key, and the sums of its left child. */
+typedef struct { df score; u32 at; i64 g; i64 h; } best_t;
+
+FN best_t no_split(void) {
+    best_t best;
+    best.score = df_make(NO_SCORE, 0.0f);
+    best.at = NO_KEY;
+    best.g = best.h = 0;
+    return best;
+}
+
 /* Compare a split with the best so far, by its exact score. */
-#define CONSIDER(g, h, at) { \
-    const df s = df_add(score(g, h, rule), score(node_g - (g), node_h - (h), rule)); \
-    if (ahead(s, at, best, best_at)${order}) { \
-        best = s; \
-        best_at = at; \
-        best_g = g; \
-        best_h = h; \
-    } \
+FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
+                 const i64 node_g, const i64 node_h, const rule_t rule${constraint}) {
+    const i64 right_g = node_g - g, right_h = node_h - h;
+    const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
+    if (ahead(s, at, best->score, best->at)${order}) {
+        best->score = s;
+        best->at = at;
+        best->g = g;
+        best->h = h;
+    }
+}
+
+FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t best) {
+    out->left_g = best.g;
+    out->left_h = best.h;
+    out->score_hi = best.score.hi;
+    out->score_lo = best.score.lo;
+    out->feature = feature;
+    out->bin_direction = best.at;
 }
 </%def>
 

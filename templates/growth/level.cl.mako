@@ -6,6 +6,9 @@
 ##   decide       from the best splits: nodes that split, ids of their children, row tasks
 ##   place        from the numbers of rows that went left: the children's row ranges, histogram tasks
 ##
+##   Every page of a fit has its own nodes, levels and tasks, which differ in row ranges and tasks alone;
+##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`).
+##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so
 ##                                  are a node's children; n trees of a batch begin with n roots and
 ##                                  share all levels
@@ -22,18 +25,19 @@ ${group.sum("group_sum", "i64", wg_size)}
 /* At least one task: the histogram of a root without rows must be written too. */
 FN u32 root_tasks(const u32 n_rows) { return n_rows ? tasks_of(n_rows, ${hist_chunk}) : 1; }
 
-/* Work-group t makes the root of tree t, from all rows or from the drawn and listed ones. */
+/* Work-group t makes the root of tree t, from all rows of a page or from the drawn and listed ones. */
 BRIEF
 KERNEL(${wg_size}) begin_tree(
-        const u32 n_rows, const u32 n_groups, const u32 most_leaves, const u32 lists_drawn,
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 n_groups,
+        const u32 most_leaves, const u32 lists_drawn,
         GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums, GLOBAL u32* RESTRICT splits_left,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
-    const u32 tree = GROUP_ID, count = lists_drawn ? drawn[tree] : n_rows;
+    const u32 tree = GROUP_ID, count = lists_drawn ? drawn[tree] : page_rows;
     i64 g = 0, h = 0, tasks_before = 0;
     for (u32 i = LOCAL_ID; i < tree; i += ${wg_size})
-        tasks_before += root_tasks(lists_drawn ? drawn[i] : n_rows);
+        tasks_before += root_tasks(lists_drawn ? drawn[i] : page_rows);
     for (u32 i = tree * n_groups + LOCAL_ID; i < (tree + 1) * n_groups; i += ${wg_size}) {
         g += sums[2 * i];
         h += sums[2 * i + 1];
@@ -45,7 +49,7 @@ KERNEL(${wg_size}) begin_tree(
     GLOBAL node_t* root = &nodes[tree];
     root->sum_g = g;
     root->sum_h = h;
-    root->begin = tree * n_rows;
+    root->begin = tree * n_rows + first_row;
     root->count = count;
     root->in_order = !lists_drawn;
     root->parent = NO_NODE;
@@ -66,19 +70,12 @@ KERNEL(${wg_size}) begin_tree(
     hist_task_begin[N_GROUPS] = tasks;
 }
 
-% if not picked:
-/* `chosen` has `n_each` candidates for every node. */
-BRIEF
-KERNEL(${wg_size}) decide(
-        const u32 depth, const u32 n_each, const f32 gamma,
-        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
-        GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
-        GLOBAL u32* splits_left, GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin) {
-    LOCAL_ARRAY(u32, shared, ${wg_size});
-    const u32 first = levels[depth].first, count = levels[depth].count;
 % if limited:
+/* wanted[index] = what the split of a level's node gains, or -1 if it does not split. */
+FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma,
+                   const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+                   GLOBAL const node_t* nodes, GLOBAL const scale_t* scale,
+                   GLOBAL const candidate_t* chosen, GLOBAL f32* wanted) {
     for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
         GLOBAL const node_t* node = &nodes[first + index];
         const rule_t unbounded = make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
@@ -88,14 +85,37 @@ KERNEL(${wg_size}) decide(
         const f32 gain = c->score_hi > NO_SCORE ? gain_of(c, node, rule) : -1.0f;
         wanted[index] = gain > 1e-6f && gain >= gamma ? gain : -1.0f;
     }
-    BARRIER();
-    if (LOCAL_ID == 0) { /* nodes split in order, until their tree has all its leaves */
-        for (u32 index = 0; index < count; index++) {
-            const u32 tree = nodes[first + index].tree;
-            if (wanted[index] < 0.0f) continue;
-            if (splits_left[tree]) splits_left[tree]--; else wanted[index] = -1.0f;
-        }
+}
+
+/* Nodes split in order, until their tree has all its leaves. */
+FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* nodes,
+                     GLOBAL u32* splits_left, GLOBAL f32* wanted) {
+    for (u32 index = 0; index < count; index++) {
+        const u32 tree = nodes[first + index].tree;
+        if (wanted[index] < 0.0f) continue;
+        if (splits_left[tree]) splits_left[tree]--; else wanted[index] = -1.0f;
     }
+}
+
+% endif
+% if not picked:
+/* `chosen` has `n_each` candidates for every node. */
+BRIEF
+KERNEL(${wg_size}) decide(
+        const u32 depth, const u32 n_each, const f32 gamma,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
+        GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
+        GLOBAL u32* splits_left, GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin,
+        GLOBAL u32* RESTRICT child_rows) {
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    const u32 first = levels[depth].first, count = levels[depth].count;
+% if limited:
+    list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, nodes, scale,
+               chosen, wanted);
+    BARRIER();
+    if (LOCAL_ID == 0) limit_splits(first, count, nodes, splits_left, wanted);
     BARRIER();
 % else:
     (void)splits_left; (void)wanted;
@@ -134,6 +154,7 @@ KERNEL(${wg_size}) decide(
         if (split) {
             const u32 constraint = has_monotone ? monotone[c->feature] : 0;
             split_node(nodes, first + index, first + count + 2 * rank, c, gain, rule, constraint);
+            child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
         n_tasks += more_tasks;
@@ -152,7 +173,8 @@ KERNEL(${wg_size}) decide(
 BRIEF
 KERNEL(${wg_size}) place(
         const u32 depth, const u32 n_trees, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const u32* RESTRICT picked, GLOBAL u32* RESTRICT hist_task_begin) {
+        GLOBAL const u32* RESTRICT child_rows, GLOBAL const u32* RESTRICT picked,
+        GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[depth + 1].first;
 % if picked:
@@ -177,11 +199,10 @@ KERNEL(${wg_size}) place(
         if (split) {
             GLOBAL const node_t* node = &nodes[id];
             left = node->left;
-            const u32 n_left = nodes[left].count, n_right = nodes[left + 1].count;
             nodes[left].begin = node->begin;
-            nodes[left + 1].begin = node->begin + n_left;
-            small = n_right < n_left;
-            tasks = tasks_of(small ? n_right : n_left, ${hist_chunk});
+            nodes[left + 1].begin = node->begin + nodes[left].count;
+            small = child_rows[left + 1 - next_first] < child_rows[left - next_first];
+            tasks = tasks_of(nodes[left + small].count, ${hist_chunk});
             const u32 rank = (left - next_first) / 2;
             nodes[left + small].slot = (i32)(next_slot + rank);
             nodes[left + small].sibling_slot = -1;

@@ -9,15 +9,16 @@
 ##   Which task comes first is left to chance. Sums over rows are integers, so nothing that reaches
 ##   a model depends on it.
 ##
-## params: wg_size; chunk, rows a task; hist_chunk, rows a task of histograms; code, the code's type;
+##   `child_rows` counts the rows of each child over all pages; each page has rows of a node of its own.
+##
+## params: wg_size; chunk, rows a task; code, the code's type;
 ##         picked, a node of every tree splits, rather than those of a level
-<%page args="wg_size, chunk, hist_chunk, code, picked"/>
+<%page args="wg_size, chunk, code, picked"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%
     run = -(-chunk // wg_size)
 %>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
-
 % if wg_size > 1:
 #define LEFT 0x80000000u
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
@@ -32,108 +33,154 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
 
-KERNEL(${wg_size}) move(
-        const u32 depth, const u32 n_rows, const u32 n_trees, const u32 slot_cells,
-        const u32 block_features, const u64 row_stride,
-        const u64 block_stride,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
-% if wg_size == 1:
-    u32 lefts[${chunk}], rights[${chunk}];
-% else:
-    LOCAL_ARRAY(u32, shared, ${wg_size});
-    LOCAL_ARRAY(u32, staged, ${chunk + wg_size});
-    LOCAL_ARRAY(u32, taken, 2);
-% endif
-% if picked:
-    const u32 first = 0; /* not of a level: picked ones of any */
-    (void)first;
-% else:
-    const u32 first = levels[depth].first;
-    (void)picks;
-% endif
-    const u32 next_first = levels[depth + 1].first;
-    const u32 count = ${"n_trees" if picked else "next_first - first"};
-    const u32 n_tasks = levels[depth].row_tasks;
-
-    /* Smaller children are built in the histograms behind those of the splits before; those that
-       fit one work-group are cleared there. */
+/* Clear the histograms of the next level to which several groups or pages will add: those of smaller
+   children. They are built behind the histograms of the splits before. One group alone fills, and
+   clears, the histogram of a child whose parent's rows / 2 are fewer than `least_cleared`. */
+FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u32* picks,
+                   const u32 first, const u32 next_first, const u32 count, const u32 n_trees,
+                   const u32 slot_cells, const u32 least_cleared) {
     const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
     const u32 piece = (slot_cells + PIECES - 1) / PIECES;
     const u32 n_pieces = slot_cells ? count * PIECES : 0;
+    (void)first; (void)picks;
     for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
         const u32 id = NODE_OF(k / PIECES);
         if (id == NO_NODE) continue;
         GLOBAL const node_t* node = &nodes[id];
-        if (node->left == NO_NODE || node->count / 2 <= ${hist_chunk}) continue;
+        if (node->left == NO_NODE || node->count / 2 < least_cleared) continue;
         GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - next_first) / 2) * slot_cells;
         const u32 begin = k % PIECES * piece;
         const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
         for (u32 i = begin + LOCAL_ID; i < end; i += ${wg_size}) fresh[i] = 0;
     }
+}
 
-    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        const u32 index = find_node(task_begin, count, task);
+/* Rows of a node that a task moves: `size` from `begin` on, of the node's list or, without one, in order. */
+typedef struct { u32 begin, size, base, in_order, node_begin, node_end, first_row; } task_t;
+
+/* The children's counters: of a page's rows, by which tasks take their places, and of all rows. */
+typedef struct { GLOBAL node_t* nodes; GLOBAL u32* rows; } children_t;
+
+FN void count_rows(const children_t children, const u32 n_left, const u32 n_right, u32* left, u32* right) {
+    *left = atomic_add_global_u32(&children.nodes[0].count, n_left);
+    *right = atomic_add_global_u32(&children.nodes[1].count, n_right);
+    atomic_add_global_u32(&children.rows[0], n_left);
+    atomic_add_global_u32(&children.rows[1], n_right);
+}
+
+FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
+    return task.in_order ? task.begin + i - task.base : rows[task.begin + i];
+}
+
+% if wg_size == 1:
+/* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
+FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
+                  GLOBAL const ${code}* column, const u64 row_stride, const code_split_t split,
+                  const children_t children) {
+    u32 lefts[${chunk}], rights[${chunk}];
+    u32 n_left = 0, n_right = 0;
+    for (u32 i = 0; i < task.size; i++) {
+        const u32 row = row_of(task, rows, i);
+        const u32 left = code_goes_left(column[(row - task.first_row) * row_stride], split);
+        lefts[n_left] = row;
+        rights[n_right] = row;
+        n_left += left;
+        n_right += 1 - left;
+    }
+    u32 lefts_before, rights_before;
+    count_rows(children, n_left, n_right, &lefts_before, &rights_before);
+    const u32 left_at = task.node_begin + lefts_before;
+    const u32 right_at = task.node_end - n_right - rights_before;
+    for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
+    for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+}
+% else:
+/* Order a task's rows in local memory: those that go left first. Returns how many go left, and in
+   `taken` the places that the task has from the children's counters. */
+FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u32* taken,
+                  const children_t children) {
+    const u32 run_begin = LOCAL_ID * ${run} < size ? LOCAL_ID * ${run} : size;
+    const u32 run_end = run_begin + ${run} < size ? run_begin + ${run} : size;
+    u32 n_left = 0, total;
+    for (u32 i = run_begin; i < run_end; i++) n_left += staged[PLACE(i)] >> 31;
+    u32 left_at = group_scan(n_left, shared, &total);
+    if (LOCAL_ID == 0) {
+        u32 lefts_before, rights_before;
+        count_rows(children, total, size - total, &lefts_before, &rights_before);
+        taken[0] = lefts_before;
+        taken[1] = rights_before;
+    }
+    u32 right_at = total + run_begin - left_at;
+    u32 mine[${run}];
+    for (u32 i = 0; i < ${run}; i++)
+        mine[i] = run_begin + i < run_end ? staged[PLACE(run_begin + i)] : 0;
+    BARRIER();
+    for (u32 i = 0; i < ${run}; i++) {
+        if (run_begin + i < run_end) {
+            const u32 at = mine[i] & LEFT ? left_at++ : right_at++;
+            staged[PLACE(at)] = mine[i] & ~LEFT;
+        }
+    }
+    return total;
+}
+% endif
+
+KERNEL(${wg_size}) move(
+        const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees,
+        const u32 slot_cells, const u32 least_cleared, const u32 block_features,
+        const u64 row_stride, const u64 block_stride,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
+        GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
+% if wg_size > 1:
+    LOCAL_ARRAY(u32, shared, ${wg_size});
+    LOCAL_ARRAY(u32, staged, ${chunk + wg_size});
+    LOCAL_ARRAY(u32, taken, 2);
+% endif
+    const u32 next_first = levels[depth + 1].first;
+% if picked:
+    const u32 first = 0; /* not of a level: picked ones of any */
+    const u32 count = n_trees;
+% else:
+    const u32 first = levels[depth].first, count = next_first - first;
+% endif
+    clear_next(pool, nodes, picks, first, next_first, count, n_trees, slot_cells, least_cleared);
+    const u32 n_tasks = levels[depth].row_tasks;
+    for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
+        const u32 index = find_node(task_begin, count, number);
         GLOBAL const node_t* node = &nodes[NODE_OF(index)];
-        const u32 base = node->tree * n_rows, in_order = node->in_order;
+        children_t children;
+        children.nodes = &nodes[node->left];
+        children.rows = &child_rows[node->left - next_first];
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
-        const u32 begin = node->begin + (task - task_begin[index]) * ${chunk};
-        const u32 node_end = node->begin + node->count;
-        const u32 size = node_end - begin < ${chunk} ? node_end - begin : ${chunk};
+        task_t task;
+        task.begin = node->begin + (number - task_begin[index]) * ${chunk};
+        task.node_begin = node->begin;
+        task.node_end = node->begin + node->count;
+        task.size = task.node_end - task.begin < ${chunk} ? task.node_end - task.begin : ${chunk};
+        task.base = node->tree * n_rows;
+        task.in_order = node->in_order;
+        task.first_row = first_row;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
         GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
             + node->feature % block_features;
 % if wg_size == 1:
-        /* both sides are written and one of them counts: no branch is mispredicted */
-        u32 n_left = 0, n_right = 0;
-        for (u32 i = 0; i < size; i++) {
-            const u32 row = in_order ? begin + i - base : rows[begin + i];
-            const u32 left = code_goes_left(column[row * row_stride], split);
-            lefts[n_left] = row;
-            rights[n_right] = row;
-            n_left += left;
-            n_right += 1 - left;
-        }
-        const u32 left_at = node->begin + atomic_add_global_u32(&nodes[node->left].count, n_left);
-        const u32 right_at = node_end - n_right
-            - atomic_add_global_u32(&nodes[node->left + 1].count, n_right);
-        for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
-        for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+        move_rows(task, rows, moved, column, row_stride, split, children);
 % else:
-        for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
-            const u32 row = in_order ? begin + i - base : rows[begin + i];
-            const u32 left = code_goes_left(column[row * row_stride], split);
+        for (u32 i = LOCAL_ID; i < task.size; i += ${wg_size}) {
+            const u32 row = row_of(task, rows, i);
+            const u32 left = code_goes_left(column[(row - first_row) * row_stride], split);
             staged[PLACE(i)] = left ? row | LEFT : row;
         }
         BARRIER();
-        const u32 run_begin = LOCAL_ID * ${run} < size ? LOCAL_ID * ${run} : size;
-        const u32 run_end = run_begin + ${run} < size ? run_begin + ${run} : size;
-        u32 n_left = 0, total;
-        for (u32 i = run_begin; i < run_end; i++) n_left += staged[PLACE(i)] >> 31;
-        u32 left_at = group_scan(n_left, shared, &total);
-        if (LOCAL_ID == 0) {
-            taken[0] = atomic_add_global_u32(&nodes[node->left].count, total);
-            taken[1] = atomic_add_global_u32(&nodes[node->left + 1].count, size - total);
-        }
-        u32 right_at = total + run_begin - left_at;
-        u32 mine[${run}];
-        for (u32 i = 0; i < ${run}; i++)
-            mine[i] = run_begin + i < run_end ? staged[PLACE(run_begin + i)] : 0;
+        const u32 total = order_rows(task.size, staged, shared, taken, children);
+        const u32 left_base = task.node_begin + taken[0];
+        const u32 right_base = task.node_end - taken[1] - (task.size - total) - total;
         BARRIER();
-        for (u32 i = 0; i < ${run}; i++) {
-            if (run_begin + i < run_end) {
-                const u32 at = mine[i] & LEFT ? left_at++ : right_at++;
-                staged[PLACE(at)] = mine[i] & ~LEFT;
-            }
-        }
-        const u32 left_base = node->begin + taken[0];
-        const u32 right_base = node_end - taken[1] - (size - total) - total;
-        BARRIER();
-        for (u32 i = LOCAL_ID; i < size; i += ${wg_size})
+        for (u32 i = LOCAL_ID; i < task.size; i += ${wg_size})
             moved[(i < total ? left_base : right_base) + i] = staged[PLACE(i)];
         BARRIER();
 % endif

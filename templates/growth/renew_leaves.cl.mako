@@ -68,7 +68,7 @@ FN f32 residual_of(const u32 key) {
 }
 
 KERNEL(${wg_size}) count_first(
-        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps, GLOBAL const ${code}* RESTRICT codes,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT margins,
         GLOBAL const i64* RESTRICT weights, GLOBAL u32* RESTRICT leaves, GLOBAL u32* RESTRICT keys,
@@ -79,8 +79,9 @@ KERNEL(${wg_size}) count_first(
     weights += output * label_stride;
     leaves += (u64)tree * n_rows;
     keys += (u64)tree * n_rows;
-    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
-        GLOBAL const ${code}* mine = codes + (u64)row * row_stride;
+    for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
+        const u32 row = first_row + at;
+        GLOBAL const ${code}* mine = codes + (u64)at * row_stride;
         u32 leaf = tree; /* the root */
         u32x4 step = steps[leaf]; /* a step_t */
         while (step.x) {

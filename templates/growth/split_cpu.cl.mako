@@ -11,52 +11,182 @@
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha
 <%page args="wg_size, run, monotone, masked, clipped, shrunk"/>
-<% careful = monotone or shrunk %>
+<%
+    careful = monotone or shrunk
+    constraint = ", feature->constraint" if monotone else ""
+%>
 <%namespace name="candidates" file="candidates.cl.mako"/>
+<%namespace name="rough_scores" file="rough_scores.cl.mako"/>
 ${candidates.consider(monotone)}
 #define RUN ${run}
 #define NEVER ${"(-2147483647 - 1)" if careful else "(-1)"} /* the bits of no score, and less than any score's */
 
-/* The size of a sum: rough_score by conversions of 32 bits, which every CPU has for vectors. */
-FN f32 rough_units(const i64 x) {
-    const u64 size = x < 0 ? -(u64)x : (u64)x;
-    return (f32)(i32)(size >> 31) * 128.0f + (f32)(i32)(size & 0x7fffffffu) * 5.9604644775390625e-8f;
-}
+${rough_scores.rough(careful, clipped)}
+/* A feature of a node: what its borders are scored with. */
+typedef struct {
+    i64 full_g, full_h;       /* of the fullest code */
+    i64 missing_g, missing_h;
+    i64 node_g, node_h;
+    i64 least;                /* Hessian of a child */
+    rule_t rule;
+% if monotone:
+    u32 constraint;
+% endif
 % if careful:
-#define SIZE(x) ((x) < 0.0f ? -(x) : (x))
-/* Integers that order as the floats with these bits. */
-#define SORTABLE(bits) ((bits) ^ (((bits) >> 31) & 0x7fffffff))
+    f32 lower, upper;         /* bounds of weights */
+% endif
+} feature_t;
 
-/* A side of a split, roughly, how far weight and score may be off, and whether the weight is surely
-   at its bound: 1 the upper one, -1 the lower one. */
-typedef struct { f32 weight; f32 score; f32 weight_error; f32 score_error; int bound; } side_t;
+/* The best split so far, and what keeps others from an exact score. */
+typedef struct {
+    best_t best;
+% if careful:
+    i32 top;                  /* what the best score reaches, whatever its error */
+% else:
+    f32 top;                  /* the best rough score */
+    f32 waiting;              /* a rough score that waits for its exact one */
+    i64 waiting_g, waiting_h;
+    u32 waiting_at;
+% endif
+} search_t;
 
-FN side_t rough(
-        const i64 quanta_g, const i64 quanta_h, const rule_t rule, const f32 lower, const f32 upper) {
-    const f32 size = rough_units(quanta_g), d = rough_units(quanta_h) + rule.lambda;
-    const f32 left = size - rule.alpha, shrunk = left > 0.0f ? left : 0.0f;
-    const f32 t = quanta_g < 0 ? -shrunk : shrunk;
-    const f32 unbounded = -t / d, far = size / d * 4.76837158e-7f; /* 2^-21 */
-    const f32 below = unbounded > upper ? upper : unbounded, w = below < lower ? lower : below;
-    const f32 reach = SIZE(w);
-    side_t side;
-    side.weight = w;
-    side.weight_error = far + reach * 4.76837158e-7f;
-    side.bound = (unbounded - 2.0f * far > upper) - (unbounded + 2.0f * far < lower);
-    side.score = -w * (2.0f * t + d * w);
-    side.score_error = (reach + far) * (2.0f * size + d * reach) * 3.81469727e-6f; /* 2^-18 */
-    return side;
+FN search_t no_search(void) {
+    search_t search;
+    search.best = no_split();
+% if careful:
+    search.top = NEVER;
+% else:
+    search.top = 0.0f;
+    search.waiting = -1.0f;
+    search.waiting_g = search.waiting_h = 0;
+    search.waiting_at = NO_KEY;
+% endif
+    return search;
 }
+
+/* The sums of the fullest code, which may be missing from the histogram, and of missing values. */
+FN void sum_apart(GLOBAL const i64* cells, const u32 n_codes, const u32 n_bins, const u32 full,
+                  feature_t* feature) {
+    i64 all_g = 0, all_h = 0; /* added: Intel's runtime 2025.2 subtracts such a row wrongly */
+    for (u32 code = 0; code < n_codes; code++) {
+        all_g += cells[2 * code];
+        all_h += cells[2 * code + 1];
+    }
+    feature->full_g = feature->node_g - (all_g - cells[2 * full]);
+    feature->full_h = feature->node_h - (all_h - cells[2 * full + 1]);
+    feature->missing_g = feature->missing_h = 0;
+    if (full == n_bins) {
+        feature->missing_g = feature->full_g;
+        feature->missing_h = feature->full_h;
+    } else if (n_codes > n_bins) {
+        feature->missing_g = cells[2 * n_bins];
+        feature->missing_h = cells[2 * n_bins + 1];
+    }
+}
+
+/* Rough scores of 16 borders, as integers that order alike. */
+FN void score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64 more_g,
+                 const i64 more_h, const feature_t* feature, i32* bits, search_t* search) {
+    const i64 node_g = feature->node_g, node_h = feature->node_h, least = feature->least;
+    const rule_t rule = feature->rule;
+    i32 most = NEVER;
+% if careful:
+    const f32 lower = feature->lower, upper = feature->upper;
+    i32 sure[16];
+% endif
+    for (u32 k = 0; k < 16; k++) {
+        const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
+        /* A bin without rows has the same rows behind it as the bin before. */
+        const int allowed = (own_h[k] != 0) & (node_h - h > 0) & (h >= least) & (node_h - h >= least);
+% if careful:
+        const side_t l = rough(g, h, rule, lower, upper);
+        const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
+        const f32 s = l.score + r.score, error = l.score_error + r.score_error;
+        const i32 highest = (i32)as_u32(s + error), lowest = (i32)as_u32(s - error);
+% if monotone:
+        const u32 constraint = feature->constraint;
+        const f32 rises = r.weight - l.weight;
+        const f32 ordered = constraint == 2 ? -rises : rises;
+        const f32 doubt = l.weight_error + r.weight_error;
+        const int differ = (l.bound == 0) | (l.bound != r.bound);
+        const int may = allowed & differ & ((constraint == 0) | (ordered >= -doubt));
+        const f32 apart = constraint == 0 && rises < 0.0f ? -rises : ordered;
+        const int does = allowed & (apart > doubt);
 % else:
-FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
-    const f32 t = rough_units(g), d = rough_units(h) + rule.lambda;
-% if clipped:
-    return rough_clipped(t, d, rule.max_delta);
+        const int may = allowed, does = allowed;
+% endif
+        bits[k] = may ? SORTABLE(highest) : NEVER;
+        sure[k] = does ? SORTABLE(lowest) : NEVER;
+    }
+    for (u32 k = 0; k < 16; k++) most = sure[k] > most ? sure[k] : most;
+    search->top = most > search->top ? most : search->top;
 % else:
-    return t * t / d;
+        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
+        bits[k] = allowed ? (i32)as_u32(s) : NEVER;
+    }
+    for (u32 k = 0; k < 16; k++) most = bits[k] > most ? bits[k] : most;
+    if (most != NEVER && as_f32(most) > search->top) search->top = as_f32(most);
 % endif
 }
+
+/* Give a border with these rough bits its exact score, unless that cannot be the best. */
+FN void look_closer(const i32 bits, const i64 g, const i64 h, const u32 at,
+                    const feature_t* feature, search_t* search) {
+    if (bits == NEVER) return;
+% if careful:
+    if (bits < search->top) return;
+% else:
+    const f32 near = as_f32(bits);
+    if (near * MORE < search->top) return;
+    if (near > search->waiting * MORE) { /* what waits cannot be the best */
+        search->waiting = near;
+        search->waiting_g = g;
+        search->waiting_h = h;
+        search->waiting_at = at;
+        return;
+    }
 % endif
+    consider(&search->best, g, h, at, feature->node_g, feature->node_h, feature->rule${constraint});
+}
+
+/* Find the best split of a node's feature. */
+FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 full,
+                         const feature_t* feature) {
+    i64 own_h[RUN], sum_g[RUN], sum_h[RUN]; /* of a bin, and up to the border behind it */
+    i32 bits[RUN];                          /* rough scores */
+    search_t search = no_search();
+    i64 left_g = 0, left_h = 0;
+    for (u32 start = 0; start < n_bins; start += RUN) {
+        const u32 n = n_bins - start < RUN ? n_bins - start : RUN;
+        const u32 padded = (n + 15) / 16 * 16;
+        for (u32 k = 0; k < n; k++) {
+            const u32 bin = start + k;
+            own_h[k] = bin == full ? feature->full_h : cells[2 * bin + 1];
+            left_g += bin == full ? feature->full_g : cells[2 * bin];
+            left_h += own_h[k];
+            sum_g[k] = left_g;
+            sum_h[k] = left_h;
+        }
+        for (u32 k = n; k < padded; k++) own_h[k] = sum_g[k] = sum_h[k] = 0;
+        for (u32 direction = 0; direction < (feature->missing_h > 0 ? 2u : 1u); direction++) {
+            const i64 more_g = direction ? feature->missing_g : 0;
+            const i64 more_h = direction ? feature->missing_h : 0;
+            for (u32 k = 0; k < padded; k += 16)
+                score_16(own_h + k, sum_g + k, sum_h + k, more_g, more_h, feature, bits + k, &search);
+            for (u32 k = 0; k < padded; k++) {
+                look_closer(bits[k], sum_g[k] + more_g, sum_h[k] + more_h,
+                            2 * (start + k) + direction, feature, &search);
+            }
+        }
+    }
+% if not careful:
+    if (search.waiting >= 0.0f) {
+        consider(&search.best, search.waiting_g, search.waiting_h, search.waiting_at,
+                 feature->node_g, feature->node_h, feature->rule);
+    }
+% endif
+    return search.best;
+}
 
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
@@ -74,152 +204,40 @@ KERNEL(${wg_size}) find(
 % if not masked:
     (void)allowed;
 % endif
-    const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
-    const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
-    const u32 n_own = feature_offset[feature + 1] - offset; /* codes: bins, and perhaps missing */
-    const u32 full = fullest[feature];
-    i64 own_h[RUN], sum_g[RUN], sum_h[RUN]; /* of a bin, and up to the border behind it */
-    i32 bits[RUN];                          /* rough scores, as integers that order alike */
+    const u32 id = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
+    const u32 offset = feature_offset[id], n_bins = feature_bins[id], full = fullest[id];
+    const u32 n_own = feature_offset[id + 1] - offset; /* codes: bins, and perhaps missing */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
-% if masked:
-        const u32 n_words = (n_features + 31) / 32;
-        const u32 searched = (allowed[(u64)index * n_words + feature / 32] >> feature % 32) & 1;
-% endif
         GLOBAL const scale_t* own_scale = scale + node->tree;
-        const i64 least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        feature_t feature;
+        feature.node_g = node->sum_g;
+        feature.node_h = node->sum_h;
+        feature.least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        feature.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
 % if monotone:
-        const u32 constraint = constraints[feature];
-        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = within(unbounded, node->lower, node->upper);
-% else:
-        const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        feature.constraint = constraints[id];
+        feature.rule = within(feature.rule, node->lower, node->upper);
 % endif
 % if careful:
+        const rule_t rule = feature.rule;
         const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
-        const f32 lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
-        const f32 upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
+        feature.lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
+        feature.upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
 % endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         if (node->sibling_slot >= 0) {
             GLOBAL const i64* sibling = pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
-        const i64 node_g = node->sum_g, node_h = node->sum_h;
-        i64 all_g = 0, all_h = 0; /* added: Intel's runtime 2025.2 subtracts such a row wrongly */
-        for (u32 code = 0; code < n_own; code++) {
-            all_g += cells[2 * code];
-            all_h += cells[2 * code + 1];
-        }
-        const i64 full_g = node_g - (all_g - cells[2 * full]);
-        const i64 full_h = node_h - (all_h - cells[2 * full + 1]);
-        i64 missing_g = 0, missing_h = 0;
-        if (full == n_bins) {
-            missing_g = full_g;
-            missing_h = full_h;
-        } else if (n_own > n_bins) {
-            missing_g = cells[2 * n_bins];
-            missing_h = cells[2 * n_bins + 1];
-        }
-        df best = df_make(NO_SCORE, 0.0f);
-        u32 best_at = NO_KEY;
-        i64 best_g = 0, best_h = 0;
-% if careful:
-        i32 top = NEVER; /* what the best score reaches, whatever its error */
+        sum_apart(cells, n_own, n_bins, full, &feature);
+% if masked:
+        const u32 n_words = (n_features + 31) / 32;
+        const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
+        const best_t best = search_borders(cells, searched ? n_bins : 0, full, &feature);
 % else:
-        f32 waiting = -1.0f;
-        i64 waiting_g = 0, waiting_h = 0;
-        u32 waiting_at = NO_KEY;
-        f32 top = 0.0f; /* the best rough score */
+        const best_t best = search_borders(cells, n_bins, full, &feature);
 % endif
-        i64 left_g = 0, left_h = 0;
-        for (u32 start = ${"searched ? 0 : n_bins" if masked else "0"}; start < n_bins; start += RUN) {
-            const u32 n = n_bins - start < RUN ? n_bins - start : RUN;
-            const u32 padded = (n + 15) / 16 * 16;
-            for (u32 k = 0; k < n; k++) {
-                const u32 bin = start + k;
-                own_h[k] = bin == full ? full_h : cells[2 * bin + 1];
-                left_g += bin == full ? full_g : cells[2 * bin];
-                left_h += own_h[k];
-                sum_g[k] = left_g;
-                sum_h[k] = left_h;
-            }
-            for (u32 k = n; k < padded; k++) own_h[k] = sum_g[k] = sum_h[k] = 0;
-            for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
-                const i64 more_g = direction ? missing_g : 0, more_h = direction ? missing_h : 0;
-                for (u32 first_of_16 = 0; first_of_16 < padded; first_of_16 += 16) {
-                    i32 most = NEVER;
-% if careful:
-                    i32 sure[16];
-% endif
-                    for (u32 k = first_of_16; k < first_of_16 + 16; k++) {
-                        const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-                        /* A bin without rows has the same rows behind it as the bin before. */
-                        const int allowed = (own_h[k] != 0) & (node_h - h > 0) & (h >= least)
-                            & (node_h - h >= least);
-% if careful:
-                        const side_t l = rough(g, h, rule, lower, upper);
-                        const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
-                        const f32 s = l.score + r.score, error = l.score_error + r.score_error;
-                        const i32 highest = (i32)as_u32(s + error), lowest = (i32)as_u32(s - error);
-% if monotone:
-                        const f32 rises = r.weight - l.weight;
-                        const f32 ordered = constraint == 2 ? -rises : rises;
-                        const f32 doubt = l.weight_error + r.weight_error;
-                        const int differ = (l.bound == 0) | (l.bound != r.bound);
-                        const int may = allowed & differ & ((constraint == 0) | (ordered >= -doubt));
-                        const f32 apart = constraint == 0 && rises < 0.0f ? -rises : ordered;
-                        const int does = allowed & (apart > doubt);
-% else:
-                        const int may = allowed, does = allowed;
-% endif
-                        bits[k] = may ? SORTABLE(highest) : NEVER;
-                        sure[k - first_of_16] = does ? SORTABLE(lowest) : NEVER;
-                    }
-                    for (u32 k = 0; k < 16; k++) most = sure[k] > most ? sure[k] : most;
-                    top = most > top ? most : top;
-                }
-% else:
-                        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
-                        bits[k] = allowed ? (i32)as_u32(s) : NEVER;
-                    }
-                    for (u32 k = first_of_16; k < first_of_16 + 16; k++)
-                        most = bits[k] > most ? bits[k] : most;
-                    if (most != NEVER && as_f32(most) > top) top = as_f32(most);
-                }
-% endif
-                for (u32 k = 0; k < padded; k++) {
-                    if (bits[k] == NEVER) continue;
-% if careful:
-                    if (bits[k] < top) continue;
-% else:
-                    const f32 near = as_f32(bits[k]);
-                    if (near * MORE < top) continue;
-% endif
-                    const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-                    const u32 at = 2 * (start + k) + direction;
-% if not careful:
-                    if (near > waiting * MORE) { /* what waits cannot be the best */
-                        waiting = near;
-                        waiting_g = g;
-                        waiting_h = h;
-                        waiting_at = at;
-                        continue;
-                    }
-% endif
-                    CONSIDER(g, h, at)
-                }
-            }
-        }
-% if not careful:
-        if (waiting >= 0.0f) CONSIDER(waiting_g, waiting_h, waiting_at)
-% endif
-        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
-        out->left_g = best_g;
-        out->left_h = best_h;
-        out->score_hi = best.hi;
-        out->score_lo = best.lo;
-        out->feature = feature;
-        out->bin_direction = best_at;
+        write_candidate(&candidates[(u64)index * n_features + id], id, best);
     }
 }

@@ -15,8 +15,8 @@
 #define BLOCK ${16 if code == "u8" else 8}
 
 KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
-        const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree,
+        const u32 n_trees, const u32 n_parallel, const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL f32* RESTRICT margins) {
     /* work-groups with GROUP_ID_Y = k add the trees of one output, one after the other */
     const u32 output = first_tree / n_parallel + GROUP_ID_Y;
@@ -24,7 +24,8 @@ KERNEL(${wg_size}) add_leaves(
     const u32 own_end = (output + 1) * n_parallel - first_tree;
     const u32 end = own_end < n_trees ? own_end : n_trees;
     margins += (u64)output * n_rows;
-    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
+    margins += first_row;
+    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < page_rows; row += N_GROUPS * ${wg_size}) {
         GLOBAL const ${code}* mine = codes + (u64)row * row_stride;
         f32 margin = margins[row];
         for (u32 tree = begin; tree < end; tree++) {
@@ -41,8 +42,8 @@ KERNEL(${wg_size}) add_leaves(
 }
 % else:
 KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, const u32 first_tree, const u32 block_features, const u64 row_stride,
-        const u64 block_stride, GLOBAL const u32* RESTRICT header,
+        const u32 n_rows, const u32 first_row, const u32 first_tree, const u32 block_features,
+        const u64 row_stride, const u64 block_stride, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
@@ -70,7 +71,7 @@ KERNEL(${wg_size}) add_leaves(
                 + node->feature % block_features;
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
                 const u32 row = in_order ? position - base : rows[position];
-                own[row] += code_goes_left(column[row * row_stride], split) ? left : right;
+                own[row] += code_goes_left(column[(row - first_row) * row_stride], split) ? left : right;
             }
         }
     }

@@ -18,6 +18,7 @@
 ## params: wg_size; items, elements that a work-item encodes: rows if the work-group has one work-item,
 ##         else codes; weighted; code, the code's type
 <%page args="wg_size, items, weighted, code"/>
+<%namespace name="cut_search" file="cut_search.cl.mako"/>
 <% tile = max(wg_size, 1024) if wg_size == 1 else wg_size %>
 KERNEL(${wg_size}) columns(
         const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 n_columns,
@@ -63,33 +64,7 @@ KERNEL(${wg_size}) gather(
 }
 % endif
 
-/* The first index in (place, high) whose key is greater than that at `place`, else `high`. Steps double
-   until one goes too far; then a binary search. */
-FN u32 behind(GLOBAL const f32* keys, const u32 place, u32 high) {
-    const u32 key = ordered(keys[place]);
-    u32 low = place; /* keys[low] <= key */
-    for (u32 step = 1; high - low > step; step *= 2) {
-        if (ordered(keys[low + step]) > key) {
-            high = low + step;
-            break;
-        }
-        low += step;
-    }
-    while (high - low > 1) {
-        const u32 middle = low + (high - low) / 2;
-        if (ordered(keys[middle]) <= key) low = middle; else high = middle;
-    }
-    return high;
-}
-% if weighted:
-
-/* Weight of a column's rows before index `place`. `running` also sums earlier columns, and may wrap. */
-FN i64 weight_before(GLOBAL const i64* running, const u64 column, const u32 place) {
-    if (place == 0) return 0;
-    const u64 before = column ? (u64)running[column - 1] : 0;
-    return (i64)((u64)running[column + place - 1] - before);
-}
-% endif
+${cut_search.functions(weighted)}
 
 #define NO_BIN 0xFFFFFFFFu
 
@@ -109,13 +84,7 @@ KERNEL(${wg_size}) cuts(
 % if not weighted:
     (void)running;
 % endif
-    /* values are sorted before NaN */
-    u32 low = 0, high = n_rows;
-    while (low < high) {
-        const u32 middle = low + (high - low) / 2;
-        if (is_missing(keys[middle])) high = middle; else low = middle + 1;
-    }
-    const u32 present = low;
+    const u32 present = count_present(keys, n_rows);
     /* one of the 256 codes of a byte is for missing values */
     const u32 most = max_bin == 256 && present < n_counted ? 255 : max_bin;
     /* one bin for each distinct value, if they are few */
@@ -134,20 +103,11 @@ KERNEL(${wg_size}) cuts(
             next = behind(keys, place, present);
         } else {
             /* the first cut before which lies at least an equal share of the remaining weight */
-            const u32 share = most - bins;
 % if weighted:
             const u64 base = (u64)column * n_rows;
-            const i64 done = weight_before(running, base, place);
-            const i64 rest = weight_before(running, base, present) - done;
-            const i64 goal = done + (rest + share - 1) / share;
-            u32 first = place, last = present - 1;
-            while (first < last) {
-                const u32 middle = first + (last - first) / 2;
-                if (weight_before(running, base, middle + 1) >= goal) last = middle;
-                else first = middle + 1;
-            }
+            const u32 first = share_end(running, base, place, present, most - bins);
 % else:
-            const u32 first = place + (u32)(((u64)(present - place) + share - 1) / share) - 1;
+            const u32 first = share_end(place, present, most - bins);
 % endif
             next = behind(keys, first, present);
         }
@@ -168,13 +128,13 @@ KERNEL(${wg_size}) cuts(
 /* Codes in 16 bytes of a row. */
 #define BLOCK ${16 if code == "u8" else 8}
 
-/* tables: number of bins, first search step and index of the first key of every feature; then keys */
+/* `skipped` values' rows lie in other pages; tables: each feature's bins, first step, first key; then keys */
 % if wg_size == 1:
 KERNEL(1) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values,
-        GLOBAL const u32* RESTRICT tables, const u32 first_row, GLOBAL ${code}* RESTRICT codes,
-        const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
+        const u64 row_stride, const u64 block_stride, const u32 skipped, const u32 first_row,
+        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT tables,
+        GLOBAL ${code}* RESTRICT codes, const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
     const u32 begin = GROUP_ID * ${items};
     const u32 count = n_rows - begin < ${items} ? n_rows - begin : ${items};
     const u64 first = first_row + begin;
@@ -193,7 +153,7 @@ KERNEL(1) encode(
            the last row. */
         for (u32 i = 0; i < ${items}; i++) {
             const u32 row = begin + (i < count ? i : count - 1);
-            value[i] = values[(u64)row * n_features + feature];
+            value[i] = values[(u64)(skipped + row) * n_features + feature];
         }
         for (u32 i = 0; i < ${items}; i++) {
             key[i] = ordered(value[i]);
@@ -213,8 +173,8 @@ KERNEL(1) encode(
 % else:
 KERNEL(${wg_size}) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const f32* RESTRICT values,
-        GLOBAL const u32* RESTRICT tables, const u32 first_row, GLOBAL ${code}* RESTRICT codes) {
+        const u64 row_stride, const u64 block_stride, const u32 skipped, const u32 first_row,
+        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT tables, GLOBAL ${code}* RESTRICT codes) {
     for (u32 item = 0; item < ${items}; item++) {
         const u64 i = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
         const u64 row = i / row_codes;
@@ -223,7 +183,7 @@ KERNEL(${wg_size}) encode(
         const u32 feature = place / BLOCK * block_features + place % BLOCK;
         u32 bin = 0; /* padding */
         if (place % BLOCK < block_features && feature < n_features) {
-            const f32 value = values[row * n_features + feature];
+            const f32 value = values[(skipped + row) * n_features + feature];
             GLOBAL const u32* keys = tables + tables[2 * n_features + feature];
             const u32 key = ordered(value);
             for (u32 step = tables[n_features + feature]; step > 0; step /= 2)

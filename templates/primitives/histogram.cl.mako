@@ -20,14 +20,12 @@
 ##         cells, local accumulators of either kind; copies of each code, a power of two;
 ##         chunk, rows a task; block, codes in a load of 16 bytes (16 of one byte or 8 of two);
 ##         split_blocks, some groups have only a part of a block; unroll, over a block;
-##         in_registers, offsets of a block's features
-<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers"/>
+##         in_registers, offsets of a block's features;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
-<%
-    per_word = block // 4
-    bits = 32 // per_word
-    code = "u8" if block == 16 else "u16"
-%>
+<%namespace name="pieces" file="pieces.cl.mako"/>
+${pieces.pieces(chunk)}
 
 /* A bit pattern whose sign bit is set where old + value left the range of 32 bits. */
 #define OVERFLOW(old, value, sum) (((old) ^ (sum)) & ((value) ^ (sum)))
@@ -72,9 +70,83 @@ FN void carry(GLOBAL i64* target, const i32 old_g, const i32 g, const i32 high_g
         } \
     }
 
+FN void clear_sums(LOCAL i32* local_g, LOCAL i32* local_h, const u32 n_cells) {
+    for (u32 c = LOCAL_ID; c < n_cells; c += ${wg_size}) {
+        local_g[c] = 0;
+        local_h[c] = 0;
+    }
+    if (LOCAL_ID < 32) {
+        local_g[${cells} + LOCAL_ID] = 0;
+        local_h[${cells} + LOCAL_ID] = 0;
+    }
+}
+
+/* Add up the copies of each code and write the sums; alone: no other group adds to `cells`. */
+FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_g,
+                   LOCAL const i32* local_h, const int alone) {
+    for (u32 c = LOCAL_ID; c < n_codes; c += ${wg_size}) {
+        GLOBAL i64* cell = cells + 2 * c;
+        i64 g = 0, h = 0;
+        for (u32 i = c * ${copies}; i < (c + 1) * ${copies}; i++) {
+            g += local_g[i];
+            h += local_h[i];
+        }
+        if (alone) {
+            cell[0] += g;
+            cell[1] += h;
+        }
+% if not partials:
+        else {
+            if (g) atomic_add_global_i64(&cell[0], g);
+            if (h) atomic_add_global_i64(&cell[1], h);
+        }
+% endif
+    }
+}
+
+## A row's codes, one after the other.
+<%def name="add_codes(block)">
+<% code = "u8" if block == 16 else "u16" %>
+            GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + (u64)block * block_stride) - block * ${block};
+            GLOBAL const ${code}* each_fullest = (GLOBAL const ${code}*)fullest;
+            for (u32 place = place_begin; place < place_end; place++) {
+                const u32 own = each[place];
+                ADD(place, own != each_fullest[place], ((GLOBAL const u32*)place_offset)[place] + own)
+            }
+</%def>
+## A block of a row's codes, from one load.
+<%def name="add_block(block, in_registers)">
+<%
+    per_word = block // 4
+    bits = 32 // per_word
+    mask = 2**bits - 1
+%>
+            const u32x4 packed = row_codes[(u64)block * block_stride];
+            const u32x4 differs = MAKE_U32X4(
+                packed.x ^ block_fullest.x, packed.y ^ block_fullest.y,
+                packed.z ^ block_fullest.z, packed.w ^ block_fullest.w);
+% for quarter in range(block // 4):
+            {
+% if in_registers:
+                const u32x4 offset = offset_${quarter};
+% else:
+                const u32x4 offset = place_offset[block * ${block // 4} + ${quarter}];
+% endif
+% for k, lane in enumerate("xyzw"):
+<%
+    place = 4 * quarter + k
+    word = "xyzw"[place // per_word]
+    shift = bits * (place % per_word)
+%>
+                ADD(block * ${block} + ${place}, (differs.${word} >> ${shift}) & ${mask},
+                    offset.${lane} + ((packed.${word} >> ${shift}) & ${mask}))
+% endfor
+            }
+% endfor
+</%def>
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -109,104 +181,45 @@ KERNEL(${wg_size}) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
-        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
-        const u32 in_order = node->in_order;
+        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
-        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
-        const u32 task_end = node_last < my_last ? node_last : my_last;
-        const u32 begin = node->begin + (task - node_first) * ${chunk};
-        const u32 node_end = node->begin + node->count;
-        u32 end = node->begin + (task_end - node_first) * ${chunk};
-        if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-% if not partials:
-        /* `partition` clears what several groups may add to */
-        const int alone = node_last - node_first == 1;
-        const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
-        for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
-% else:
-        if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
-        for (u32 c = 2 * code_begin + LOCAL_ID; c < 2 * code_end; c += ${wg_size}) target[c] = 0;
-% endif
-        for (u32 c = LOCAL_ID; c < (code_end - code_begin) * ${copies}; c += ${wg_size}) {
-            local_g[c] = 0;
-            local_h[c] = 0;
-        }
-        if (LOCAL_ID < 32) {
-            local_g[${cells} + LOCAL_ID] = 0;
-            local_h[${cells} + LOCAL_ID] = 0;
-        }
-        BARRIER();
-        for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
-            const u32 row = in_order ? position - base : rows[position];
-            const i32x2 low = quanta[base + row];
-            i32x2 high = MAKE_I32X2(0, 0);
-            if (wide_sign) high = high_words[base + row];
-            const i32 g = low.x, h = low.y;
-            GLOBAL const u32x4* row_codes = codes + (u64)row * row_stride;
-% if not unroll:
-            GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + (u64)block * block_stride) - block * ${block};
-            GLOBAL const ${code}* each_fullest = (GLOBAL const ${code}*)fullest;
-            for (u32 place = place_begin; place < place_end; place++) {
-                const u32 own = each[place];
-                ADD(place, own != each_fullest[place], ((GLOBAL const u32*)place_offset)[place] + own)
-            }
-% else:
-            {
-                const u32x4 packed = row_codes[(u64)block * block_stride];
-                const u32x4 differs = MAKE_U32X4(
-                    packed.x ^ block_fullest.x, packed.y ^ block_fullest.y,
-                    packed.z ^ block_fullest.z, packed.w ^ block_fullest.w);
-% for quarter in range(block // 4):
-                {
-% if in_registers:
-                    const u32x4 offset = offset_${quarter};
-% else:
-                    const u32x4 offset = place_offset[block * ${block // 4} + ${quarter}];
-% endif
-% for k, lane in enumerate("xyzw"):
-<%
-    place = 4 * quarter + k
-    word = "xyzw"[place // per_word]
-    shift = bits * (place % per_word)
-    mask = 2**bits - 1
-%>
-                    ADD(block * ${block} + ${place}, (differs.${word} >> ${shift}) & ${mask},
-                        offset.${lane} + ((packed.${word} >> ${shift}) & ${mask}))
-% endfor
-                }
-% endfor
-            }
-% endif
-        }
-        BARRIER();
-        for (u32 c = LOCAL_ID; c < code_end - code_begin; c += ${wg_size}) {
-            GLOBAL i64* cell = target + 2 * (code_begin + c);
-            i64 g = 0, h = 0;
-            for (u32 i = c * ${copies}; i < (c + 1) * ${copies}; i++) {
-                g += local_g[i];
-                h += local_h[i];
-            }
 % if partials:
-            cell[0] += g;
-            cell[1] += h;
+        const int alone = 1;
+        if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
+        else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
 % else:
-            if (alone) {
-                cell[0] += g;
-                cell[1] += h;
-            } else {
-                if (g) atomic_add_global_i64(&cell[0], g);
-                if (h) atomic_add_global_i64(&cell[1], h);
-            }
+        /* `partition` clears what several groups${", or several pages," if adds else ""} may add to */
+        const int alone = piece.node_last - piece.node_first == 1;
 % endif
+% if not adds:
+        const int clears = alone;
+% elif partials:
+        const int clears = piece.node_first < my_first || piece.node_last > my_last;
+% else:
+        const int clears = 0;
+% endif
+        const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
+        for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
+        clear_sums(local_g, local_h, (code_end - code_begin) * ${copies});
+        BARRIER();
+        for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += ${wg_size}) {
+            const u32 row = piece.in_order ? position - piece.base : rows[position];
+            const i32x2 low = quanta[piece.base + row];
+            i32x2 high = MAKE_I32X2(0, 0);
+            if (wide_sign) high = high_words[piece.base + row];
+            const i32 g = low.x, h = low.y;
+            GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
+${add_block(block, in_registers) if unroll else add_codes(block)}
         }
         BARRIER();
-        task = task_end;
+        write_sums(target + 2 * code_begin, code_end - code_begin, local_g, local_h, alone);
+        BARRIER();
+        task = piece.last;
     }
 }
 
 % if partials:
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}
 % endif

@@ -9,16 +9,61 @@
 ##   Of sampled rows, those that were not drawn have no gradients, and are left out first.
 ##
 ## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
-##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled
-<%page args="wg_size, chunk, block, places, prefetch, sampled"/>
+##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, chunk, block, places, prefetch, sampled, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
+<%namespace name="pieces" file="pieces.cl.mako"/>
 <% code = "u8" if block == 16 else "u16" %>
+${pieces.pieces(chunk)}
+/* Add a row's gradient and Hessian to the code of each of its features. */
+FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset,
+                GLOBAL const ${code}* code, const u32 n_places) {
+    u32 place = 0;
+    for (; place + ${places} <= n_places; place += ${places}) {
+% for k in range(places):
+        {
+            const u32 c = offset[place + ${k}] + code[place + ${k}];
+            target[c] = ADD_I64X2(target[c], pair);
+        }
+% endfor
+    }
+    for (; place < n_places; place++) {
+        const u32 c = offset[place] + code[place];
+        target[c] = ADD_I64X2(target[c], pair);
+    }
+}
+
 % if sampled:
 #define RUN 1024 /* rows of which those that were drawn are picked out together */
+
+/* List the rows of a run that were drawn: those with gradients. Returns their number. */
+FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_end,
+                  GLOBAL const u32* rows, GLOBAL const i32x2* quanta,
+                  GLOBAL const i32x2* high_words, const u32 wide) {
+    u32 n_drawn = 0;
+    for (u32 at = run; at < run_end; at++) { /* no branch, as chance would mispredict it */
+        const u32 row = piece.in_order ? at - piece.base : rows[at];
+% if prefetch:
+        if (!piece.in_order && at + ${prefetch} < piece.end)
+            PREFETCH(quanta + piece.base + rows[at + ${prefetch}]);
+% endif
+        const i32x2 low = quanta[piece.base + row];
+        i32 bits = low.x | low.y;
+        if (wide) {
+            const i32x2 high = high_words[piece.base + row];
+            bits |= high.x | high.y;
+        }
+        drawn[n_drawn] = row;
+        n_drawn += bits != 0;
+    }
+    return n_drawn;
+}
+
 % endif
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -43,78 +88,49 @@ KERNEL(${wg_size}) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
-        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
-        const u32 in_order = node->in_order;
+        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
-        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
-        const u32 task_end = node_last < my_last ? node_last : my_last;
-        const u32 begin = node->begin + (task - node_first) * ${chunk};
-        const u32 node_end = node->begin + node->count;
-        u32 end = node->begin + (task_end - node_first) * ${chunk};
-        if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
-        if (node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
-        else if (node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+        if (piece.node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
+        else if (piece.node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+% if adds:
+        if (piece.node_first < my_first || piece.node_last > my_last)
+% endif
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
 % if sampled:
-        for (u32 run = begin; run < end; run += RUN) {
-        const u32 run_end = end - run < RUN ? end : run + RUN;
-        u32 drawn[RUN], n_drawn = 0;
-        for (u32 at = run; at < run_end; at++) { /* no branch, as chance would mispredict it */
-            const u32 row = in_order ? at - base : rows[at];
-% if prefetch:
-            if (!in_order && at + ${prefetch} < end) PREFETCH(quanta + base + rows[at + ${prefetch}]);
-% endif
-            const i32x2 low = quanta[base + row];
-            i32 bits = low.x | low.y;
-            if (wide) {
-                const i32x2 high = high_words[base + row];
-                bits |= high.x | high.y;
-            }
-            drawn[n_drawn] = row;
-            n_drawn += bits != 0;
-        }
+        for (u32 run = piece.begin; run < piece.end; run += RUN) {
+        const u32 run_end = piece.end - run < RUN ? piece.end : run + RUN;
+        u32 drawn[RUN];
+        const u32 n_drawn = list_drawn(
+            drawn, piece, run, run_end, rows, quanta, high_words, wide);
         for (u32 at = 0; at < n_drawn; at++) {
             const u32 row = drawn[at];
 % else:
-        for (u32 at = begin; at < end; at++) {
-            const u32 row = in_order ? at - base : rows[at];
+        for (u32 at = piece.begin; at < piece.end; at++) {
+            const u32 row = piece.in_order ? at - piece.base : rows[at];
 % endif
 % if prefetch:
-            if (${f"at + {prefetch} < n_drawn" if sampled else f"!in_order && at + {prefetch} < end"}) {
+            if (${f"at + {prefetch} < n_drawn" if sampled else f"!piece.in_order && at + {prefetch} < piece.end"}) {
                 const u32 later = ${"drawn" if sampled else "rows"}[at + ${prefetch}];
-                PREFETCH(mine + (u64)later * row_stride * ${block});
-                PREFETCH(mine + (u64)later * row_stride * ${block} + n_places - 1);
-                PREFETCH(quanta + base + later);
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block});
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block} + n_places - 1);
+                PREFETCH(quanta + piece.base + later);
             }
 % endif
-            const i32x2 low = quanta[base + row];
+            const i32x2 low = quanta[piece.base + row];
             i64x2 pair = MAKE_I64X2(low.x, low.y);
             if (wide) {
-                const i32x2 high = high_words[base + row];
+                const i32x2 high = high_words[piece.base + row];
                 pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
             }
-            GLOBAL const ${code}* code = mine + (u64)row * row_stride * ${block};
-            u32 place = 0;
-            for (; place + ${places} <= n_places; place += ${places}) {
-% for k in range(places):
-                {
-                    const u32 c = offset[place + ${k}] + code[place + ${k}];
-                    target[c] = ADD_I64X2(target[c], pair);
-                }
-% endfor
-            }
-            for (; place < n_places; place++) {
-                const u32 c = offset[place] + code[place];
-                target[c] = ADD_I64X2(target[c], pair);
-            }
+            add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * ${block}, n_places);
         }
 % if sampled:
         }
 % endif
-        task = task_end;
+        task = piece.last;
     }
 }
 
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}

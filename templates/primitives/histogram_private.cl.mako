@@ -12,15 +12,17 @@
 ##   out is each feature's fullest code, as in `histogram`.
 ##
 ## params: wg_size; codes, most codes in a range; copies; chunk, rows a task;
-##         block, codes in a load of 16 bytes
-<%page args="wg_size, codes, copies, chunk, block"/>
+##         block, codes in a load of 16 bytes;
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, codes, copies, chunk, block, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
-<%
-    code = "u8" if block == 16 else "u16"
-%>
+<%namespace name="pieces" file="pieces.cl.mako"/>
+<% code = "u8" if block == 16 else "u16" %>
+${pieces.pieces(chunk)}
+
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
-        const u32 n_rows,
+        const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -44,19 +46,12 @@ KERNEL(${wg_size}) histogram(
     while (task < my_last) {
         while (task_begin[index + 1] <= task) index++;
         GLOBAL const node_t* node = &nodes[first_node + index];
-        const u32 base = node->tree * n_rows; /* where its tree has its quanta */
-        const u32 in_order = node->in_order;
+        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
-        const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
-        const u32 task_end = node_last < my_last ? node_last : my_last;
-        const u32 begin = node->begin + (task - node_first) * ${chunk};
-        const u32 node_end = node->begin + node->count;
-        u32 end = node->begin + (task_end - node_first) * ${chunk};
-        if (end > node_end || task_end == node_last) end = node_end;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-        if (node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
+        if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
+        else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
         for (u32 i = LOCAL_ID; i < ${2 * codes * copies}; i += ${wg_size}) sums[i] = 0;
         BARRIER();
         for (u32 column = LOCAL_ID; column < ${2 * block * copies}; column += ${wg_size}) {
@@ -65,11 +60,11 @@ KERNEL(${wg_size}) histogram(
             if (place < place_begin || place >= place_end) continue;
             const u32 skipped = fullest[place];
             LOCAL i64* mine = sums + 2 * (copy * ${codes} + place_offset[place] - code_begin) + part;
-            for (u32 position = begin + copy; position < end; position += ${copies}) {
-                const u64 row = in_order ? position - base : rows[position];
-                const u32 c = block_codes[row * row_stride * ${block} + place % ${block}];
-                i64 q = quanta[2 * (base + row) + part];
-                if (wide) q += (i64)high_words[2 * (base + row) + part] << 32;
+            for (u32 position = piece.begin + copy; position < piece.end; position += ${copies}) {
+                const u64 row = piece.in_order ? position - piece.base : rows[position];
+                const u32 c = block_codes[(row - first_row) * row_stride * ${block} + place % ${block}];
+                i64 q = quanta[2 * (piece.base + row) + part];
+                if (wide) q += (i64)high_words[2 * (piece.base + row) + part] << 32;
                 if (c != skipped) mine[2 * c] += q;
             }
         }
@@ -77,11 +72,15 @@ KERNEL(${wg_size}) histogram(
         for (u32 i = LOCAL_ID; i < 2 * (code_end - code_begin); i += ${wg_size}) {
             i64 sum = 0;
             for (u32 copy = 0; copy < ${copies}; copy++) sum += sums[2 * copy * ${codes} + i];
+% if adds:
+            const int whole = piece.node_first >= my_first && piece.node_last <= my_last;
+            if (whole) sum += target[2 * code_begin + i];
+% endif
             target[2 * code_begin + i] = sum;
         }
         BARRIER();
-        task = task_end;
+        task = piece.last;
     }
 }
 
-${straddling.reduce(wg_size)}
+${straddling.reduce(wg_size, adds)}

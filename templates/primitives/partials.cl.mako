@@ -3,7 +3,7 @@
 ##   groups    |--g0--|--g1--|--g2--|      each has consecutive tasks; nodes follow each other
 ##   nodes     |n0      |n1 |n2     |      n0 is in g0 and g1: g0's second partial and g1's first one
 
-<%def name="reduce(wg_size)">
+<%def name="reduce(wg_size, adds)">
 /* Add the partial histograms of each node whose tasks are in several groups. The second of these groups
    does it. */
 KERNEL(${wg_size}) reduce(
@@ -25,7 +25,7 @@ KERNEL(${wg_size}) reduce(
     const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
     const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
     for (u32 c = begin + LOCAL_ID; c < end; c += ${wg_size}) {
-        i64 sum = partial[(4 * (u64)first_group + 2) * n_codes + c];
+        i64 sum = ${"target[c] + " if adds else ""}partial[(4 * (u64)first_group + 2) * n_codes + c];
         for (u32 g = first_group + 1; g <= last_group; g++) {
             if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
                 sum += partial[4 * (u64)g * n_codes + c];

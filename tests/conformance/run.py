@@ -12,6 +12,7 @@ from tests.conformance.judge import Result
 from tests.conformance.losses import held_out_loss
 from tests.conformance.samples import Rows, draw
 from tests.conformance.table import Case
+from tests.objectives.quantile_leaves import train_xgboost as train_with_quantile_leaves
 
 ROWS, ROUNDS, ROUNDS_ALIKE = 1000, 12, 5
 
@@ -38,10 +39,10 @@ def run_all(cases: list[Case], device: str, n_seeds: int) -> tuple[list[Result],
 
 def train_xgboost(case: Case, rows: Rows, n_rounds: int, seed: int) -> xgboost.Booster:
     """Train what ours is compared with."""
-    params = {**case.params, "seed": seed, "tree_method": "hist", "nthread": 1}
+    params = {**case.params, "seed": seed}
     if "interaction_constraints" in params:  # a list has to hold names there
         params["interaction_constraints"] = str(params["interaction_constraints"])
-    return xgboost.train(params, rows.theirs(), n_rounds)
+    return train_with_quantile_leaves(params, rows.theirs(), n_rounds)
 
 
 def losses(case: Case, held_out: Rows, booster: xgboost.Booster) -> tuple[np.ndarray, np.ndarray]:

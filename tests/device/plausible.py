@@ -19,7 +19,7 @@ LIBRARIES = frozenset(
         *("candidates", "limbs", "group", "counting", "partials", "tree", "sortable", "local_sort"),
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
-        "sample_border",
+        *("sample_border", "rough_scores", "pieces", "cut_search"),
     }
 )
 
@@ -91,6 +91,7 @@ VALUES: dict[str, list[Any]] = {
     "block": [16, 8],
     "unroll": [False, True],
     "in_registers": [False, True],
+    "adds": [False, True],
     "stages": ["", "tree level node"],
     "method": ["goss", "gradient_based", "uniform"],
     **{

@@ -20,8 +20,55 @@ from tests.device.vocabulary import header
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = bool(os.environ.get("PYOPENCL_GBDT_UPDATE_GOLDEN"))
 
-#: Small templates, once for one work-item a group and once for many.
+_LOCAL = {"chunk": 2048, "wg_size": 256, "cells": 5888, "split_blocks": False}
+_GPU_BYTES = {"block": 16, "copies": 1, "unroll": True, "in_registers": True, "adds": False}
+_PASSES = {"block": 8, "copies": 4, "unroll": False, "in_registers": False, "adds": True}
+_CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4}
+_PLAIN = {"monotone": False, "masked": False}
+_BOUNDED = {"monotone": True, "masked": True}
+_MOVED = {"chunk": 2048}
+
+#: Small templates, once for one work-item a group and once for many; and the kernels of a tree that
+#: take longest to run or to read, with few and with all of their branches.
 SOURCES = {
+    "histogram-unrolled": (
+        "histogram",
+        {**_LOCAL, **_GPU_BYTES, "partials": False, "ranged": False},
+    ),
+    "histogram-passes": (
+        "histogram",
+        {**_LOCAL, **_PASSES, "partials": True, "ranged": True, "split_blocks": True},
+    ),
+    "histogram_cpu-all_rows": (
+        "histogram_cpu",
+        {**_CPU, "prefetch": 24, "sampled": False, "adds": False},
+    ),
+    "histogram_cpu-sampled": (
+        "histogram_cpu",
+        {**_CPU, "prefetch": 0, "sampled": True, "adds": True},
+    ),
+    "histogram_private-four_copies": (
+        "histogram_private",
+        {"wg_size": 256, "codes": 256, "copies": 4, "chunk": 2048, "block": 16, "adds": False},
+    ),
+    "split-plain": ("split", {"wg_size": 64, **_PLAIN}),
+    "split-bounded": ("split", {"wg_size": 64, **_BOUNDED}),
+    "split_cpu-plain": (
+        "split_cpu",
+        {"wg_size": 1, "run": 256, **_PLAIN, "clipped": False, "shrunk": False},
+    ),
+    "split_cpu-bounded": (
+        "split_cpu",
+        {"wg_size": 1, "run": 256, **_BOUNDED, "clipped": False, "shrunk": True},
+    ),
+    "partition-sequential": (
+        "partition",
+        {"wg_size": 1, **_MOVED, "code": "u8", "picked": False},
+    ),
+    "partition-portable": (
+        "partition",
+        {"wg_size": 256, **_MOVED, "code": "u16", "picked": True},
+    ),
     "update_margins-by_rows": (
         "update_margins",
         {"wg_size": 1, "walk": False, "chunk": 2048, "code": "u8"},

@@ -17,7 +17,7 @@ from pyopencl_gbdt.device import cache, fallback, find, open_device, runnable, v
 from pyopencl_gbdt.device import opencl as opencl_module
 from pyopencl_gbdt.device.variants import fallbacks
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
-from pyopencl_gbdt.fit.variants import FIT_KERNELS
+from pyopencl_gbdt.fit.variants import fit_kernels
 from pyopencl_gbdt.model import to_xgboost_json
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import Platform
@@ -141,7 +141,7 @@ def histogram_variant(template, params):
     return "local_atomic_partials" if params["partials"] else "local_atomic"
 
 
-@pytest.mark.parametrize("kernel", FIT_KERNELS)
+@pytest.mark.parametrize("kernel", fit_kernels())
 def test_the_next_variant_is_used_and_both_are_named(device, refusing, tmp_path, kernel):
     first, second = fallbacks(kernel, device.caps)[:2]
     wanted = to_xgboost_json(small_fit().ensemble)

@@ -87,7 +87,7 @@ def histogram_group(device, name):
 
 def test_the_next_histogram_takes_over(device, expected, refusing):
     first, second = fallbacks("histogram", device.caps)[:2]
-    sizes = [histogram_group(device, row.name) for row in (first, second)]
+    sizes = [histogram_group(device, variant.name) for variant in (first, second)]
     if sizes[0] == sizes[1]:
         pytest.skip("both are launched alike")
     refusing("histogram", sizes[0], after=3)

@@ -37,7 +37,7 @@ def test_every_parameter_of_a_real_kernel_is_read():
                     limited=True)  # fmt: skip
     names = [parameter.name for parameter in signatures(source)["decide"]]
     assert names[:3] == ["depth", "n_each", "gamma"]
-    assert names[-1] == "row_task_begin"
+    assert names[-1] == "child_rows"
 
 
 def test_names_in_any_order_give_the_kernels_order(array):

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pyopencl_gbdt.device import TABLE, choose, find, runnable, tuning, variants
-from pyopencl_gbdt.device.tuning import SIZES, TUNABLE, Choice, sizes
-from pyopencl_gbdt.device.variants import fallbacks, refusal
+from pyopencl_gbdt.device.tuning import Choice, sizes
+from pyopencl_gbdt.device.variants import KERNELS, fallbacks, refusal
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps
@@ -35,8 +35,8 @@ def test_what_is_stored_is_chosen():
     assert CHOICE.variant != OWN.name
     path = tuning.store(CAPS, {"histogram": CHOICE})
     assert path == tuning.path_of(CAPS)
-    row = choose("histogram", CAPS)
-    assert (row.name, row.params) == (CHOICE.variant, CHOICE.params)
+    variant = choose("histogram", CAPS)
+    assert (variant.name, variant.params) == (CHOICE.variant, CHOICE.params)
     rows = fallbacks("histogram", CAPS)
     assert rows[0].params == CHOICE.params
     with tuning.using({}):
@@ -159,8 +159,8 @@ def test_a_variant_that_lacks_its_needs_is_never_chosen():
 
 def test_a_variant_that_was_refused_is_never_chosen():
     tuning.store(CAPS, {"histogram": CHOICE})
-    row = choose("histogram", CAPS)
-    variants.REFUSED.add(refusal(row, CAPS))
+    variant = choose("histogram", CAPS)
+    variants.REFUSED.add(refusal(variant, CAPS))
     assert choose("histogram", CAPS) is OWN
 
 
@@ -171,25 +171,21 @@ def test_instead_of_what_is_stored():
     assert choose("histogram", CAPS).name == CHOICE.variant
 
 
-def test_every_tunable_parameter_has_its_sizes():
-    for kernel, names in TUNABLE.items():
-        rows = [row for row in TABLE if row.kernel == kernel]
-        assert rows
-        for name in names:
-            assert any(name in row.params for row in rows), (kernel, name)
-            assert name in SIZES
-    for row in TABLE:
-        for name in TUNABLE.get(row.kernel, ()):
-            if name in row.params:
-                assert row.params[name] in sizes(row, name)
+def test_every_tuned_parameter_is_one_of_the_kernel():
+    for kernel in KERNELS.values():
+        for name in kernel.tuned:
+            having = [variant for variant in kernel.variants if name in variant.params]
+            assert having, (kernel.name, name)
+            for variant in having:
+                assert variant.params[name] in sizes(variant, name)
 
 
 def test_devices_say_what_is_tuned(capsys):
     from pyopencl_gbdt.cli import main
 
     caps = find(TEST_DEVICE).caps
-    row = choose("split", caps)
-    value = next(v for v in (512, 64) if v != row.params["wg_size"])
+    variant = choose("split", caps)
+    value = next(v for v in (512, 64) if v != variant.params["wg_size"])
     portable = runnable("split", caps)[-1]
     choice = Choice(portable.name, {**portable.params, "wg_size": value})
     path = tuning.store(caps, {"split": choice})

@@ -27,8 +27,8 @@ def test_everything_passes_and_what_is_needed_comes_first(device):
     chosen = [r["chosen"] for r in results]
     assert chosen == sorted(chosen, reverse=True)
     names = [r["case"] for r in results]
-    for row in runnable("histogram", device.caps):
-        assert f"training binary:logistic: {row.name}" in names
+    for variant in runnable("histogram", device.caps):
+        assert f"training binary:logistic: {variant.name}" in names
     assert f"training multi:softprob: {choose('histogram', device.caps).name}" in names
     for kernel in ("scan", "segmented_scan", "segmented_reduce", "radix_sort", "compact"):
         assert f"{kernel}: {choose(kernel, device.caps).name}" in names

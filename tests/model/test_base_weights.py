@@ -11,6 +11,7 @@ from pyopencl_gbdt.growth.decode import shrink_leaf_weights
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from tests.conftest import TEST_DEVICE
 from tests.model.samples import document, loaded, saved
+from tests.objectives.quantile_leaves import train_xgboost
 
 RNG = np.random.default_rng(3)
 X = RNG.integers(0, 9, (400, 4)).astype(np.float32)
@@ -34,9 +35,7 @@ def test_weights_are_those_of_xgboost(name: str) -> None:
     """The first trees, which are the same: XGBoost's sums differ in the last bits."""
     params, label = CASES[name]
     params = {"max_depth": 3, "base_score": 0.5, **params}
-    theirs = xgboost.train(
-        {**params, "tree_method": "hist", "nthread": 1}, xgboost.DMatrix(X, label), 1
-    )
+    theirs = train_xgboost(params, xgboost.DMatrix(X, label), 1)
     ours = train({**params, "device": TEST_DEVICE}, Dataset(X, label), 1).ensemble.trees
     for mine, other in zip(ours, from_xgboost_json(saved(theirs)).trees, strict=True):
         np.testing.assert_array_equal(mine.feature, other.feature)

@@ -106,6 +106,19 @@ def trees_of(model: dict) -> list[dict]:
     return model["learner"]["gradient_booster"]["model"]["trees"]
 
 
+@pytest.mark.parametrize("default_left", [0, 1])
+def test_a_split_of_missing_values_alone(default_left: int) -> None:
+    """XGBoost since 3.3 writes -infinity where nothing but missing values may go left."""
+    model = document(saved(train(2, max_depth=2)))
+    root = trees_of(model)[0]
+    root["split_conditions"][0], root["default_left"][0] = -math.inf, default_left
+    text = json.dumps(model)
+    ensemble = from_xgboost_json(text)
+    X = np.vstack([make_rows(200), np.full((1, 4), np.finfo(np.float32).min)]).astype(np.float32)
+    assert_same_margins(ensemble, loaded(text), X)
+    assert_same_margins(ensemble, loaded(to_xgboost_json(ensemble)), X)
+
+
 def test_training_goes_on_in_xgboost() -> None:
     ensemble = OURS["no tree, logistic"]
     X = make_rows(300)

@@ -7,6 +7,7 @@ import numpy as np
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.policy import policy_of
+from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.steps.builders import make_layout, make_page
 
@@ -19,7 +20,7 @@ def device_gradients(device, objective, margins, data, wg_size=0):
         params=params,
         policy=policy_of(params),
         layout=make_layout([2], [False]),
-        page=make_page(device, np.zeros((data.n_rows, 1), np.uint8)),
+        page_list=[Page(make_page(device, np.zeros((data.n_rows, 1), np.uint8)), 0, data.n_rows)],
         n_rows=data.n_rows,
         weighted=False,
         weight_bits=0,

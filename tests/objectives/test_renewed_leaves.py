@@ -18,10 +18,10 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.predict import leaf_of
 from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
+from tests.objectives.quantile_leaves import MEDIAN, QUANTILE, train_xgboost
 from tests.objectives.samples import few_values
 from tests.test_reference_train import rows
 
-MEDIAN, QUANTILE = "reg:absoluteerror", "reg:quantileerror"
 RENEWED = [name for name, objective in OBJECTIVES.items() if objective.renews]
 THOROUGH = {
     "test_fits_are_the_references": lambda name, weighted, depth: depth not in (2, 8),
@@ -107,7 +107,7 @@ def test_a_tree_is_xgboosts(alpha, depth, weighted):
     if alpha == 0.5:
         params = {"objective": MEDIAN, "max_depth": depth}
     matrix = xgboost.DMatrix(X, y, weight=weight)
-    booster = xgboost.train({**params, "tree_method": "hist", "nthread": 1}, matrix, 1)
+    booster = train_xgboost(params, matrix, 1)
     theirs = from_xgboost_json(bytes(booster.save_raw("json")))
     ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y, weight), 1).ensemble
     assert ours.base_score == pytest.approx(theirs.base_score, rel=2e-7, abs=1e-7)
@@ -133,7 +133,7 @@ def test_errors_are_as_small_as_xgboosts(alpha):
     model = train({**params, "device": TEST_DEVICE}, Dataset(X[:4000], y[:4000]), 60)
     ours = model.predict(X[4000:], device=TEST_DEVICE)
     loss = get_metric("quantile", Parameters.from_dict({"quantile_alpha": alpha}))
-    assert loss(y[4000:], ours, None) == pytest.approx(loss(y[4000:], theirs, None), rel=0.02)
+    assert loss(y[4000:], ours, None) < 1.02 * loss(y[4000:], theirs, None)
     assert np.mean(y[4000:] < ours) == pytest.approx(alpha, abs=0.04)
 
 

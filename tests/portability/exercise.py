@@ -57,60 +57,62 @@ Check = tuple[str, Any]
 
 
 def primitive_checks(device: Device, size: str) -> Iterator[Check]:
-    """Yield (name, function that fails) for every primitive, runnable row and size."""
+    """Yield (name, function that fails) for every primitive, runnable variant and size."""
     rng = np.random.default_rng(11)
     scanned = [(np.int64, "sum"), (np.float32, "sum"), (np.float32, "max"), (np.int32, "min")]
 
-    def rows(kernel: str) -> Iterator[tuple[int, Any]]:
+    def cases(kernel: str) -> Iterator[tuple[int, Any]]:
         return itertools.product(SIZES[size], runnable(kernel, device.caps))
 
-    for n, row in rows("scan"):
+    for n, variant in cases("scan"):
         for dtype, op in scanned:
             values = elements(rng, n, dtype)
-            got = primitives.scan(device.upload(values), op=op, variant=row).get()
-            yield f"scan {row.name} {n} {op}", (got, scan_twin.scan(values, op=op))
+            got = primitives.scan(device.upload(values), op=op, variant=variant).get()
+            yield f"scan {variant.name} {n} {op}", (got, scan_twin.scan(values, op=op))
     heads = {n: (rng.random(n) < 0.1).astype(np.uint8) for n in SIZES[size]}
-    for n, row in rows("segmented_scan"):
+    for n, variant in cases("segmented_scan"):
         for dtype, op in scanned:
             values = elements(rng, n, dtype)
             up = device.upload(values), device.upload(heads[n])
-            got = primitives.segmented_scan(*up, op=op, variant=row).get()
+            got = primitives.segmented_scan(*up, op=op, variant=variant).get()
             yield (
-                f"segmented_scan {row.name} {n} {op}",
+                f"segmented_scan {variant.name} {n} {op}",
                 (got, segmented_twin.segmented_scan(values, heads[n], op=op)),
             )
-    for n, row in rows("segmented_reduce"):
+    for n, variant in cases("segmented_reduce"):
         for dtype, op in scanned:
             values, ends = elements(rng, n, dtype), cuts(rng, n, 9)
-            got = primitives.segmented_reduce(device.upload(values), ends, op=op, variant=row)
+            got = primitives.segmented_reduce(device.upload(values), ends, op=op, variant=variant)
             twin = reduce_twin.segmented_reduce(values, ends, op=op)
-            yield f"segmented_reduce {row.name} {n} {op}", (got.get(), twin)
-    for n, row in rows("radix_sort"):
+            yield f"segmented_reduce {variant.name} {n} {op}", (got.get(), twin)
+    for n, variant in cases("radix_sort"):
         keys, ids = elements(rng, n, np.float32, 0.1), np.arange(n, dtype=np.uint32)
         on_device = device.upload(keys), device.upload(ids)
-        primitives.radix_sort(*on_device, variant=row)
+        primitives.radix_sort(*on_device, variant=variant)
         for name, got, twin in zip(
             ("keys", "ids"), on_device, sort_twin.radix_sort(keys, ids), strict=True
         ):
-            yield f"radix_sort {row.name} {n} {name}", (got.get(), twin)
-    for n, row in rows("compact"):
+            yield f"radix_sort {variant.name} {n} {name}", (got.get(), twin)
+    for n, variant in cases("compact"):
         values, flags = elements(rng, n, np.int64), heads[n]
-        out, count = primitives.compact(device.upload(values), device.upload(flags), variant=row)
+        out, count = primitives.compact(
+            device.upload(values), device.upload(flags), variant=variant
+        )
         got = out.get()[: int(count.get()[0])]
-        yield f"compact {row.name} {n}", (got, compact_twin.compact(values, flags))
-    for n, row in rows("stable_partition"):
+        yield f"compact {variant.name} {n}", (got, compact_twin.compact(values, flags))
+    for n, variant in cases("stable_partition"):
         values, flags, ends = elements(rng, n, np.uint32), heads[n], cuts(rng, n, 5)
         out, count = primitives.stable_partition(
-            device.upload(values), device.upload(flags), ends, variant=row
+            device.upload(values), device.upload(flags), ends, variant=variant
         )
         twins = partition_twin.stable_partition(values, flags, ends)
-        yield f"stable_partition {row.name} {n} values", (out.get(), twins[0])
-        yield f"stable_partition {row.name} {n} counts", (count.get(), twins[1])
+        yield f"stable_partition {variant.name} {n} values", (out.get(), twins[0])
+        yield f"stable_partition {variant.name} {n} counts", (count.get(), twins[1])
     for kernel, results in RESULTS.items():
-        for n, row in rows(kernel):
+        for n, variant in cases(kernel):
             numbers, ends = elements(rng, n, np.int32), cuts(rng, n, 9)
-            for what, got, wanted in results(device, numbers, ends, row):
-                yield f"{kernel} {row.name} {n} {what}", (got, wanted)
+            for what, got, wanted in results(device, numbers, ends, variant):
+                yield f"{kernel} {variant.name} {n} {what}", (got, wanted)
 
 
 def training_checks(device: Device, size: str) -> Iterator[Check]:
@@ -121,14 +123,14 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
         given = p.values, p.label, p.weight
         twin = train_reference(Parameters.from_dict(p.params), *given, **p.extra)
         data = Dataset(*given, **p.extra)
-        for row in every if name in EVERY_HISTOGRAM else chosen:
-            params = Parameters.from_dict({**p.params, "histogram": row.name})
+        for variant in every if name in EVERY_HISTOGRAM else chosen:
+            params = Parameters.from_dict({**p.params, "histogram": variant.name})
             start = start_of(twin.base_margin)
             objective = get_objective(params.objective, params)
             fit = Boosting(device, params, objective, data, start)
             model = replace(twin, trees=fit.run(params.n_estimators))
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
-            yield f"training {name} {row.name}: model", (got, wanted)
+            yield f"training {name} {variant.name}: model", (got, wanted)
             data.forget()  # quantise again: its kernels are watched too
         if name in EVERY_HISTOGRAM:
             margins = predict_margins(twin, p.values, device)

@@ -53,8 +53,8 @@ def _judge(built: Built, found: list[Usage] | CompileError, target: Target) -> C
 def wanted(target: Target) -> tuple[list[Built], list[str]]:
     """Return what a chip gets, and complaints about arguments that do not fit their kernels.
 
-    That is every row of the variant table that is chosen on its kind of device, and every row of
-    the histogram that it can run, as users may name one.
+    That is every variant that is chosen on its kind of device, and every variant of the histogram
+    that it can run, as users may name one.
     """
     device = everything(target.caps)
     on_request = {r.name for r in TABLE if target.caps.kind not in r.chosen_on} - {"cpu"}

@@ -34,7 +34,7 @@ class Built:
     Attributes
     ----------
     label : str
-        The row of the variant table that asked for it.
+        The variant that asked for it.
     kernels : dict of str to list of str
         Kernels of its source, with the declarations of their arguments.
     bound : set of str

@@ -54,12 +54,12 @@ def sizes(device):
 
 
 def test_equals_twin_at_edges(device, variant, rng):
-    row = small(variant)
+    small_variant = small(variant)
     for n in (0, *sizes(device)):
         codes, pairs = codes_of(rng, n, 3, 20), pairs_of(rng, n)
-        check(device, row, codes, pairs, 20)
+        check(device, small_variant, codes, pairs, 20)
         rows = rng.integers(0, n, n // 2).astype(np.uint32)
-        check(device, row, codes, pairs, 20, rows)
+        check(device, small_variant, codes, pairs, 20, rows)
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 200])
@@ -73,11 +73,11 @@ def test_features(device, variant, rng, n_features):
 @pytest.mark.parametrize("n_bins", [2, 255, 256, 257, 300, 4096, 65535])
 def test_bins(device, variant, rng, n_bins):
     n = 100 if device.caps.is_simulator else 700
-    row, pairs = small(variant), pairs_of(rng, n)
+    small_variant, pairs = small(variant), pairs_of(rng, n)
     for dtype in (np.uint8, np.uint16):
-        check(device, row, codes_of(rng, n, 3, n_bins, dtype), pairs, n_bins)
+        check(device, small_variant, codes_of(rng, n, 3, n_bins, dtype), pairs, n_bins)
     rows = rng.permutation(n).astype(np.uint32)[: n // 2]
-    check(device, row, codes_of(rng, n, 17, n_bins), pairs, n_bins, rows)
+    check(device, small_variant, codes_of(rng, n, 17, n_bins), pairs, n_bins, rows)
 
 
 def test_as_in_the_table(device, variant, rng):

@@ -9,8 +9,9 @@ import numpy as np
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import steps
 from pyopencl_gbdt.growth.policy import policy_of
-from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.reference.gradients import words
@@ -66,7 +67,7 @@ def make_workspace(
         params=checked,
         policy=policy_of(checked),
         layout=layout,
-        page=make_page(device, codes),
+        page_list=[Page(make_page(device, codes), 0, codes.shape[0])],
         n_rows=codes.shape[0],
         weighted=weights[0] is not None,
         weight_bits=weights[1],
@@ -78,7 +79,9 @@ def make_workspace(
         monotone=monotone,
     )
     ws.has_high = True
+    steps.reserve(ws)
     ws.allocate()
+    steps.begin(ws)
     if weights[0] is not None:
         ws["weights"].set(weights[0])
     return ws

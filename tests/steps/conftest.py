@@ -1,4 +1,4 @@
-"""Every test that takes ``variant`` runs each row of its module's ``KERNEL`` that the device can.
+"""Every test that takes ``variant`` runs those of its module's ``KERNEL`` that the device can.
 
 ``wg`` runs over the module's ``WG_SIZES``; a CPU takes ``WG_SIZES_CPU``, where a module has them:
 PoCL needs 10 s and more to build a kernel with many barriers for one work-group size.
@@ -20,8 +20,8 @@ from tests.conftest import TEST_DEVICE
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "variant" in metafunc.fixturenames:
         caps = find(TEST_DEVICE).caps
-        rows = runnable(metafunc.module.KERNEL, caps) if caps else []
-        metafunc.parametrize("variant", rows, ids=[row.name for row in rows])
+        found = runnable(metafunc.module.KERNEL, caps) if caps else []
+        metafunc.parametrize("variant", found, ids=[v.name for v in found])
     if "wg" in metafunc.fixturenames and hasattr(metafunc.module, "WG_SIZES"):
         caps, module = find(TEST_DEVICE).caps, metafunc.module
         few = caps is not None and caps.kind == "cpu"
@@ -36,9 +36,10 @@ def force(monkeypatch):
     def do(variant: Variant, **params: int) -> Variant:
         params = {**variant.params, **params}
         forced = replace(variant, params=params, chosen_on=frozenset({"gpu", "cpu", "accelerator"}))
-        own = (variant.kernel, variant.name)
-        others = [row for row in variants.TABLE if (row.kernel, row.name) != own]
-        monkeypatch.setattr(variants, "TABLE", (forced, *others))
+        table = variants.KERNELS[forced.kernel]
+        others = [other for other in table.variants if other.name != forced.name]
+        changed = replace(table, variants=(forced, *others))
+        monkeypatch.setitem(variants.KERNELS, forced.kernel, changed)
         return forced
 
     return do

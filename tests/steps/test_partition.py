@@ -9,6 +9,7 @@ from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.partition import goes_left, partition
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
@@ -55,6 +56,7 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     fresh = (behind - trees) // 2 + trees
     ws.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
     pool = spoil(ws["pool"], rng)
+    ws.arrays["child_rows"] = device.zeros(2 * n_splits, np.uint32)
     set_level(ws, depth, nodes, row_tasks=task_begin[-1], first=first)
     levels = ws["levels"].get()
     levels["count"][depth + 1] = 2 * n_splits
@@ -67,7 +69,7 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
         ws[before].set(rows)
     rows_before = ws[before].get()
     expected = spoil(ws[after], rng)
-    Partition(ws).move(depth, Batch(0, trees))()
+    run(Partition(ws).move(depth, Batch(0, trees)))
     after_nodes, moved = ws["nodes"].get(), ws[after].get()
     for node in nodes[splits]:
         begin, end = node["begin"], node["begin"] + node["count"]
@@ -88,6 +90,8 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
         expected[begin:end] = np.concatenate(sides)
     assert_same_bits(moved, expected, f"rows of {len(counts)} nodes")
     assert_same_bits(ws[before].get(), rows_before, "rows before")
+    children = after_nodes["count"][behind : behind + 2 * n_splits]
+    assert_same_bits(ws["child_rows"].get(), children, "rows of the children")
     if ws.cells_to_clear:  # what one task of the histogram builds, it clears
         several = nodes["count"][splits] // 2 > ws.variant("histogram").params["chunk"]
         pool[fresh : fresh + n_splits][several] = 0

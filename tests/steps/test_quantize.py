@@ -61,7 +61,7 @@ def check(device, values, weight, max_bin):
     layout, expected = cut_points.make_layout(cuts), twin.make_layout(wanted)
     for name in ("feature_bins", "feature_offset", "thresholds"):
         assert_same_bits(getattr(layout, name), getattr(expected, name), f"{name} {what}")
-    page, codes = quantizer.encode(layout), twin.encode(values, expected)
+    page, codes = quantizer.encode(layout)[0].codes, twin.encode(values, expected)
     assert page.codes.dtype == (np.uint8 if expected.most_codes <= 256 else np.uint16)
     blocks, by_feature = page.codes.get(), page.by_feature.get()
     assert page.by_block == (device.caps.kind != "cpu")

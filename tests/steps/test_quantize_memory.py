@@ -126,7 +126,7 @@ def test_what_cannot_be_quantised_is_refused_before_anything_is_allocated(rng, m
     opened = open_device(TEST_DEVICE)
     caps = opened.caps
     values = rng.random((20_000, 4)).astype(np.float32)
-    for limit in ({"global_bytes": 350_000}, {"max_alloc_bytes": 300_000}):
+    for limit in ({"global_bytes": 350_000}, {"max_alloc_bytes": 70_000}):
         monkeypatch.setattr(opened, "caps", replace(caps, **limit))
         with pytest.raises(MemoryPlanError, match=r"quantising 20000 x 4 values needs \d+ bytes"):
             Quantizer(opened, values, None, 256)

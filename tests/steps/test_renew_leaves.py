@@ -8,11 +8,12 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.growth.finalize import Finish
+from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.renew_leaves import residuals
 from tests.compare import assert_same_bits
@@ -73,7 +74,7 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
     ws["levels"].set(levels)
-    Finish(ws).tree(BATCH)()
+    run(Finalize(ws).tree(BATCH))
     return ws, ws["nodes"].get(), rows
 
 

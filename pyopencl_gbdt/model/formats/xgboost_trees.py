@@ -67,11 +67,11 @@ def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
                 f"a feature 0..{n_features - 1} (learner_model_param.num_feature={n_features})"
             )
 
-    split_or_value = _living_floats(cursor, "split_conditions", order, n_nodes, why)
+    leaf = np.array([left[node] == NO_NODE for node in order])
+    split_or_value = _living_floats(cursor, "split_conditions", order, n_nodes, why, ~leaf)
     gain = _living_floats(cursor, "loss_changes", order, n_nodes, why)
     weight = _living_floats(cursor, "base_weights", order, n_nodes, why)
     sum_hessian = _living_floats(cursor, "sum_hessian", order, n_nodes, why)
-    leaf = np.array([left[node] == NO_NODE for node in order])
     zero = np.float32(0.0)
     children, parent = _breadth_first_links(leaf)
     return Tree(
@@ -161,11 +161,22 @@ def _check_deleted(
 
 
 def _living_floats(
-    cursor: Cursor, name: str, order: list[int], n_nodes: int, why: str
+    cursor: Cursor,
+    name: str,
+    order: list[int],
+    n_nodes: int,
+    why: str,
+    threshold: npt.NDArray[np.bool_] | None = None,
 ) -> npt.NDArray[np.float32]:
-    """Return an array of floats in the new node order; raise for NaN or infinity."""
+    """Return an array of floats in the new node order; raise for NaN or infinity.
+
+    Where ``threshold`` is True, -infinity becomes the lowest float32. XGBoost since 3.3 writes
+    -infinity if only missing values go left; no finite value is below either number.
+    """
     member = cursor.member(name)
     values = member.floats(n_nodes, why)[order]
+    if threshold is not None:
+        values[threshold & (values == -np.inf)] = np.finfo(np.float32).min
     if not np.isfinite(values).all():
         node = order[int(np.argmin(np.isfinite(values)))]
         member.entry(node).fail("a finite float32")

@@ -7,8 +7,8 @@
 
 
 KERNEL(1) add_leaves(
-        const u32 n_rows, const u32 first_tree, const u32 block_features, const u64 row_stride,
-        const u64 block_stride, GLOBAL const u32* RESTRICT header,
+        const u32 n_rows, const u32 first_row, const u32 first_tree, const u32 block_features,
+        const u64 row_stride, const u64 block_stride, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
@@ -36,7 +36,7 @@ KERNEL(1) add_leaves(
                 + node->feature % block_features;
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
                 const u32 row = in_order ? position - base : rows[position];
-                own[row] += code_goes_left(column[row * row_stride], split) ? left : right;
+                own[row] += code_goes_left(column[(row - first_row) * row_stride], split) ? left : right;
             }
         }
     }

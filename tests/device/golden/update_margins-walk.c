@@ -8,8 +8,8 @@
 #define BLOCK 16
 
 KERNEL(256) add_leaves(
-        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
-        const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree,
+        const u32 n_trees, const u32 n_parallel, const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
         GLOBAL const u8* RESTRICT codes, GLOBAL f32* RESTRICT margins) {
     /* work-groups with GROUP_ID_Y = k add the trees of one output, one after the other */
     const u32 output = first_tree / n_parallel + GROUP_ID_Y;
@@ -17,7 +17,8 @@ KERNEL(256) add_leaves(
     const u32 own_end = (output + 1) * n_parallel - first_tree;
     const u32 end = own_end < n_trees ? own_end : n_trees;
     margins += (u64)output * n_rows;
-    for (u32 row = GROUP_ID * 256 + LOCAL_ID; row < n_rows; row += N_GROUPS * 256) {
+    margins += first_row;
+    for (u32 row = GROUP_ID * 256 + LOCAL_ID; row < page_rows; row += N_GROUPS * 256) {
         GLOBAL const u8* mine = codes + (u64)row * row_stride;
         f32 margin = margins[row];
         for (u32 tree = begin; tree < end; tree++) {

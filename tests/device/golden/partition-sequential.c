@@ -1,0 +1,125 @@
+
+#undef BARRIER
+#define BARRIER() ((void)0)
+
+
+
+
+
+
+
+
+
+FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
+    (void)shared;
+    *before0 = 0;
+    *total0 = value0;
+}
+
+FN u32 group_scan(const u32 value, LOCAL u32* shared, u32* total) {
+    u32 before;
+    group_scan_of_one(value, shared, &before, total);
+    return before;
+}
+
+
+#define NODE_OF(index) (first + (index))
+/* Pieces of a histogram that are cleared by a work-group each. */
+#define PIECES 32
+
+/* Clear the histograms of the next level to which several groups or pages will add: those of smaller
+   children. They are built behind the histograms of the splits before. One group alone fills, and
+   clears, the histogram of a child whose parent's rows / 2 are fewer than `least_cleared`. */
+FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u32* picks,
+                   const u32 first, const u32 next_first, const u32 count, const u32 n_trees,
+                   const u32 slot_cells, const u32 least_cleared) {
+    const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
+    const u32 piece = (slot_cells + PIECES - 1) / PIECES;
+    const u32 n_pieces = slot_cells ? count * PIECES : 0;
+    (void)first; (void)picks;
+    for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
+        const u32 id = NODE_OF(k / PIECES);
+        if (id == NO_NODE) continue;
+        GLOBAL const node_t* node = &nodes[id];
+        if (node->left == NO_NODE || node->count / 2 < least_cleared) continue;
+        GLOBAL i64* fresh = pool + (u64)(next_slot + (node->left - next_first) / 2) * slot_cells;
+        const u32 begin = k % PIECES * piece;
+        const u32 end = begin + piece < slot_cells ? begin + piece : slot_cells;
+        for (u32 i = begin + LOCAL_ID; i < end; i += 1) fresh[i] = 0;
+    }
+}
+
+/* Rows of a node that a task moves: `size` from `begin` on, of the node's list or, without one, in order. */
+typedef struct { u32 begin, size, base, in_order, node_begin, node_end, first_row; } task_t;
+
+/* The children's counters: of a page's rows, by which tasks take their places, and of all rows. */
+typedef struct { GLOBAL node_t* nodes; GLOBAL u32* rows; } children_t;
+
+FN void count_rows(const children_t children, const u32 n_left, const u32 n_right, u32* left, u32* right) {
+    *left = atomic_add_global_u32(&children.nodes[0].count, n_left);
+    *right = atomic_add_global_u32(&children.nodes[1].count, n_right);
+    atomic_add_global_u32(&children.rows[0], n_left);
+    atomic_add_global_u32(&children.rows[1], n_right);
+}
+
+FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
+    return task.in_order ? task.begin + i - task.base : rows[task.begin + i];
+}
+
+/* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
+FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
+                  GLOBAL const u8* column, const u64 row_stride, const code_split_t split,
+                  const children_t children) {
+    u32 lefts[2048], rights[2048];
+    u32 n_left = 0, n_right = 0;
+    for (u32 i = 0; i < task.size; i++) {
+        const u32 row = row_of(task, rows, i);
+        const u32 left = code_goes_left(column[(row - task.first_row) * row_stride], split);
+        lefts[n_left] = row;
+        rights[n_right] = row;
+        n_left += left;
+        n_right += 1 - left;
+    }
+    u32 lefts_before, rights_before;
+    count_rows(children, n_left, n_right, &lefts_before, &rights_before);
+    const u32 left_at = task.node_begin + lefts_before;
+    const u32 right_at = task.node_end - n_right - rights_before;
+    for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
+    for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+}
+
+KERNEL(1) move(
+        const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees,
+        const u32 slot_cells, const u32 least_cleared, const u32 block_features,
+        const u64 row_stride, const u64 block_stride,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
+        GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
+    const u32 next_first = levels[depth + 1].first;
+    const u32 first = levels[depth].first, count = next_first - first;
+    clear_next(pool, nodes, picks, first, next_first, count, n_trees, slot_cells, least_cleared);
+    const u32 n_tasks = levels[depth].row_tasks;
+    for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
+        const u32 index = find_node(task_begin, count, number);
+        GLOBAL const node_t* node = &nodes[NODE_OF(index)];
+        children_t children;
+        children.nodes = &nodes[node->left];
+        children.rows = &child_rows[node->left - next_first];
+        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
+        GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
+        task_t task;
+        task.begin = node->begin + (number - task_begin[index]) * 2048;
+        task.node_begin = node->begin;
+        task.node_end = node->begin + node->count;
+        task.size = task.node_end - task.begin < 2048 ? task.node_end - task.begin : 2048;
+        task.base = node->tree * n_rows;
+        task.in_order = node->in_order;
+        task.first_row = first_row;
+        const code_split_t split =
+            code_split(node->bin, node->default_left, feature_bins[node->feature]);
+        GLOBAL const u8* column = codes + node->feature / block_features * block_stride
+            + node->feature % block_features;
+        move_rows(task, rows, moved, column, row_stride, split, children);
+    }
+}

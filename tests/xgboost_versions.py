@@ -1,0 +1,14 @@
+"""What differs between versions of XGBoost, for tests that compare with any of them."""
+
+from __future__ import annotations
+
+import xgboost
+
+VERSION = tuple(int(part) for part in xgboost.__version__.split(".")[:2])
+
+SMOOTHS = VERSION >= (3, 4)
+"""``reg:absoluteerror`` and ``reg:quantileerror`` have smooth gradients; leaves are no quantiles.
+The predictions of several quantiles are sorted."""
+
+PENALISES_BOUNDED_LEAVES = VERSION >= (3, 4)
+"""The gain of a split with ``reg_alpha`` contains the penalty also if leaf values are bounded."""
