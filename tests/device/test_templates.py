@@ -88,6 +88,24 @@ def test_no_template_is_longer_than_a_sitting():
         assert len(file.read_text().splitlines()) <= 250, file.name
 
 
+def bodies(source):
+    """Yield the name of every kernel of a template, and the number of lines of its body."""
+    for match in re.finditer(r"^KERNEL\(.*?\) (\S+)\(.*?\) \{\n(.*?)^\}", source, re.M | re.S):
+        yield match[1], match[2].count("\n")
+
+
+def test_a_kernel_of_a_tree_fits_a_screen():
+    """Longer ones are made of named parts; 65 lines are a screen."""
+    found = 0
+    for file in template_files().values():
+        room, name = file.parent.name, file.name
+        if room in ("growth", "pages") or name.startswith("histogram"):
+            for kernel, lines in bodies(file.read_text(encoding="utf-8")):
+                assert lines <= 65, f"{name}: {kernel} has {lines} lines; take it apart"
+                found += 1
+    assert found > 20
+
+
 def test_libraries_have_no_kernels_that_run_alone():
     for name in LIBRARIES:
         assert declared(name) == frozenset()
