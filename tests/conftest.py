@@ -3,7 +3,7 @@
 ``device`` opens what ``PYOPENCL_GBDT_DEVICE`` names, else PoCL; every test that takes ``variant``
 runs each variant that this device can run.
 
-PoCL builds kernels of several work-items without optimising them, see ``quick_builds``.
+PoCL builds most kernels without optimising them, see ``quick_builds``.
 
 Tests marked ``thorough`` repeat a proof at more points. They run where ``-m`` asks for them and
 where the command line names them with ``::``.
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyopencl_gbdt.device import Device, builds, find, open_device
+from pyopencl_gbdt.device import Device, builds, find, open_device, opencl
 from pyopencl_gbdt.device.opencl import OpenCLDevice
 from pyopencl_gbdt.device.opencl_source import POCL
 
@@ -70,23 +70,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Have PoCL leave kernels of several work-items as they are written.
+    """Have PoCL leave kernels as they are written, as most of the run is spent in its compiler.
 
-    Those are a GPU's: a CPU gets one work-item. To optimise one with barriers takes PoCL 3 to 9 s
-    instead of 0.5 s, and the bits are the same. What ``-m`` asks for is optimised, and so is all
-    that ``python -m tests.portability`` runs.
+    The bits are the same. Optimised are a CPU's kernels in modules that say ``OPTIMISED = True``,
+    all kernels of what ``-m`` asks for, and all that ``python -m tests.portability`` runs.
     """
     usual = OpenCLDevice._options
+    optimised = getattr(request.module, "OPTIMISED", False)
 
     def options(self: OpenCLDevice, wg_size: int) -> list[str]:
-        quick = self.caps.platform == POCL and wg_size > 1
+        quick = self.caps.platform == POCL and (wg_size > 1 or not optimised)
         return [*usual(self, wg_size), *(["-cl-opt-disable"] if quick else [])]
 
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.option.markexpr:
             patch.setattr(OpenCLDevice, "_options", options)
+            if optimised:  # not what another module built
+                patch.setattr(opencl, "_programs", {})
         yield
 
 

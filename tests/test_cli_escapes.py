@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt.cli import bar, doctor, main, output
-from pyopencl_gbdt.device import discovery
+from pyopencl_gbdt.device import DeviceInfo, discovery
 from pyopencl_gbdt.errors import FileWriteError
 from tests.cli_samples import DEVICE, write_rows
 from tests.device.fakes import make_caps
@@ -35,7 +35,7 @@ def test_lines(write, capsys):
 
 
 def test_a_devices_name(monkeypatch, capsys):
-    info = discovery.DeviceInfo("opencl:0:0", make_caps(name=EVIL, platform=EVIL), "")
+    info = DeviceInfo("opencl:0:0", make_caps(name=EVIL, platform=EVIL), "")
     monkeypatch.setattr(discovery, "survey", lambda: ([info], [EVIL]))
     assert main(["devices"]) == 0
     out, err = capsys.readouterr()

@@ -1,14 +1,25 @@
-"""A kernel has one entry in the variant table; tuning and fits read that entry."""
+"""One place for each: a kernel in the variant table, a kind of metric in the list of kinds."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import choose, runnable
+from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.device import choose, open_device, runnable
 from pyopencl_gbdt.device.tuning import sizes, tunable
 from pyopencl_gbdt.device.variant import Kernel, Sizes, Variant
 from pyopencl_gbdt.device.variants import KERNELS, kernels
+from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.mean_loss import MeanKind, MeanLoss
+from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.prepared import KINDS, has_kernels, kind_of
 from pyopencl_gbdt.fit.variants import fit_kernels
+from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
+from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps
 
 MADE_UP = Kernel(
@@ -40,3 +51,52 @@ def test_kernels_are_timed_with_kernels_of_the_table():
     for kernel in KERNELS.values():
         assert kernels().count(kernel.name) == 1
         assert set(kernel.timed_with) <= set(fit_kernels())
+
+
+def error_of_rows(label, prediction, weight):
+    """A user's own metric, whose kernel is made up here; the host would return 17."""
+    return 17.0
+
+
+class MadeUpKind(MeanKind):
+    """Computes the mean absolute error instead."""
+
+    def takes(self, metric):
+        return metric is error_of_rows
+
+    def suits(self, metric, objective, rows):
+        return True
+
+    def plan(self, plan, prefix, shape, rows, metrics):
+        plan.add(f"{prefix}: made up", 12_345, np.uint8)
+
+    def prepare(self, data, rows, metrics):
+        for name in metrics:
+            yield MeanLoss(rows, row_loss_of(get_metric("mae"))), [name]
+
+
+def test_a_kind_of_metric_is_registered_once(monkeypatch):
+    rng = np.random.default_rng(3)
+    data = Dataset(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
+    params = Parameters.from_dict({"device": TEST_DEVICE, "objective": "binary:logistic"})
+    device, objective = open_device(TEST_DEVICE), get_objective(params.objective)
+    metrics = {"own": error_of_rows, "mae": get_metric("mae")}
+    sets = [(data, "train")]
+    assert not has_kernels(error_of_rows, objective, data)
+    plain = plan_evaluation(device, objective, metrics, sets, data).total_bytes
+    monkeypatch.setattr("pyopencl_gbdt.evaluation.prepared.KINDS", [*KINDS, MadeUpKind()])
+    assert has_kernels(error_of_rows, objective, data)
+    assert plan_evaluation(device, objective, metrics, sets, data).total_bytes > plain + 12_000
+    fit = Boosting(device, params, objective, data, 0.0)
+    fit.watch_training_rows()
+    evaluation = Evaluation(fit.ws, objective, metrics, sets, fit.evaluation)
+    evaluation.launch()
+    values = dict(evaluation.values())
+    assert values["train", "own"] == values["train", "mae"] != 17.0
+
+
+def test_every_metric_is_of_one_kind():
+    for name, entry in METRICS.items():
+        metric = get_metric(name + ("@1.5" if entry.default is None else ""))
+        assert [kind.takes(metric) for kind in KINDS].count(True) == 1, name
+        assert kind_of(metric) is not None

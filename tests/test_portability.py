@@ -162,6 +162,25 @@ def test_a_compiler_is_asked_and_heard(target, everything, tmp_path):
         compiler(built.source(dialect) + "\nnonsense_t x;\n", 256, target, tmp_path)
 
 
+def test_a_function_that_is_nowhere_is_missed(tmp_path):
+    if offline.missing("amd"):
+        pytest.skip(offline.missing("amd"))
+    source = "int nowhere(int);\n__kernel void k(__global int* a) { a[0] = nowhere(a[1]); }\n"
+    with pytest.raises(usage.CompileError, match="undefined: nowhere"):
+        offline.compile_amd(source, 64, targets.AMD[0], tmp_path)
+
+
+def test_intels_compiler_names_what_fails_in_a_batch():
+    if offline.missing("intel"):
+        pytest.skip(offline.missing("intel"))
+    good = "__kernel void k(__global int* a) { a[get_global_id(0)] = 3; }\n"
+    programs = [(good, 64), ("nonsense_t x;\n", 64), (good.replace("k(", "other("), 64)]
+    first, second, third = offline.compile_many(programs, targets.INTEL[0])
+    assert [one.kernel for one in (*first, *third)] == ["k", "other"]
+    assert isinstance(second, usage.CompileError)
+    assert "nonsense_t" in str(second)
+
+
 def test_occupancy_by_registers_and_local_memory():
     target = targets.NVIDIA[2]
 

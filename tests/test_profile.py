@@ -38,8 +38,8 @@ def _small_yardstick(monkeypatch):
 
 @pytest.mark.parametrize("weight", [None, RNG.integers(0, 3, N_ROWS)])
 def test_every_kernel_is_listed_with_its_bytes_and_the_model_is_the_same(device, weight):
-    for row in runnable("histogram", device.caps):
-        params = {**PARAMS, "histogram": row.name}
+    for variant in runnable("histogram", device.caps):
+        params = {**PARAMS, "histogram": variant.name}
         evals = [(Dataset(X[:99], Y[:99]), "e")]
         plain = train(params, Dataset(X, Y, weight), N_ROUNDS, evals=evals)
         model = train(params, Dataset(X, Y, weight), N_ROUNDS, evals=evals, profile=True)
@@ -47,7 +47,7 @@ def test_every_kernel_is_listed_with_its_bytes_and_the_model_is_the_same(device,
         assert model.history == plain.history
         assert plain.profile is None
         unknown = [k.kernel for k in model.profile if k.bytes is None]
-        assert unknown == [], "write their bytes down in pyopencl_gbdt/traffic.py"
+        assert unknown == [], "register a rule in pyopencl_gbdt/profiling/"
         kernels = {(k.phase, k.kernel) for k in model.profile}
         assert len(kernels) == len(model.profile)
         assert {(SET_UP, "quantize.encode"), (ROUNDS, "histogram"), (ROUNDS, "predict")} <= kernels

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
 from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, Rule, register
@@ -76,8 +77,8 @@ class Workspace(dict):
 
         self.cells_to_clear = 2 * CODES if atomics else 0
 
-    def few_candidates(self, depth):
-        return depth == 0
+    def candidates_of(self, depth):
+        return Candidates(depth > 0, FEATURES)
 
     def variant(self, kernel):
         return self.rows[kernel]

@@ -66,13 +66,13 @@ def at_launches(monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_launches_of_a_round(device, weighted):
-    for row in runnable("histogram", device.caps):
+    for variant in runnable("histogram", device.caps):
         opened = open_device(TEST_DEVICE)
-        fit, _ = boosting(opened, weighted=weighted, histogram=row.name)
+        fit, _ = boosting(opened, weighted=weighted, histogram=variant.name)
         before = opened.n_launches
         fit.run(3)
         assert opened.n_launches - before == 3 * len(round_launches(fit))
-        assert len(round_launches(fit)) <= MOST_LAUNCHES, row.name
+        assert len(round_launches(fit)) <= MOST_LAUNCHES, variant.name
 
 
 def test_the_host_does_not_wait_inside_a_tree(at_launches):

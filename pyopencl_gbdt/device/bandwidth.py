@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pyopencl_gbdt.device.base import Device, Launch
+from pyopencl_gbdt.device.base import Device
+from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 
 MIB = 1024 * 1024

@@ -62,6 +62,10 @@ class Capabilities:
         """Whether prefetch instructions make kernels faster."""
         return self.kind == "cpu" and not self.is_simulator
 
+    def row_groups(self, n_rows: int) -> int:
+        """Return the work-groups that share rows evenly in passes over every row."""
+        return max(1, min(8 * self.compute_units, (n_rows + 255) // 256))
+
     @property
     def label(self) -> str:
         """Short description for people."""

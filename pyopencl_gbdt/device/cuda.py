@@ -11,19 +11,10 @@ import cupy
 import numpy as np
 
 from pyopencl_gbdt.device import cache, forked
-from pyopencl_gbdt.device.base import (
-    Array,
-    Device,
-    DeviceArray,
-    Groups,
-    Launch,
-    Program,
-    Wait,
-    array_bytes,
-    numbered,
-)
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait, array_bytes
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
+from pyopencl_gbdt.device.program import Groups, Launch, Program, numbered
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 

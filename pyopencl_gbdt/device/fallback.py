@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from pyopencl_gbdt.device.base import Device, Program
+from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.cache import cache_key, store_log
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.device.render import Param, declared
 from pyopencl_gbdt.device.variants import REFUSED, Variant, choose, refusal
 from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning, KernelLaunchError

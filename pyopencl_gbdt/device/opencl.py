@@ -12,12 +12,13 @@ import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import cache, driver_folders, forked
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Program, Wait, numbered
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
+from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError

@@ -7,8 +7,9 @@ from typing import Any
 import pyopencl as cl
 
 from pyopencl_gbdt.device import driver_folders, forked
-from pyopencl_gbdt.device.base import DeviceArray, Groups, Launch, Program, array_bytes
+from pyopencl_gbdt.device.base import DeviceArray, array_bytes
 from pyopencl_gbdt.device.opencl_facts import message
+from pyopencl_gbdt.device.program import Groups, Launch, Program
 from pyopencl_gbdt.errors import MemoryPlanError
 
 #: Drivers' errors for a kernel that needs more registers or local memory than there are.

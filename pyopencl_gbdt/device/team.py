@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.base import DeviceArray, Launch
+from pyopencl_gbdt.device.base import DeviceArray
+from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.errors import DeviceError
 
 #: Tells which rows of an array to add up, when the device has computed it.

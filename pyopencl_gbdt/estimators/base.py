@@ -28,7 +28,7 @@ from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 from pyopencl_gbdt.parameters.names import ROWS
-from pyopencl_gbdt.training.preparing import as_ensemble
+from pyopencl_gbdt.training.continuing import as_ensemble
 from pyopencl_gbdt.training.train import Model, train
 
 F32 = npt.NDArray[np.float32]

@@ -12,7 +12,7 @@ from pyopencl_gbdt.estimators.spellings import Spelled
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
 from pyopencl_gbdt.parameters.table import TABLE
-from pyopencl_gbdt.training.preparing import Metrics
+from pyopencl_gbdt.training.eval_metrics import Metrics
 
 #: A random generator is asked for a seed below this, as in XGBoost.
 _MOST_SEEDS = 2**31 - 1

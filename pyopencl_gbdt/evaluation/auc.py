@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.evaluation.metric_kind import MetricKind
+from pyopencl_gbdt.metrics import Metric, curve_of
 from pyopencl_gbdt.metrics.areas import Areas, ClassAreas
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
 from pyopencl_gbdt.numerics.curve_units import weight_power
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.primitives import RadixSort, Scan
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 
@@ -133,3 +138,33 @@ def plan_curves(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
     scratch = scratch_bytes(rows.device, n, 1, has_values=True, value_dtype=whole)
     plan.add(f"{prefix}.sort", scratch, np.uint8)
     plan.add(f"{prefix}.shares", (2, n if rows.n_classes else 0), np.float32)
+
+
+class CurveKind(MetricKind):
+    """``auc`` and ``aucpr``: a set's rows are sorted once for both."""
+
+    def takes(self, metric: Metric) -> bool:
+        return bool(curve_of(metric))
+
+    def suits(self, metric: Metric, objective: Objective, rows: Dataset) -> bool:
+        if isinstance(objective, SoftProb):
+            return True
+        return bool(((rows.label == 0) | (rows.label == 1)).all())
+
+    def exact_on_host(self, metric: Metric) -> bool:
+        return curve_of(metric) == "auc"  # a quotient of whole numbers
+
+    def plan(
+        self,
+        plan: MemoryPlan,
+        prefix: str,
+        shape: RowShape,
+        rows: Dataset,
+        metrics: Mapping[str, Metric],
+    ) -> None:
+        plan_curves(plan, f"{prefix}: curves", shape)
+
+    def prepare(
+        self, data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
+    ) -> Iterator[tuple[Curves, list[str]]]:
+        yield Curves(rows, [curve_of(metric) for metric in metrics.values()]), list(metrics)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.evaluation.metric_kind import MetricKind
+from pyopencl_gbdt.metrics import Metric, cox_nloglik
 from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
 from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS, sum_of
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.base import LogLink
 from pyopencl_gbdt.objectives.cox import in_time
 from pyopencl_gbdt.primitives import Reduce, Scan
 
@@ -89,3 +95,30 @@ def plan_cox(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
         plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
     plan.add(f"{prefix}.planes", (rows.n_rows, 2), np.int64)
     plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
+
+
+class CoxKind(MetricKind):
+    """``cox-nloglik``."""
+
+    def takes(self, metric: Metric) -> bool:
+        return metric is cox_nloglik
+
+    def suits(self, metric: Metric, objective: Objective, rows: Dataset) -> bool:
+        return objective.link == LogLink.link and rows.n_targets == 1
+
+    def plan(
+        self,
+        plan: MemoryPlan,
+        prefix: str,
+        shape: RowShape,
+        rows: Dataset,
+        metrics: Mapping[str, Metric],
+    ) -> None:
+        for name in metrics:
+            plan_cox(plan, f"{prefix}: {name}", shape)
+
+    def prepare(
+        self, data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
+    ) -> Iterator[tuple[CoxMetric, list[str]]]:
+        for name in metrics:
+            yield CoxMetric(rows), [name]

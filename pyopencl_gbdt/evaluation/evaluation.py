@@ -15,13 +15,8 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.evaluation.prepared import (
-    ADVICE,
-    Prepared,
-    prepare,
-    rows_on_device,
-    runs_kernels,
-)
+from pyopencl_gbdt.evaluation.metric_kind import ADVICE, Prepared
+from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device, runs_kernels
 from pyopencl_gbdt.evaluation.watched import WatchedRows
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.evaluation.metric_kind import ADVICE, MetricKind
+from pyopencl_gbdt.metrics import Metric, row_loss_of
+from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows, RowShape
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED, sum_of
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.softmax import SoftProb
 
 #: Labels are squared without scaling if their largest exponent is at most this far from 0.
 _SQUARABLE, _FURTHEST = 30, 100
@@ -114,3 +122,50 @@ def unit_of(label: F32) -> np.float32:
     far = abs(exponent) > _SQUARABLE and bool(label.any())
     unit: np.float32 = np.float32(2.0 ** -min(max(exponent, -_FURTHEST), _FURTHEST) if far else 1)
     return unit
+
+
+class MeanKind(MetricKind):
+    """Means of a loss over rows: every metric that has a ``RowLoss``."""
+
+    def takes(self, metric: Metric) -> bool:
+        return row_loss_of(metric) is not None
+
+    def suits(self, metric: Metric, objective: Objective, rows: Dataset) -> bool:
+        loss = _loss(metric)
+        if loss.bounds and rows.n_targets > 1:
+            return False
+        return loss.classes == isinstance(objective, SoftProb)
+
+    def plan(
+        self,
+        plan: MemoryPlan,
+        prefix: str,
+        shape: RowShape,
+        rows: Dataset,
+        metrics: Mapping[str, Metric],
+    ) -> None:
+        for name, metric in metrics.items():
+            plan_mean(plan, f"{prefix}: {name}", shape)
+            bounds = (4 * _loss(metric).bounds, rows.n_rows)
+            plan.add(f"{prefix}: {name} of bounds", bounds, np.float32)
+
+    def prepare(
+        self, data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
+    ) -> Iterator[tuple[MeanLoss, list[str]]]:
+        for name, metric in metrics.items():
+            loss = _loss(metric)
+            yield MeanLoss(_with_bounds(data, rows) if loss.bounds else rows, loss), [name]
+
+
+def _loss(metric: Metric) -> RowLoss:
+    loss = row_loss_of(metric)
+    assert loss is not None
+    return loss
+
+
+def _with_bounds(data: Dataset, rows: EvaluatedRows) -> EvaluatedRows:
+    """Return rows whose labels are the logarithms of the bounds."""
+    plan = MemoryPlan()
+    plan.add("bounds", (4, data.n_rows), np.float32)
+    plan.check(rows.device, ADVICE)
+    return replace(rows, labels=rows.device.upload(log_pairs(*data.bounds)))

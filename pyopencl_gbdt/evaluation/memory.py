@@ -7,15 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.evaluation.auc import plan_curves
-from pyopencl_gbdt.evaluation.cox_metric import plan_cox
-from pyopencl_gbdt.evaluation.mean_loss import plan_mean
-from pyopencl_gbdt.evaluation.prepared import n_classes_of, runs_kernels
-from pyopencl_gbdt.evaluation.ranking_metric import plan_ranking
-from pyopencl_gbdt.metrics import Metric, cox_nloglik, curve_of, ranked_of, row_loss_of
+from pyopencl_gbdt.evaluation.prepared import by_kind, n_classes_of, runs_kernels
+from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.metrics.rows import N_WORDS, RowShape
 from pyopencl_gbdt.objectives import Objective
 
@@ -67,16 +62,5 @@ def _plan_metrics(
     shape = RowShape(device, rows.label.size, weighted, n_classes_of(objective))
     plan.add(f"{prefix}: weights", rows.label.size if weighted else 1, np.float32)
     plan.add(f"{prefix}: results", (len(metrics) * objective.n_outputs, N_WORDS), np.int64)
-    if any(curve_of(metric) for metric in metrics.values()):
-        plan_curves(plan, f"{prefix}: curves", shape)
-    ranked = [one for metric in metrics.values() if (one := ranked_of(metric))]
-    if ranked:
-        n_queries = whole_offsets(rows.group_offsets, rows.n_rows).size - 1
-        plan_ranking(plan, f"{prefix}: queries", shape, n_queries, ranked)
-    for name, metric in metrics.items():
-        loss = row_loss_of(metric)
-        if loss is not None:
-            plan_mean(plan, f"{prefix}: {name}", shape)
-            plan.add(f"{prefix}: {name} of bounds", (4 * loss.bounds, rows.n_rows), np.float32)
-        if metric is cox_nloglik:
-            plan_cox(plan, f"{prefix}: {name}", shape)
+    for kind, own in by_kind(metrics):
+        kind.plan(plan, prefix, shape, rows, own)

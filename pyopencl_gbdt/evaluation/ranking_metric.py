@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.evaluation.metric_kind import MetricKind
+from pyopencl_gbdt.metrics import Metric, ranked_of
 from pyopencl_gbdt.metrics.query_means import QueryMean
 from pyopencl_gbdt.metrics.query_parts import query_of
 from pyopencl_gbdt.metrics.ranking import Ranked
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS
+from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.primitives import Scan, SegmentedRadixSort
 
 _ALL = 2**32 - 1
@@ -113,3 +118,34 @@ def plan_ranking(
     plan.add(f"{prefix}.offsets", n_queries + 1, np.uint32)
     plan.add(f"{prefix}.norms", (len(metrics), n_queries), np.float32)
     plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
+
+
+class RankingKind(MetricKind):
+    """``ndcg``, ``map`` and ``pre``: a set's rows are sorted once for all."""
+
+    def takes(self, metric: Metric) -> bool:
+        return ranked_of(metric) is not None
+
+    def suits(self, metric: Metric, objective: Objective, rows: Dataset) -> bool:
+        return max(objective.n_outputs, rows.n_targets) == 1
+
+    def plan(
+        self,
+        plan: MemoryPlan,
+        prefix: str,
+        shape: RowShape,
+        rows: Dataset,
+        metrics: Mapping[str, Metric],
+    ) -> None:
+        n_queries = whole_offsets(rows.group_offsets, rows.n_rows).size - 1
+        plan_ranking(plan, f"{prefix}: queries", shape, n_queries, _ranked(metrics))
+
+    def prepare(
+        self, data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
+    ) -> Iterator[tuple[RankingMetrics, list[str]]]:
+        offsets = whole_offsets(data.group_offsets, data.n_rows)
+        yield RankingMetrics(rows, offsets, _ranked(metrics)), list(metrics)
+
+
+def _ranked(metrics: Mapping[str, Metric]) -> list[Ranked]:
+    return [one for metric in metrics.values() if (one := ranked_of(metric))]

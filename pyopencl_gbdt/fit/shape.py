@@ -148,6 +148,11 @@ class FitShape:
         return min(self.params.max_depth or self.most_leaves, self.all_rows or self.n_rows) + 1
 
     @property
+    def most_level_nodes(self) -> int:
+        """Most nodes of a level, the last one included."""
+        return max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
+
+    @property
     def search_capacity(self) -> int:
         """Most nodes of a level whose splits are searched."""
         return max(self.level_capacity(depth) for depth in range(self.n_levels))
@@ -165,7 +170,7 @@ class FitShape:
     @property
     def row_groups(self) -> int:
         """Work-groups that share all rows evenly, for passes over every row."""
-        own = max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+        own = self.device.caps.row_groups(self.n_rows)
         return self.team_groups or own
 
     @property

@@ -20,6 +20,32 @@ def fit_kernels() -> list[str]:
     return [name for name, kernel in KERNELS.items() if kernel.phase == "rounds"]
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """What a split search leaves of a step for the policy: some candidates of every new node.
+
+    Attributes
+    ----------
+    compared : bool
+        Whether the search compared a node's candidates; then only the best one is left. If not,
+        the policy's kernel compares those of all features, which takes no launch of its own.
+    n_features : int
+    """
+
+    compared: bool
+    n_features: int
+
+    @property
+    def array(self) -> str:
+        """The array that holds them."""
+        return "chosen" if self.compared else "candidates"
+
+    @property
+    def per_node(self) -> int:
+        """Number of candidates of a node."""
+        return 1 if self.compared else self.n_features
+
+
 @dataclass
 class FitVariants(FitShape):
     """The variants of a fit's kernels, by device, data and parameters."""
@@ -49,10 +75,11 @@ class FitVariants(FitShape):
         """Return the work-group size to build a variant for."""
         return self.params.work_group_size or row.params["wg_size"]
 
-    def few_candidates(self, depth: int) -> bool:
-        """Tell whether one work-group compares all splits of a level sooner than a launch does."""
+    def candidates_of(self, step: int) -> Candidates:
+        """Return what the search leaves of a step; few candidates are left uncompared."""
         wg_size = min(self.wg_size(self.variant("plan")), self.device.caps.max_work_group)
-        return self.layout.n_features * -(-self.level_capacity(depth) // wg_size) <= FEW_CANDIDATES
+        n_features, nodes_each = self.layout.n_features, -(-self.level_capacity(step) // wg_size)
+        return Candidates(n_features * nodes_each > FEW_CANDIDATES, n_features)
 
     @property
     def most_row_tasks(self) -> int:

@@ -13,17 +13,9 @@ from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.dtypes import (
-    CANDIDATE,
     KEPT,
-    LEVEL,
-    NODE,
     QUANTA,
-    ROW,
-    SCALE,
-    STEP,
-    SUM,
     VALUE,
-    WALK,
     c_type,
     code_dtype,
     row_codes,
@@ -49,7 +41,9 @@ class Workspace(FitVariants):
     has_high : bool
         Whether there is room for quanta of more than 32 bits.
     reserved : dict of str to (shape, dtype)
-        Arrays of a loss's own kernels, see ``reserve``.
+        What the steps have reserved, see ``reserve``.
+    page_plan : MemoryPlan
+        What the steps have reserved for every page, see ``reserve_for_pages``.
     beside : MemoryPlan
         What evaluation sets and their metrics will take: checked with the plan, allocated later.
     arrays : dict of str to DeviceArray
@@ -59,6 +53,7 @@ class Workspace(FitVariants):
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
     has_high: bool = False
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    page_plan: MemoryPlan = field(default_factory=MemoryPlan)
     beside: MemoryPlan = field(default_factory=MemoryPlan)
     _forest_block: int = 0
 
@@ -76,8 +71,15 @@ class Workspace(FitVariants):
             self.team_groups = share.team.least(self.row_groups)
 
     def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
-        """Plan one more array, that a loss's own kernels use."""
+        """Plan an array of a step; call again if the number of trees at a time changes."""
         self.reserved[name] = (shape, dtype)
+
+    def reserve_for_pages(
+        self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike
+    ) -> None:
+        """Plan an array that every page has for itself, see ``FitPage``."""
+        self.page_plan.arrays.pop(name, None)
+        self.page_plan.add(name, shape, dtype)
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -144,11 +146,11 @@ class Workspace(FitVariants):
         return max(batches, min(most, self.params.n_estimators * batches))
 
     def plan(self) -> MemoryPlan:
-        """Return every array of the fit, before one is allocated."""
-        n, groups, trees = self.n_rows, self.row_groups, self.n_trees
-        n_codes, n_features = self.layout.n_codes, self.layout.n_features
-        search, nodes = self.search_capacity, self.max_nodes
-        partials = not self.variant("histogram").int64_atomics
+        """Return every array of the fit, before one is allocated.
+
+        These are the rows' arrays and the bins' tables, and what the steps have reserved.
+        """
+        n, n_features = self.n_rows, self.layout.n_features
         plan = MemoryPlan()
         plan.add("margins", self.margin_shape(n), VALUE)
         if self.keeps_margins:
@@ -157,54 +159,17 @@ class Workspace(FitVariants):
         plan.add("weights", n if self.weighted else 1, VALUE)
         for name in ("given_g", "given_h"):
             plan.add(name, (self.n_outputs, n) if self.given else (1, 1), VALUE)
-        plan.add("exponents", (trees, 512), np.uint32)
-        plan.add("scale", trees, SCALE)
-        plan.add("quanta", (trees * n, 2), QUANTA)
-        plan.add("high", (trees * n if self.has_high else 1, 2), QUANTA)
-        plan.add("needs_high", 1, np.uint32)
-        plan.add("sums", (trees * groups, 2), SUM)
-        plan.add("even_rows", trees * n, ROW)
-        plan.add("odd_rows", trees * n, ROW)
-        plan.add("child_rows", 2 * search, np.uint32)
-        plan.add("pool", (self.slots, n_codes, 2), SUM)
-        partial_groups = self.histogram_groups if partials else 0
-        plan.add("partial", (max(1, partial_groups), 2, n_codes if partials else 1, 2), SUM)
-        plan.add("candidates", (search, n_features), CANDIDATE)
-        plan.add("chosen", search, CANDIDATE)
-        self._plan_pages(plan)
         plan.add("leaf_rate", 1, np.float32)
-        plan.add("monotone", n_features if self.monotone is not None else 1, np.uint32)
-        words = (search, -(-n_features // 32)) if self.masks_columns else (1, 1)
-        plan.add("allowed", words, np.uint32)
-        plan.add("walk", nodes, WALK)
-        plan.add("steps", nodes, STEP)
-        plan.add("roots", trees, np.uint32)
         plan.add("feature_offset", n_features + 1, np.uint32)
         plan.add("fullest", n_features, np.uint32)
         plan.add("feature_bins", n_features, np.uint32)
-        plan.add("thresholds", n_codes, VALUE)
-        plan.add("forest_nodes", (self.forest_block, len(KEPT), nodes), np.uint32)
-        plan.add("forest_levels", (self.forest_block, self.n_levels + 1), LEVEL)
+        plan.add("thresholds", self.layout.n_codes, VALUE)
         for name, (shape, dtype) in self.reserved.items():
             plan.add(name, shape, dtype)
-        return plan
-
-    def _plan_pages(self, plan: MemoryPlan) -> None:
-        """Plan what every page has for itself, see ``FitPage``."""
-        last = max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
-        own = MemoryPlan()
-        own.add("drawn", self.n_trees, np.uint32)
-        own.add("levels", self.n_levels + 1, LEVEL)
-        own.add("nodes", self.max_nodes, NODE)
-        own.add("row_task_begin", last + 1, np.uint32)
-        own.add("hist_task_begin", last + 2, np.uint32)
-        own.add("leaf_task_begin", self.max_nodes + 1, np.uint32)
-        own.add("leaf_header", 4, np.uint32)
-        own.add("splits_left", self.n_trees, np.uint32)
-        self.policy.plan(own, self.n_trees, self.most_leaves)
         for index in range(len(self.page_rows)):
-            for name, (shape, dtype) in own.arrays.items():
+            for name, (shape, dtype) in self.page_plan.arrays.items():
                 plan.add(name_of(name, index), shape, dtype)
+        return plan
 
     @property
     def pages(self) -> list[FitPage]:
@@ -262,24 +227,10 @@ class Workspace(FitVariants):
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
         self["fullest"].set(self.layout.fullest)
-        if self.monotone is not None:
-            self["monotone"].set(self.monotone)
-        self["roots"].set(np.arange(self.n_trees, dtype=np.uint32))
-        # every tree leaves these so
-        for array in (self["exponents"], *(page["drawn"] for page in self.pages)):
-            self.device.clear(array)
-        self.begin()
-
-    def begin(self) -> None:
-        """Set what the first tree expects."""
-        done = self.first_round * len(self.batches)
-        for page in self.pages:
-            page["leaf_header"].set([0, 0, self.forest_block - 1, done])  # it will wait at 0
-        self["needs_high"].set([0])
         self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
 
     def make_room_for_high_words(self) -> None:
-        """Allocate them; launches have to be bound again.
+        """Allocate them; the steps have to begin again, with launches that are bound anew.
 
         Raises
         ------
@@ -287,4 +238,3 @@ class Workspace(FitVariants):
         """
         self.has_high = True
         self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
-        self.begin()

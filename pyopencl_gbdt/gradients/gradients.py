@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the quanta of all trees, their scales, and the sums of the roots."""
+    trees, n = ws.n_trees, ws.n_rows
+    ws.reserve("exponents", (trees, 512), np.uint32)
+    ws.reserve("scale", trees, SCALE)
+    ws.reserve("quanta", (trees * n, 2), QUANTA)
+    ws.reserve("high", (trees * n if ws.has_high else 1, 2), QUANTA)
+    ws.reserve("needs_high", 1, np.uint32)
+    ws.reserve("sums", (trees * ws.row_groups, 2), SUM)
+
+
+def begin(ws: Workspace) -> None:
+    """Set what the first tree expects; every tree leaves it so."""
+    ws.device.clear(ws["exponents"])
+    ws["needs_high"].set([0])
 
 
 class Gradients:

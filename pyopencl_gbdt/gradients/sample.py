@@ -41,7 +41,6 @@ class Sample:
                 listed=ws.lists_drawn,
             ),
         )
-        reserve(ws)
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that draw the rows for a batch of trees."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
@@ -28,21 +29,20 @@ class Pick:
             ),
         )
 
-    def choose(self, step: int, batch: Batch) -> list[Launch]:
+    def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick a leaf of every tree and split it."""
         pages = self.ws.pages
-        picks = [self.pick(step, batch, page) for page in pages]
+        picks = [self.pick(step, batch, page, found) for page in pages]
         return picks + [self.decide(step, batch, page) for page in pages]
 
-    def pick(self, step: int, batch: Batch, page: FitPage) -> Launch:
+    def pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that picks a leaf of every tree."""
         ws, p = self.ws, self.ws.params
-        few = ws.few_candidates(step)
         return self.program.bind(
-            "pick", batch.size, step=step, n_each=ws.layout.n_features if few else 1,
+            "pick", batch.size, step=step, n_each=found.per_node,
             most_leaves=ws.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            chosen=ws["candidates" if few else "chosen"],
+            chosen=ws[found.array],
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
             **ws.arguments("leaf_rate", "scale"),
         )  # fmt: skip

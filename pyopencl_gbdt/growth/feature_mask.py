@@ -24,14 +24,15 @@ def _groups(ws: Workspace) -> int:
 
 
 def reserve(ws: Workspace) -> None:
-    """Plan what masks of features take, beside the masks."""
+    """Plan the masks of features, and what it takes to draw them."""
     n = ws.layout.n_features
+    ws.reserve("allowed", (ws.search_capacity, _words(ws)), np.uint32)
     ws.reserve("column_keys", (_groups(ws), n), np.uint32)
     ws.reserve("feature_weights", n if ws.feature_weights is not None else 1, np.float32)
     ws.reserve("column_groups", (max(1, len(ws.interactions)), _words(ws)), np.uint32)
 
 
-class Columns:
+class FeatureMask:
     """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all."""
 
     def __init__(self, ws: Workspace) -> None:
@@ -54,7 +55,6 @@ class Columns:
             ),
         )
         self.n_words, self.groups = _words(ws), _groups(ws)
-        reserve(ws)
 
     def begin(self) -> None:
         """Set what never changes."""

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.dtypes import LEVEL, NODE
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
-class Grow:
+def reserve(ws: Workspace) -> None:
+    """Plan the nodes and levels, and what the policy keeps of them."""
+    ws.reserve_for_pages("drawn", ws.n_trees, np.uint32)
+    ws.reserve_for_pages("levels", ws.n_levels + 1, LEVEL)
+    ws.reserve_for_pages("nodes", ws.max_nodes, NODE)
+    ws.reserve_for_pages("splits_left", ws.n_trees, np.uint32)
+    own = MemoryPlan()
+    ws.policy.plan(own, ws.n_trees, ws.most_leaves)
+    for name, (shape, dtype) in own.arrays.items():
+        ws.reserve_for_pages(name, shape, dtype)
+
+
+class Level:
     """Grows a tree level by level; all sizes stay on the device.
 
     Built behind the kernels for whose chunks it makes tasks. A policy that picks leaves has another
@@ -42,18 +59,17 @@ class Grow:
             for page in ws.pages
         ]  # fmt: skip
 
-    def choose(self, depth: int, batch: Batch) -> list[Launch]:
+    def choose(self, depth: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that choose the nodes of a level that split."""
-        return [self.decide(depth, page) for page in self.ws.pages]
+        return [self.decide(depth, page, found) for page in self.ws.pages]
 
-    def decide(self, depth: int, page: FitPage) -> Launch:
+    def decide(self, depth: int, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that turns the best splits into a page's nodes and row tasks."""
         ws, p = self.ws, self.ws.params
-        few = ws.few_candidates(depth)
         return self.program.bind(
-            "decide", 1, depth=depth, n_each=ws.layout.n_features if few else 1, gamma=p.gamma,
+            "decide", 1, depth=depth, n_each=found.per_node, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            has_monotone=ws.monotone is not None, chosen=ws["candidates" if few else "chosen"],
+            has_monotone=ws.monotone is not None, chosen=ws[found.array],
             wanted=page["open_gain"],
             **page.arguments("levels", "nodes", "splits_left", "row_task_begin"),
             **ws.arguments("leaf_rate", "monotone", "scale", "child_rows"),

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the two lists of row ids, tasks, and the counts of children."""
+    for name in ("even_rows", "odd_rows"):
+        ws.reserve(name, ws.n_trees * ws.n_rows, ROW)
+    ws.reserve("child_rows", 2 * ws.search_capacity, np.uint32)
+    ws.reserve_for_pages("row_task_begin", ws.most_level_nodes + 1, np.uint32)
 
 
 class Partition:

@@ -20,20 +20,22 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.best_first import Pick
-from pyopencl_gbdt.growth.level import Grow
+from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 
-#: Returns the launches that choose the nodes that split in a step, and make their children.
-Choose = Callable[[int, Batch], list[Launch]]
+#: Returns the launches that choose the nodes that split in a step, and make their children, from
+#: what the search leaves.
+Choose = Callable[[int, Batch, Candidates], list[Launch]]
 
 
 class Policy(PolicySizes, Protocol):
     """Sizes of a tree's steps, and the launches that choose which nodes split."""
 
-    def build(self, ws: Workspace, grow: Grow) -> Choose:
+    def build(self, ws: Workspace, grow: Level) -> Choose:
         """Build the policy's kernels, after those for whose chunks they make tasks."""
 
 
@@ -73,7 +75,7 @@ class LevelWise:
         plan.add("open_gain", last if self.limits_leaves else 1, np.float32)
         plan.add("picked", 1, np.uint32)  # bound, never read
 
-    def build(self, ws: Workspace, grow: Grow) -> Choose:
+    def build(self, ws: Workspace, grow: Level) -> Choose:
         """Return what decides for a whole level."""
         return grow.choose
 
@@ -114,7 +116,7 @@ class BestFirst:
         plan.add("open_at", n_trees, np.uint32)
         plan.add("picked", n_trees, np.uint32)
 
-    def build(self, ws: Workspace, grow: Grow) -> Choose:
+    def build(self, ws: Workspace, grow: Level) -> Choose:
         """Return what picks a leaf of every tree."""
         return Pick(ws, self.rank).choose
 

@@ -6,14 +6,15 @@ from typing import Protocol
 
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth.feature_mask import Columns
+from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.split import Split
 
 
 class SplitSearch(Protocol):
-    """What finds splits; fills ``candidates``, or ``chosen`` where a step has many of them."""
+    """What finds splits, and leaves candidates for the policy to choose from."""
 
     def begin(self) -> None:
         """Set what never changes in a fit, once its arrays are allocated."""
@@ -21,12 +22,15 @@ class SplitSearch(Protocol):
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a step's new nodes."""
 
+    def candidates(self, step: int) -> Candidates:
+        """Return what these actions leave for the policy."""
+
 
 class HistogramSearch:
     """Finds splits between bins, by sums of gradients in each bin."""
 
     def __init__(self, ws: Workspace) -> None:
-        self.columns = Columns(ws) if ws.masks_columns else None
+        self.columns = FeatureMask(ws) if ws.masks_columns else None
         self.histogram, self.split = Histogram(ws), Split(ws)
 
     def begin(self) -> None:
@@ -38,3 +42,7 @@ class HistogramSearch:
         """Return the actions of histograms, feature masks and splits."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
         return [*self.histogram.level(step), *masks, *self.split.level(step)]
+
+    def candidates(self, step: int) -> Candidates:
+        """Return what the split kernels leave: every feature's candidate, or a node's best."""
+        return self.split.ws.candidates_of(step)

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.workspace import Workspace
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the best split of every feature in every node that is searched."""
+    n_features, nodes = ws.layout.n_features, ws.search_capacity
+    ws.reserve("candidates", (nodes, n_features), CANDIDATE)
+    ws.reserve("chosen", nodes, CANDIDATE)
+    ws.reserve("monotone", n_features if ws.monotone is not None else 1, np.uint32)
+    if not ws.masks_columns:
+        ws.reserve("allowed", 1, np.uint32)  # bound, never read
+
+
+def begin(ws: Workspace) -> None:
+    """Set the constraints, which never change."""
+    if ws.monotone is not None:
+        ws["monotone"].set(ws.monotone)
 
 
 class Split:
@@ -40,7 +59,7 @@ class Split:
             **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
                            "fullest", "pool", "candidates"),
         )  # fmt: skip
-        if ws.few_candidates(depth):
+        if not ws.candidates_of(depth).compared:
             return [find]
         best = self.best.bind(
             "best", capacity, depth=depth, n_features=n_features,

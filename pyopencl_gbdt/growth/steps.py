@@ -7,17 +7,35 @@ from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients import gradients, sample
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth.finalize import Finish
-from pyopencl_gbdt.growth.level import Grow
+from pyopencl_gbdt.growth import feature_mask, finalize, histogram, level, partition, split
+from pyopencl_gbdt.growth.finalize import Finalize
+from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
-from pyopencl_gbdt.growth.update_margins import Leaf
+from pyopencl_gbdt.growth.update_margins import UpdateMargins
 from pyopencl_gbdt.objectives import Objective
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the arrays of all steps; again if the number of trees at a time changes."""
+    for part in (gradients, level, histogram, split, partition, finalize):
+        part.reserve(ws)
+    if ws.params.samples_rows:
+        sample.reserve(ws)
+    if ws.masks_columns:
+        feature_mask.reserve(ws)
+
+
+def begin(ws: Workspace) -> None:
+    """Set what the first tree expects, once the arrays are allocated."""
+    for part in (gradients, split, finalize):
+        part.begin(ws)
 
 
 class Steps:
@@ -31,14 +49,22 @@ class Steps:
                 f"objective={objective.name}: expected a loss whose gradients depend on each row's "
                 "own label and margin where several devices train together; train on one device"
             )
-        self.leaf = Leaf(ws)
+        self.leaf = UpdateMargins(ws)
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.search: SplitSearch = HistogramSearch(ws)
         self.partition = Partition(ws)
-        self.grow, self.finish = Grow(ws), Finish(ws)
+        self.grow, self.finish = Level(ws), Finalize(ws)
         self.choose = policy.build(ws, self.grow)
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
+        reserve(ws)  # again: another variant than planned may have been built
+
+    def begin(self) -> None:
+        """Set what the first tree expects; again if a fit starts over."""
+        begin(self.ws)
+        for part in (self.source, self.renewal):
+            if part is not None:
+                part.begin()
 
     def trees(self, batch: Batch) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
@@ -47,7 +73,7 @@ class Steps:
         launches: list[Action] = [*drawn, *self.gradients.launches(batch), *grow.begin(batch)]
         for depth in range(ws.n_levels):
             launches += self.search.search(depth, batch)
-            launches += self.choose(depth, batch)
+            launches += self.choose(depth, batch, self.search.candidates(depth))
             if depth + 1 < ws.n_levels or ws.policy.moves_last_rows:
                 launches += [*partition.move(depth, batch), *grow.place(depth, batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)

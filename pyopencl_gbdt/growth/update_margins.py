@@ -8,7 +8,7 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
-class Leaf:
+class UpdateMargins:
     """Adds finished trees to the margins of the training rows."""
 
     def __init__(self, ws: Workspace) -> None:

@@ -34,7 +34,7 @@ class RowShape:
     @property
     def groups(self) -> int:
         """Number of work-groups; they share the rows evenly."""
-        return max(1, min(8 * self.device.caps.compute_units, (self.n_rows + 255) // 256))
+        return self.device.caps.row_groups(self.n_rows)
 
 
 @dataclass(frozen=True)

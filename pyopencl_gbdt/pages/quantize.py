@@ -142,10 +142,6 @@ class Quantizer:
         )
         return program, variant.params["items"]
 
-    def _groups(self, n_rows: int) -> int:
-        """Return the number of work-groups that share ``n_rows`` rows evenly."""
-        return max(1, min(8 * self.device.caps.compute_units, (n_rows + 255) // 256))
-
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:
         """Sort every column, and cut it into bins of equally many rows (or equal weight)."""
@@ -165,7 +161,8 @@ class Quantizer:
             columns = min(block, self.n_features - first)
             for start, rows, piece in self._pieces():
                 program.launch(
-                    "columns", self._groups(rows), n_rows=rows, n_features=self.n_features,
+                    "columns", self.device.caps.row_groups(rows), n_rows=rows,
+                    n_features=self.n_features,
                     first_feature=first, n_columns=columns, start=start, all_rows=n, values=piece,
                     weights=self.weights, keys=keys,
                 )  # fmt: skip
@@ -201,7 +198,7 @@ class Quantizer:
         top = int(np.frexp(self.weight)[1].max())
         # exact for integer weights, and their sum stays below 2^61
         power = 61 - top - n.bit_length()
-        groups = (self._groups(n), batch)
+        groups = (self.device.caps.row_groups(n), batch)
         program, _ = self._program()
         number = program.bind("number", groups, n, ids)
         gather = program.bind("gather", groups, n, power, ids, self.weights, running)

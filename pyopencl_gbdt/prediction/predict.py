@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
-from pyopencl_gbdt.device.base import Program
+from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.prediction.packing import PackedTrees
 
 F32 = npt.NDArray[np.float32]

@@ -125,7 +125,8 @@ def _find(ws: Workspace, tree: TreeCounts) -> int:
 
 def _few(ws: Workspace, tree: TreeCounts) -> npt.NDArray[np.bool_]:
     """Return a mask of levels where `decide` compares candidates; on others `best` does."""
-    return np.array([ws.few_candidates(depth) for depth in range(tree.nodes.size - 1)], np.bool_)
+    steps = range(tree.nodes.size - 1)
+    return np.array([not ws.candidates_of(step).compared for step in steps], np.bool_)
 
 
 @of_tree("plan.best")

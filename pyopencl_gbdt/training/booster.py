@@ -117,11 +117,8 @@ class Boosting:
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
+        self.steps.begin()
         source = self.steps.source
-        if source is not None:
-            source.begin()
-        if self.steps.renewal is not None:
-            self.steps.renewal.begin()
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:

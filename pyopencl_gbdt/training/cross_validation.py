@@ -27,9 +27,10 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.arguments import check_rounds
+from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
-from pyopencl_gbdt.training.preparing import Given, Metrics, prepare
+from pyopencl_gbdt.training.preparing import Given, prepare
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]

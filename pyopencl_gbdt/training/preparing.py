@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.arguments import check_callables, check_path
+from pyopencl_gbdt.arguments import check_callables
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
-from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.metrics import Metric, get_metric, takes_queries
-from pyopencl_gbdt.metrics.custom import named
-from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
+from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
@@ -28,16 +23,20 @@ from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.row import same
-from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
+from pyopencl_gbdt.training.continuing import (
+    Before,
+    as_ensemble,
+    check_round,
+    check_same_columns,
+    continued,
+)
+from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
 Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
-#: Names of metrics and custom metrics.
-Metrics = str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
-Before = Model | Ensemble | str | os.PathLike[str]
 
 #: Parameters that do not change a model, except for its number of rounds.
 _HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size", "verbosity"})
@@ -103,8 +102,8 @@ def prepare(
             start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
         ensemble = as_ensemble(before)
-        start = _continued(ensemble, p, objective, data)
-        _check_round(ensemble, p, n_outputs)
+        start = continued(ensemble, p, objective, data)
+        check_round(ensemble, p, n_outputs)
 
     def sample() -> tuple[Any, Dataset]:
         rows = evals[0][0] if evals else data
@@ -136,7 +135,7 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
                 f"evals: {name!r} has {rows.n_targets} targets, the training data "
                 f"{data.n_targets}; give both the same"
             )
-        _check_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
+        check_same_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
 
 
 def _check_labelled(rows: Dataset, what: str) -> None:
@@ -144,68 +143,6 @@ def _check_labelled(rows: Dataset, what: str) -> None:
         raise DataError(
             f"{what}: label is None: expected a number per row; give the target to Dataset"
         )
-
-
-def _check_columns(what: str, n_features: int, names: list[str] | None, data: Dataset) -> None:
-    if n_features != data.n_features:
-        raise DataError(
-            f"{what} has {n_features} features, the training data {data.n_features}; give both the "
-            "same columns"
-        )
-    check_columns(names, data.feature_names, what, "the training data")
-
-
-def choose_metrics(
-    eval_metric: Metrics,
-    objective: Objective,
-    p: Parameters,
-    sample: Callable[[], tuple[Any, Dataset]],
-    more: Sequence[Callable[..., Any]] = (),
-) -> dict[str, Metric]:
-    """Return the metrics by name; the loss's default metric if none is asked for.
-
-    A custom metric is called once to learn its name, with what ``sample`` returns: predictions and
-    their rows. If the name is taken, it becomes ``name-2``. ``more`` are custom metrics that come
-    after the others.
-    """
-    if eval_metric is None:
-        eval_metric = objective.metric
-    alone = isinstance(eval_metric, str) or callable(eval_metric)
-    if not alone and not isinstance(eval_metric, Iterable):
-        raise ParameterError(
-            f"eval_metric={show(eval_metric)}: expected a name, a callable or a list of them; give "
-            "one"
-        )
-    if isinstance(eval_metric, np.ndarray):
-        eval_metric = np.atleast_1d(eval_metric).tolist()
-    asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
-    if not asked:
-        raise ParameterError("eval_metric=[]: expected at least one name; omit it for the default")
-    ours = {m: get_metric(m, p) for m in asked if not callable(m)}
-    found: dict[str, Metric] = {}
-    for m in (*asked, *more):
-        if callable(m):
-            name, metric = named(m, *sample())
-            found[_free_name(name, metric, {**ours, **found})] = metric
-        else:
-            found[m] = ours[m]
-    return found
-
-
-def _free_name(name: str, metric: Metric, taken: Mapping[str, Metric]) -> str:
-    """Return the name of a custom metric, with a number appended if the name is taken."""
-    free, number = name, 1
-    while free in taken and taken[free] != metric:
-        number += 1
-        free = f"{name}-{number}"
-    return free
-
-
-def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
-    """Raise an error for labels that a ranking metric does not accept."""
-    for name, metric in metrics.items():
-        if takes_queries(name):
-            metric(rows.label, rows.label, rows.weight, rows.group_offsets)
 
 
 def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str) -> int:
@@ -228,61 +165,6 @@ def _starting_score(
     if score is None:
         score = objective.starting_scores(data.label, data.weight)
     return score, objective.to_margin(score)
-
-
-def as_ensemble(before: Before) -> Ensemble:
-    """Return the model to continue; a path is read."""
-    if isinstance(before, Ensemble):
-        return before
-    if isinstance(before, Model):
-        return before.ensemble
-    if isinstance(before, (str, os.PathLike)):
-        check_path("model", before)
-        return read_model(before)
-    raise ParameterError(
-        f"model={type(before).__name__}: expected a Model or the path of one; give what train "
-        "returned"
-    )
-
-
-def _continued(
-    before: Ensemble, p: Parameters, objective: Objective, data: Dataset
-) -> StartingPoint:
-    """Check that trees of this training can be added to an ensemble."""
-    if before.objective != p.objective or before.objective_parameters != objective.parameters:
-        theirs = " ".join([before.objective, *_settings(before.objective_parameters)])
-        ours = " ".join([p.objective, *_settings(objective.parameters)])
-        raise ParameterError(
-            f"objective={ours}: the model to continue was trained for {theirs}; give the same "
-            "objective and the same parameters of it"
-        )
-    _check_columns("model: the one to continue", before.n_features, before.feature_names, data)
-    asked = p.starting_scores(before.n_outputs)
-    if asked is not None and asked != before.base_score:
-        raise ParameterError(
-            f"base_score={p.base_score}: the model to continue starts at {before.base_score}; "
-            "leave it out"
-        )
-    return StartingPoint(before.base_score, before.base_margin, before)
-
-
-def _check_round(before: Ensemble, p: Parameters, n_outputs: int) -> None:
-    """Raise an error if rounds have other numbers of trees than in the model to continue."""
-    if before.n_outputs != n_outputs:
-        raise DataError(
-            f"y has {n_outputs} targets or classes: the model to continue has "
-            f"{before.n_outputs}; give labels of as many"
-        )
-    if before.n_parallel != p.num_parallel_tree:
-        raise ParameterError(
-            f"num_parallel_tree={p.num_parallel_tree}: the model to continue has rounds of "
-            f"{before.n_parallel}; give the same"
-        )
-
-
-def _settings(parameters: Mapping[str, float | str]) -> list[str]:
-    shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in parameters.items()}
-    return [f"{name}={value}" for name, value in sorted(shown.items())]
 
 
 def fingerprint(task: Task) -> dict[str, str]:

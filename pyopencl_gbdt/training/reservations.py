@@ -1,4 +1,4 @@
-"""Memory of steps that only some fits have, known before the steps are built."""
+"""Memory of a fit's steps, known before the steps are built."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.gradients import sample, sources
-from pyopencl_gbdt.growth import feature_mask as columns
-from pyopencl_gbdt.growth import renew_leaves
+from pyopencl_gbdt.gradients import sources
+from pyopencl_gbdt.growth import renew_leaves, steps
 from pyopencl_gbdt.objectives import Objective
 
 
@@ -41,13 +40,10 @@ class Reservations:
 
     def reserve(self, ws: Workspace) -> None:
         """Add the arrays to the plan; call again if the number of trees at a time changes."""
+        steps.reserve(ws)
         objective = self.objective
         if objective.given:
             sources.reserve(objective, ws, self.n_queries, self.longest)
-        if ws.params.samples_rows:
-            sample.reserve(ws)
-        if ws.masks_columns:
-            columns.reserve(ws)
         if objective.renews:
             one = np.ones(1, np.float32)
             weights = objective.leaf_weights(one, one if self.weighted else None)

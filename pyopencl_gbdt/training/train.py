@@ -26,8 +26,10 @@ from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.arguments import check_rounds
+from pyopencl_gbdt.training.continuing import Before
+from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
-from pyopencl_gbdt.training.preparing import Before, Evals, Given, Metrics, fingerprint, prepare
+from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 
 
 def train(

@@ -19,6 +19,14 @@ FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
     return ${rank};
 }
 
+/* What the best split of a leaf gains; -1 if it may not split. */
+FN f32 leaf_gain(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
+                 const u32 max_depth, const f32 gamma) {
+    if (!(best->score_hi > NO_SCORE && node->depth < max_depth)) return -1.0f;
+    const f32 gain = gain_of(best, node, rule);
+    return gain > 1e-6f && gain >= gamma ? gain : -1.0f;
+}
+
 /* One work-group a tree. `open` has its leaves, with what their splits gain. Those of the level
    come to it; of those that may split, the highest rank is picked, the first of equal ones. */
 KERNEL(${wg_size}) pick(
@@ -46,15 +54,10 @@ KERNEL(${wg_size}) pick(
             finish_node(node, scale + tree, rule, leaf_rate[0]);
             GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
             c += best_of(c, n_each);
-            f32 gain = -1.0f;
-            if (c->score_hi > NO_SCORE && node->depth < max_depth) {
-                gain = gain_of(c, node, rule);
-                if (!(gain > 1e-6f && gain >= gamma)) gain = -1.0f;
-            }
             /* the left child takes its parent's entry */
             const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
             leaves[place] = id;
-            leaf_gains[place] = gain;
+            leaf_gains[place] = leaf_gain(c, node, rule, max_depth, gamma);
             kept[id] = *c;
             side++;
         }

@@ -70,6 +70,34 @@ KERNEL(${wg_size}) begin_tree(
     hist_task_begin[N_GROUPS] = tasks;
 }
 
+% if limited:
+/* wanted[index] = what the split of a level's node gains, or -1 if it does not split. */
+FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma,
+                   const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+                   GLOBAL const node_t* nodes, GLOBAL const scale_t* scale,
+                   GLOBAL const candidate_t* chosen, GLOBAL f32* wanted) {
+    for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
+        GLOBAL const node_t* node = &nodes[first + index];
+        const rule_t unbounded = make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = within(unbounded, node->lower, node->upper);
+        GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
+        c += best_of(c, n_each);
+        const f32 gain = c->score_hi > NO_SCORE ? gain_of(c, node, rule) : -1.0f;
+        wanted[index] = gain > 1e-6f && gain >= gamma ? gain : -1.0f;
+    }
+}
+
+/* Nodes split in order, until their tree has all its leaves. */
+FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* nodes,
+                     GLOBAL u32* splits_left, GLOBAL f32* wanted) {
+    for (u32 index = 0; index < count; index++) {
+        const u32 tree = nodes[first + index].tree;
+        if (wanted[index] < 0.0f) continue;
+        if (splits_left[tree]) splits_left[tree]--; else wanted[index] = -1.0f;
+    }
+}
+
+% endif
 % if not picked:
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
@@ -84,23 +112,10 @@ KERNEL(${wg_size}) decide(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
 % if limited:
-    for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
-        GLOBAL const node_t* node = &nodes[first + index];
-        const rule_t unbounded = make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = within(unbounded, node->lower, node->upper);
-        GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
-        c += best_of(c, n_each);
-        const f32 gain = c->score_hi > NO_SCORE ? gain_of(c, node, rule) : -1.0f;
-        wanted[index] = gain > 1e-6f && gain >= gamma ? gain : -1.0f;
-    }
+    list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, nodes, scale,
+               chosen, wanted);
     BARRIER();
-    if (LOCAL_ID == 0) { /* nodes split in order, until their tree has all its leaves */
-        for (u32 index = 0; index < count; index++) {
-            const u32 tree = nodes[first + index].tree;
-            if (wanted[index] < 0.0f) continue;
-            if (splits_left[tree]) splits_left[tree]--; else wanted[index] = -1.0f;
-        }
-    }
+    if (LOCAL_ID == 0) limit_splits(first, count, nodes, splits_left, wanted);
     BARRIER();
 % else:
     (void)splits_left; (void)wanted;

@@ -18,6 +18,7 @@
 ## params: wg_size; items, elements that a work-item encodes: rows if the work-group has one work-item,
 ##         else codes; weighted; code, the code's type
 <%page args="wg_size, items, weighted, code"/>
+<%namespace name="cut_search" file="cut_search.cl.mako"/>
 <% tile = max(wg_size, 1024) if wg_size == 1 else wg_size %>
 KERNEL(${wg_size}) columns(
         const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 n_columns,
@@ -63,33 +64,7 @@ KERNEL(${wg_size}) gather(
 }
 % endif
 
-/* The first index in (place, high) whose key is greater than that at `place`, else `high`. Steps double
-   until one goes too far; then a binary search. */
-FN u32 behind(GLOBAL const f32* keys, const u32 place, u32 high) {
-    const u32 key = ordered(keys[place]);
-    u32 low = place; /* keys[low] <= key */
-    for (u32 step = 1; high - low > step; step *= 2) {
-        if (ordered(keys[low + step]) > key) {
-            high = low + step;
-            break;
-        }
-        low += step;
-    }
-    while (high - low > 1) {
-        const u32 middle = low + (high - low) / 2;
-        if (ordered(keys[middle]) <= key) low = middle; else high = middle;
-    }
-    return high;
-}
-% if weighted:
-
-/* Weight of a column's rows before index `place`. `running` also sums earlier columns, and may wrap. */
-FN i64 weight_before(GLOBAL const i64* running, const u64 column, const u32 place) {
-    if (place == 0) return 0;
-    const u64 before = column ? (u64)running[column - 1] : 0;
-    return (i64)((u64)running[column + place - 1] - before);
-}
-% endif
+${cut_search.functions(weighted)}
 
 #define NO_BIN 0xFFFFFFFFu
 
@@ -109,13 +84,7 @@ KERNEL(${wg_size}) cuts(
 % if not weighted:
     (void)running;
 % endif
-    /* values are sorted before NaN */
-    u32 low = 0, high = n_rows;
-    while (low < high) {
-        const u32 middle = low + (high - low) / 2;
-        if (is_missing(keys[middle])) high = middle; else low = middle + 1;
-    }
-    const u32 present = low;
+    const u32 present = count_present(keys, n_rows);
     /* one of the 256 codes of a byte is for missing values */
     const u32 most = max_bin == 256 && present < n_counted ? 255 : max_bin;
     /* one bin for each distinct value, if they are few */
@@ -134,20 +103,11 @@ KERNEL(${wg_size}) cuts(
             next = behind(keys, place, present);
         } else {
             /* the first cut before which lies at least an equal share of the remaining weight */
-            const u32 share = most - bins;
 % if weighted:
             const u64 base = (u64)column * n_rows;
-            const i64 done = weight_before(running, base, place);
-            const i64 rest = weight_before(running, base, present) - done;
-            const i64 goal = done + (rest + share - 1) / share;
-            u32 first = place, last = present - 1;
-            while (first < last) {
-                const u32 middle = first + (last - first) / 2;
-                if (weight_before(running, base, middle + 1) >= goal) last = middle;
-                else first = middle + 1;
-            }
+            const u32 first = share_end(running, base, place, present, most - bins);
 % else:
-            const u32 first = place + (u32)(((u64)(present - place) + share - 1) / share) - 1;
+            const u32 first = share_end(place, present, most - bins);
 % endif
             next = behind(keys, first, present);
         }

@@ -20,7 +20,7 @@ from tests.conformance.table import AXES, choose, refused_values
 from tests.conftest import TEST_DEVICE
 from tests.xgboost_versions import PENALISES_BOUNDED_LEAVES
 
-CASES, MORE_CASES, SEEDS = 32, 48, 4
+CASES, MORE_CASES, SEEDS = 24, 48, 3
 SAMPLE = choose(CASES)
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
 
@@ -77,12 +77,12 @@ def test_more_cases():
 def test_what_trains_otherwise_is_noticed(monkeypatch):
     """A penalty shows in the trees, unless leaves are medians; fewer rounds show in the quality."""
     medians = ("reg:absoluteerror", "reg:quantileerror")
-    cases = [c for c in choose(10**6) if not c.differs and not c.name.startswith(medians)][:12]
+    cases = [c for c in choose(10**6) if not c.differs and not c.name.startswith(medians)][:8]
     honest, _ = runner.run_all(cases, TEST_DEVICE, SEEDS)
     assert all(v.ok for v in judge_cases(honest))
     heavy = {"reg_lambda": 4.0}
     monkeypatch.setattr(runner, "train", lambda p, data, n: train({**p, **heavy}, data, n))
-    results, _ = runner.run_all(cases[:6], TEST_DEVICE, 2)
+    results, _ = runner.run_all(cases[:4], TEST_DEVICE, 2)
     assert not any(result.same_trees for result in results)
     monkeypatch.setattr(runner, "train", lambda p, data, n: train(p, data, n // 3))
     results, _ = runner.run_all(cases, TEST_DEVICE, SEEDS)

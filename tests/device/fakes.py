@@ -11,7 +11,7 @@ import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import Capabilities, Device, Launch, Program
-from pyopencl_gbdt.device.discovery import DeviceInfo
+from pyopencl_gbdt.device.device_info import DeviceInfo
 
 MIB = 1024 * 1024
 

@@ -19,7 +19,7 @@ LIBRARIES = frozenset(
         *("candidates", "limbs", "group", "counting", "partials", "tree", "sortable", "local_sort"),
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
-        *("sample_border", "rough_scores", "pieces"),
+        *("sample_border", "rough_scores", "pieces", "cut_search"),
     }
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.base import numbered
+from pyopencl_gbdt.device.program import numbered
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError
 from tests.device.fakes import FakeDevice
 

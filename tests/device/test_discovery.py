@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pyopencl as cl
 import pytest
 
-from pyopencl_gbdt.device import Device, devices, discovery, find, open_device
+from pyopencl_gbdt.device import Device, DeviceInfo, devices, discovery, find, open_device
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import (
@@ -54,7 +54,7 @@ CUDA_1 = make_info(
 BROKEN = make_info(
     "its driver has no compiler", device_id="opencl:5:0", name="Broken", platform="Old"
 )
-DUMB = discovery.DeviceInfo("opencl:6:0", None, "cannot be asked")
+DUMB = DeviceInfo("opencl:6:0", None, "cannot be asked")
 EVERYTHING = [
     SIMULATOR, POCL, INTEL_CPU, INTEGRATED, NVIDIA_0, NVIDIA_1, BROKEN, DUMB, CUDA_0, CUDA_1,
 ]  # fmt: skip

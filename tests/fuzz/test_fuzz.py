@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import time
-from pathlib import Path
-
-import numpy as np
-
-from pyopencl_gbdt.errors import DataError
 from tests.fuzz import comparisons, tables
+from tests.fuzz.broken import BAD
 from tests.fuzz.formats import Format, all_formats
 from tests.fuzz.harness import run
 
@@ -27,42 +21,9 @@ def judge(formats: list[Format]) -> None:
     assert any(outcome.n_refused < outcome.n_read for outcome in outcomes.values())
 
 
-class Bad(Format):
-    """Breaks every rule, each by one seed."""
-
-    suffix = ".bad"
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def seeds(self) -> list[bytes]:
-        return [b"fine"]
-
-    def mutate(self, data: bytes, rng: np.random.Generator) -> bytes:
-        return self.name.encode()
-
-    def read(self, path: Path) -> None:
-        kind = path.read_text()
-        if kind == "crash":
-            os.abort()
-        if kind == "hang":
-            time.sleep(60)
-        if kind == "memory":
-            np.ones(70 << 20, np.uint8)
-        if kind == "foreign":
-            raise OverflowError("no error of this library")
-        if kind == "nameless":
-            raise DataError("something is wrong somewhere")
-        if kind == "named":
-            raise DataError(f"{path}: wrong")
-
-
-BAD = [Bad(name) for name in ("crash", "hang", "memory", "foreign", "nameless", "named", "fine")]
-
-
 def test_the_harness_sees_every_broken_rule() -> None:
     """Each bad format's first file breaks a rule; the next one is read all the same."""
-    outcomes = run({one.name: 2 for one in BAD}, limit=1.0, module="tests.fuzz.test_fuzz")
+    outcomes = run({one.name: 2 for one in BAD}, limit=1.0, module="tests.fuzz.broken")
     words = {
         "crash": "crash, exit code -6", "hang": "more than 1 s", "memory": "MB for a file of 6",
         "foreign": "foreign error: OverflowError", "nameless": "does not name the file",

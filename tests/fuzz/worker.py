@@ -24,9 +24,10 @@ HEADROOM = 4 << 30
 def main(words: list[str]) -> None:
     module, seed = words[0], int(words[1])
     jobs = [word.split(":") for word in words[2:]]
-    formats = all_formats()
     if module:
         formats = {one.name: one for one in importlib.import_module(module).BAD}
+    else:
+        formats = all_formats()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         for name, _, _ in jobs:  # what is imported or cached once counts for no mutation

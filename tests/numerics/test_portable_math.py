@@ -11,6 +11,9 @@ from pyopencl_gbdt.numerics import portable_math as pm
 from tests.compare import assert_same_bits
 from tests.test_dtypes import FIELDS
 
+#: Kernels of CPUs as the compiler optimises them: what users get, and where it could change bits.
+OPTIMISED = True
+
 N = 65_536
 TINY = np.finfo(np.float32).tiny
 #: Zeros, tiny and huge normal numbers, ties and neighbours of 1, of both signs.

@@ -36,9 +36,10 @@ LOSSES = [
 #: Losses of one margin a row, and those of them whose gradient is a function of margin and label.
 ONE_OUTPUT = [case for case in LOSSES if get_objective(*case).n_outputs == 1]
 PER_ROW = [case for case in ONE_OUTPUT if not get_objective(*case).given]
-#: Losses that XGBoost lacks.
+#: Losses that XGBoost lacks and LightGBM has; those that neither has.
 LIGHTGBM = ("huber", "fair", "mape", "cross_entropy")
-XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM]
+OWN: tuple[str, ...] = ()
+XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM + OWN]
 
 
 def name_of(case) -> str:

@@ -22,6 +22,11 @@ from tests.objectives.survival_samples import times, veterans
 
 CASES = [(name, scale) for name in ("normal", "logistic", "extreme") for scale in (1.0, 0.4, 2.5)]
 
+THOROUGH = {
+    "test_kernels_are_the_twin": lambda name, scale, wg_size: scale != 1.0 and wg_size != 64,
+    "test_same_trees_as_xgboost": lambda case, weighted: weighted != (case[1] == 1.0),
+}
+
 
 def aft(distribution, scale):
     given = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": scale}

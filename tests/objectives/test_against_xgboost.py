@@ -14,23 +14,34 @@ from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from tests.conftest import TEST_DEVICE
 from tests.objectives.quantile_leaves import train_xgboost
-from tests.objectives.samples import LIGHTGBM, NEEDED, WITH_PARAMETERS, XGBOOST, few_values, name_of
+from tests.objectives.samples import (
+    LIGHTGBM,
+    NEEDED,
+    OWN,
+    WITH_PARAMETERS,
+    XGBOOST,
+    few_values,
+    name_of,
+)
 
 THOROUGH = {
     f"test_same_{what}": lambda case, weighted: weighted and case in WITH_PARAMETERS
     for what in ("trees", "starting_score")
-}
+} | {"test_files_go_both_ways": lambda case: case in WITH_PARAMETERS[1::2]}
 
 
-def both(case, seed, weighted=False, n_rounds=10, **more):
-    """Train ours and theirs; return X, y, model, booster."""
+def both(case, seed, weighted=False, n_rounds=10, trainer=train_xgboost, **more):
+    """Train ours and theirs; ``train_xgboost`` gives both the same definition of the leaves.
+
+    Returns X, y, model, booster.
+    """
     name, params = case
     X, y = few_values(name, seed)
     weight = np.random.default_rng(seed).uniform(0.5, 2, y.size).astype(np.float32)
     weight = weight if weighted else None
     params = {"objective": name, "max_depth": 4, **params, **more}
     matrix = xgboost.DMatrix(X, y, weight=weight)
-    theirs = train_xgboost(params, matrix, n_rounds)
+    theirs = trainer({**params, "tree_method": "hist", "nthread": 1}, matrix, n_rounds)
     ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y, weight), n_rounds)
     return X, y, ours, theirs
 
@@ -70,7 +81,7 @@ def test_same_starting_score(case, weighted):
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_files_go_both_ways(case, tmp_path):
     name, _ = case
-    X, _, ours, theirs = both(case, 4)
+    X, _, ours, theirs = both(case, 4, trainer=xgboost.train)
     ours.save_model(tmp_path / "ours.json")
     booster = xgboost.Booster(model_file=tmp_path / "ours.json")
     mine = ours.predict(X, device=TEST_DEVICE)
@@ -133,4 +144,4 @@ def test_hinge_errs_as_rarely():
 
 def test_files_name_xgboosts_losses():
     lacks = {name for name, link in LINKS.items() if link.xgboost_name != name}
-    assert lacks == {*LIGHTGBM, "custom"}
+    assert lacks == {*LIGHTGBM, *OWN, "custom"}

@@ -32,6 +32,18 @@ OPTIONS = [
     {"lambdarank_normalization": False, "lambdarank_score_normalization": False},
 ]
 
+#: The defaults, pairs drawn at random, and the biases of positions: for losses other than NDCG.
+FEW = (OPTIONS[0], OPTIONS[2], OPTIONS[4])
+THOROUGH = {
+    "test_every_work_group_size_is_the_twin": lambda name, options, sizes: (
+        sizes != (0, 32) or (name != "rank:ndcg" and options not in FEW)
+    ),
+    "test_same_predictions_as_xgboost": lambda name, options, weighted: (
+        weighted != (options == UNBIASED)
+    ),
+    "test_files_go_both_ways": lambda name, options: name != "rank:ndcg" and options not in FEW,
+}
+
 
 def drawn(name, seed=0, sizes=None, columns=5):
     """Return X of few values, labels and sizes of queries."""
@@ -48,7 +60,7 @@ def id_of(options):
     return "-".join(str(value) for value in options.values()) or "defaults"
 
 
-@pytest.mark.parametrize("sizes", [(0, 32), pytest.param((1, 256), marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("sizes", [(0, 32), (1, 256)])
 @pytest.mark.parametrize("options", OPTIONS, ids=id_of)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_work_group_size_is_the_twin(name, options, sizes):

@@ -6,6 +6,7 @@ prepared_fits  what of it trainings ask for
 problems      the trainings that exercise runs
 targets       GPUs that are not here: their capabilities and their compilers' names
 offline       the compilers of AMD, Intel and NVIDIA: registers, spills, local memory
+ocloc         Intel's: programs in batches, each parsed once for all chips
 exercise      every primitive and a training on a device that is here, against the twins
 runtimes      exercise under PoCL, Intel's CPU runtime and Oclgrind, in all their settings
 tables        what is printed, and the generated part of docs/portability.md

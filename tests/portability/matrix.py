@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pyopencl_gbdt.device.variants import TABLE
 from tests.portability.null_device import FOR_CPUS, Built
-from tests.portability.offline import COMPILERS
+from tests.portability.offline import compile_many
 from tests.portability.targets import Target
 from tests.portability.usage import CompileError, Usage
 from tests.portability.workload import everything
@@ -42,17 +40,13 @@ def gaps_of(built: Built, usages: Iterable[Usage], target: Target) -> list[str]:
     return gaps
 
 
-def _compile(built: Built, target: Target) -> Compiled:
-    dialect = "cuda" if target.maker == "nvidia" else "opencl"
+def _judge(built: Built, found: list[Usage] | CompileError, target: Target) -> Compiled:
     result = Compiled(built)
-    with tempfile.TemporaryDirectory(prefix="portability-") as folder:
-        try:
-            source = built.source(dialect)
-            result.usages = COMPILERS[target.maker](source, built.wg_size, target, Path(folder))
-        except CompileError as error:
-            result.gaps.append(f"{target.chip}: {built.name} does not compile:\n{error}")
-            return result
-    result.gaps = gaps_of(built, result.usages, target)
+    if isinstance(found, CompileError):
+        result.gaps.append(f"{target.chip}: {built.name} does not compile:\n{found}")
+    else:
+        result.usages = found
+        result.gaps = gaps_of(built, found, target)
     return result
 
 
@@ -78,5 +72,8 @@ def compile_all(target: Target) -> tuple[list[Compiled], list[str]]:
         All gaps; empty is good.
     """
     built, complaints = wanted(target)
-    results = [_compile(one, target) for one in built]
+    dialect = "cuda" if target.maker == "nvidia" else "opencl"
+    programs = [(one.source(dialect), one.wg_size) for one in built]
+    found = compile_many(programs, target)
+    results = [_judge(one, usages, target) for one, usages in zip(built, found, strict=True)]
     return results, complaints + [gap for result in results for gap in result.gaps]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import importlib.metadata
 import re
 import shutil
+import struct
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from pyopencl_gbdt.device.render import header
+from tests.portability import ocloc
 from tests.portability.targets import Target
 from tests.portability.usage import CompileError, Usage, occupancy
 
@@ -59,18 +64,49 @@ def _run(words: list[str]) -> str:
     return log
 
 
+@cache
+def _functions_of_libclc() -> Path:
+    """Return the functions of libclc that kernels may call: all 8 MB take 0.1 s a program."""
+    names = re.findall(r"\b(\w+)\([\w ,*]*\);", header("dialect_opencl_builtins.h"))
+    folder = tempfile.mkdtemp(prefix="portability-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = Path(folder) / "libclc.bc"
+    mangled = rf"^_Z[0-9]+({'|'.join(sorted({*names, 'sqrt'}))})"
+    _run(["llvm-extract-22", "--recursive", f"--rfunc={mangled}", str(_LIBCLC), "-o", str(file)])
+    return file
+
+
+def _undefined(binary: bytes) -> list[str]:
+    """Return what an ELF object file needs and lacks, as a linker would find."""
+    (sections,) = struct.unpack_from("<Q", binary, 0x28)
+    size, count = struct.unpack_from("<HH", binary, 0x3A)
+    heads = [struct.unpack_from("<IIQQQQI", binary, sections + k * size) for k in range(count)]
+    found = []
+    for _, kind, _, _, begin, length, link in heads:
+        if kind == 2:  # symbols
+            for at in range(begin, begin + length, 24):
+                name, _, _, section = struct.unpack_from("<IBBH", binary, at)
+                if name and not section:
+                    start = heads[link][4] + name
+                    found.append(binary[start : binary.index(b"\0", start)].decode())
+    return found
+
+
 def compile_amd(source: str, wg_size: int, target: Target, folder: Path) -> list[Usage]:
-    """Compile OpenCL C 1.2 to machine code; read clang's remarks."""
+    """Compile OpenCL C 1.2 to an object file; read clang's remarks."""
     file = folder / "k.cl"
     file.write_text(source, encoding="utf-8")
     log = _run(
         [
             _CLANG, "-x", "cl", *OPENCL_OPTIONS, "-target", "amdgcn-amd-amdhsa",
             f"-mcpu={target.chip}", "-O3", "-nogpulib", "-Xclang", "-mlink-builtin-bitcode",
-            "-Xclang", str(_LIBCLC), "-Rpass-analysis=kernel-resource-usage", "-w",
-            str(file), "-o", str(folder / "k.co"),
+            "-Xclang", str(_functions_of_libclc()), "-Rpass-analysis=kernel-resource-usage", "-w",
+            "-c", str(file), "-o", str(file.with_suffix(".o")),
         ]
     )  # fmt: skip
+    lacking = _undefined(file.with_suffix(".o").read_bytes())
+    if lacking:
+        raise CompileError(f"undefined: {', '.join(lacking)}")
     found = []
     for part in re.split(r"(?=remark: Function Name:)", log)[1:]:
         name = _NAME.search(part)
@@ -95,41 +131,9 @@ def compile_amd(source: str, wg_size: int, target: Target, folder: Path) -> list
 
 def compile_intel(source: str, wg_size: int, target: Target, folder: Path) -> list[Usage]:
     """Compile OpenCL C 1.2 to machine code; read the binary's own description of its kernels."""
-    file = folder / "k.cl"
-    file.write_text(source, encoding="utf-8")
-    log = _run(
-        [
-            "ocloc", "compile", "-file", str(file), "-device", target.chip, "-options",
-            " ".join(OPENCL_OPTIONS), "--format", "zebin", "-output_no_suffix", "-output", "k",
-            "-out_dir", str(folder),
-        ]
-    )  # fmt: skip
-    spills = {name: int(n) for name, n in re.findall(r"kernel (\w+) .*?spilled around (\d+)", log)}
-    binary = (folder / "k").read_bytes()
-    begin = binary.index(b"---\nversion:")
-    text = binary[begin : binary.index(b"kernels_misc_info", begin)].decode("utf-8", "replace")
-    found = []
-    for part in re.split(r"\n  - name: +", text)[1:]:
-
-        def number(word: str, part: str = part) -> int:
-            match = re.search(rf"^\s+{word}:\s+(\d+)", part, re.MULTILINE)
-            return int(match.group(1)) if match else 0
-
-        buffers = re.split(r"per_thread_memory_buffers:", part)
-        scratch = re.findall(r"\bsize:\s+(\d+)", buffers[1]) if len(buffers) > 1 else []
-        kernel = part.split("\n", 1)[0].strip()
-        width, local = number("simd_size"), number("slm_size")
-        found.append(
-            Usage(
-                kernel=kernel,
-                registers=number("grf_count"),
-                spilled=spills.get(kernel, 0),
-                scratch_bytes=sum(map(int, scratch)) // max(1, width),
-                local_bytes=local,
-                width=width,
-                occupancy=occupancy(target, wg_size, width=width, registers=0, local_bytes=local),
-            )
-        )
+    (found,) = ocloc.compile_many([(source, wg_size)], " ".join(OPENCL_OPTIONS), target)
+    if isinstance(found, CompileError):
+        raise found
     return found
 
 
@@ -193,6 +197,22 @@ def compile_nvidia(source: str, wg_size: int, target: Target, folder: Path) -> l
     return found
 
 
+def compile_many(
+    programs: Sequence[tuple[str, int]], target: Target
+) -> Iterator[list[Usage] | CompileError]:
+    """Compile sources for work-groups of given sizes; yield usages, or why there are none."""
+    if target.maker == "intel":
+        yield from ocloc.compile_many(programs, " ".join(OPENCL_OPTIONS), target)
+        return
+    for source, wg_size in programs:
+        with tempfile.TemporaryDirectory(prefix="portability-") as folder:
+            try:
+                yield COMPILERS[target.maker](source, wg_size, target, Path(folder))
+            except CompileError as error:
+                yield error
+
+
+#: For one program.
 COMPILERS: dict[str, Callable[[str, int, Target, Path], list[Usage]]] = {
     "amd": compile_amd,
     "intel": compile_intel,

@@ -63,9 +63,9 @@ def fits(device: NullDevice) -> None:
     for weight in (None, np.ones(N_ROWS, np.float32)):
         for max_bin in MAX_BINS:
             data = _data(weight)
-            for row in runnable("histogram", device.caps):
-                device.label = row.name
-                params = {"max_bin": max_bin, "histogram": row.name}
+            for variant in runnable("histogram", device.caps):
+                device.label = variant.name
+                params = {"max_bin": max_bin, "histogram": variant.name}
                 _fit(device, data, params).watch(data.values)
             device.label = ""
             _fit(device, data, {"max_bin": max_bin, "objective": "reg:absoluteerror"})

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import steps
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -78,7 +79,9 @@ def make_workspace(
         monotone=monotone,
     )
     ws.has_high = True
+    steps.reserve(ws)
     ws.allocate()
+    steps.begin(ws)
     if weights[0] is not None:
         ws["weights"].set(weights[0])
     return ws

@@ -237,7 +237,7 @@ def test_as_in_the_table(device, variant, rng):
 
 def test_a_feature_beyond_local_memory_is_built_in_ranges(device):
     """Asked for a variant whose accumulators are too small, a fit takes ``bin_range_passes``."""
-    wished = next(row.name for row in runnable(KERNEL, device.caps) if row.name.startswith("local"))
+    wished = next(v.name for v in runnable(KERNEL, device.caps) if v.name.startswith("local"))
     layout = make_layout([6000], [False])
     ws = make_workspace(device, layout, np.zeros((50, 1), np.uint16), histogram=wished)
     assert ws.variant(KERNEL).name == "bin_range_passes"

@@ -8,8 +8,8 @@ import pytest
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, NODE
 from pyopencl_gbdt.fit import variants as fit_variants
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.growth.finalize import Finish
-from pyopencl_gbdt.growth.level import Grow
+from pyopencl_gbdt.growth.finalize import Finalize
+from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.gain import score
 from pyopencl_gbdt.reference.gradients import Scale
@@ -131,7 +131,7 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 ws["candidates"].set(every)
             else:
                 ws["chosen"].set(chosen)
-            run(Grow(ws).choose(depth, Batch(0, trees)))
+            run(Level(ws).choose(depth, Batch(0, trees), ws.candidates_of(depth)))
             finished = expected_decisions(nodes, chosen, ws.params)
             splits = np.array([node.left == 0 for node in finished])
             found = ws["nodes"].get()
@@ -201,7 +201,7 @@ def test_place(device, rng, wg):
         room = max(2 * n_nodes + 1, ws["hist_task_begin"].size)
         ws.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
         ws.arrays["child_rows"] = device.upload(content["count"][first + n_nodes :][: 2 * n_nodes])
-        run(Grow(ws).place(DEPTH, Batch(0, trees)))
+        run(Level(ws).place(DEPTH, Batch(0, trees)))
         found, hist_tasks, slot = ws["nodes"].get(), [], (first + n_nodes - trees) // 2 + trees
         hist_chunk = ws.variant("histogram").params["chunk"]
         for node, lefts in zip(nodes[splits], n_left[splits], strict=True):
@@ -224,7 +224,7 @@ def test_begin(device, rng, wg, batch):
     ws = workspace(device, rng, wg, 3000, outputs=batch.first + batch.size)
     sums = rng.integers(-(2**50), 2**50, (ws.n_trees, ws.row_groups, 2))
     ws["sums"].set(sums.reshape(-1, 2))
-    run(Grow(ws).begin(batch))
+    run(Level(ws).begin(batch))
     chunk = ws.variant("histogram").params["chunk"]
     tasks = -(-3000 // chunk)
     for tree, root in enumerate(ws["nodes"].get()[: batch.size]):
@@ -246,7 +246,7 @@ def test_begin_with_rows_that_were_drawn(device, rng, wg):
     spoil(ws["sums"], rng)
     drawn = [2000, 0, 1, 3000]
     ws["drawn"].set(drawn)
-    run(Grow(ws).begin(Batch(0, 4)))
+    run(Level(ws).begin(Batch(0, 4)))
     roots = ws["nodes"].get()[:4]
     assert roots["count"].tolist() == drawn
     assert roots["begin"].tolist() == [0, 3000, 6000, 9000]
@@ -281,7 +281,7 @@ def test_finish(device, rng, wg, trees):
         spoil(ws["exponents"], rng)
         spoil(ws["drawn"], rng)
         ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block, 41])
-        run(Finish(ws).tree(Batch(0, trees)))
+        run(Finalize(ws).tree(Batch(0, trees)))
         found = ws["nodes"].get()
         for node, want in zip(
             found[behind:n_nodes], expected_decisions(nodes[behind:], None, ws.params), strict=True
@@ -333,6 +333,6 @@ def test_keep(device, rng, wg):
             want["forest_nodes"][place, word, :n_nodes] = nodes[name].view(np.uint32)
         want["forest_levels"][place] = spoil(ws["levels"], rng)
         ws["leaf_header"].set([n_nodes, 0, place, 0])
-        Finish(ws).keep()()
+        Finalize(ws).keep()()
         for name, content in want.items():
             assert_same_bits(ws[name].get(), content, name)

@@ -8,7 +8,7 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.growth.finalize import Finish
+from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
 from pyopencl_gbdt.numerics.weights import whole
@@ -72,7 +72,7 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
     ws["levels"].set(levels)
-    run(Finish(ws).tree(BATCH))
+    run(Finalize(ws).tree(BATCH))
     return ws, ws["nodes"].get(), rows
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.gradients.sample import Sample, reserve
+from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.objectives import get_objective
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes
@@ -29,8 +29,6 @@ def draw(device, rng, n_rows, trees, wg, params):
         work_group_size=wg, max_depth=2, **params,
     )  # fmt: skip
     assert ws.lists_drawn == (trees > 1 or ws.variant("update_margins").name == "walk")
-    reserve(ws)
-    ws.allocate()
     ws["margins"].set(np.zeros(n_rows, np.float32))
     ws["labels"].set(rng.normal(size=n_rows).astype(np.float32))
     for launch in Sample(ws, get_objective("reg:squarederror")).launches(Batch(0, trees)):

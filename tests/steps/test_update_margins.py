@@ -7,8 +7,8 @@ import pytest
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.growth.finalize import Finish
-from pyopencl_gbdt.growth.update_margins import Leaf
+from pyopencl_gbdt.growth.finalize import Finalize
+from pyopencl_gbdt.growth.update_margins import UpdateMargins
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.partition import goes_left, partition
@@ -95,8 +95,8 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
     ws["margins"].set(margins.reshape(ws["margins"].shape))
     batch = Batch(first, ws.n_trees)
-    run(Finish(ws).tree(batch))  # it also gives the last level's leaves their values
-    run(Leaf(ws).add(batch))
+    run(Finalize(ws).tree(batch))  # it also gives the last level's leaves their values
+    run(UpdateMargins(ws).add(batch))
     finished = ws["nodes"].get()[: nodes.size]
     is_leaf = finished["left"] == NO_NODE
     assert len(np.unique(finished["value"][is_leaf])) == is_leaf.sum()
