@@ -149,6 +149,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history)
     device = open_device(task.params.device, profile=profile)
+    device.warm_up()
     with settled(device):
         fit = Fit(device, task)
         model = TrainingModel([fit])
