@@ -84,7 +84,8 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
     label, weight = labels_of(labels, rng, n), weights_of(weights, rng, n)
     data = Dataset(np.zeros((n, 1), np.float32), label, weight)
     step = RenewLeaves(ws, objective, data)
-    for name, (size, dtype) in ws.reserved.items():
+    own = {name: plan for name, plan in ws.reserved.items() if name.startswith("renew_")}
+    for name, (size, dtype) in own.items():
         nodes = (len(before), *size[1:]) if isinstance(size, tuple) else max(size, len(before))
         ws.arrays[name] = device.empty(nodes if "weights" not in name else size, dtype)
         spoil(ws[name], rng)
