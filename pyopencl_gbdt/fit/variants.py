@@ -71,9 +71,9 @@ class FitVariants(FitShape):
         """
         return build_variant(self.device, kernel, partial(self.variant, kernel), make)[1]
 
-    def wg_size(self, row: Variant) -> int:
+    def wg_size(self, variant: Variant) -> int:
         """Return the work-group size to build a variant for."""
-        return self.params.work_group_size or row.params["wg_size"]
+        return self.params.work_group_size or variant.params["wg_size"]
 
     def candidates_of(self, step: int) -> Candidates:
         """Return what the search leaves of a step; few candidates are left uncompared."""
@@ -91,8 +91,8 @@ class FitVariants(FitShape):
     def histogram_groups(self) -> int:
         """Work-groups that share the histogram tasks of a level, for each range of codes."""
         layout = self.layout
-        row = self.variant("histogram")
-        return work_groups(row, self.device.caps, layout.n_features, layout.most_codes)
+        variant = self.variant("histogram")
+        return work_groups(variant, self.device.caps, layout.n_features, layout.most_codes)
 
     @property
     def lists_drawn(self) -> bool:

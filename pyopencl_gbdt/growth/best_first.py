@@ -21,9 +21,9 @@ class Pick:
         self.ws = ws
         self.program = ws.build(
             "plan",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "best_first",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 row_chunk=ws.variant("partition").params["chunk"],
                 rank=rank,
             ),

@@ -46,12 +46,12 @@ class FeatureMask:
         ]
         self.program = ws.build(
             "plan",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "feature_mask",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 weighted=ws.feature_weights is not None,
                 stages=" ".join(stages),
-                few=n <= (64 if ws.wg_size(row) == 1 else 256),
+                few=n <= (64 if ws.wg_size(variant) == 1 else 256),
             ),
         )
         self.n_words, self.groups = _words(ws), _groups(ws)

@@ -39,9 +39,9 @@ class Finalize:
         self.ws = ws
         self.program = ws.build(
             "plan",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "finalize",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 leaf_chunk=ws.variant("update_margins").params["chunk"],
             ),
         )

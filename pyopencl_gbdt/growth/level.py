@@ -36,9 +36,9 @@ class Level:
         self.ws = ws
         self.program = ws.build(
             "plan",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "level",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 row_chunk=ws.variant("partition").params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
                 picked=ws.policy.picks_leaves,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
@@ -20,7 +22,18 @@ def reserve(ws: Workspace) -> None:
     ws.reserve_for_pages("row_task_begin", ws.most_level_nodes + 1, np.uint32)
 
 
-class Partition:
+class Partition(Protocol):
+    """What moves the rows of nodes that split to the children."""
+
+    def move(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that move the rows of a step, and count them in the children.
+
+        They leave each child's rows of a page in its node, those of all pages and devices in
+        ``child_rows``, and the histograms that several work-groups or pages will add to at 0.
+        """
+
+
+class PartitionByCodes:
     """Moves the rows of one level after another between two row lists.
 
     Built behind the histogram, as it clears what several of its tasks add to.
@@ -30,22 +43,22 @@ class Partition:
         self.ws = ws
         self.program = ws.build(
             "partition",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "partition",
-                wg_size=ws.wg_size(row),
-                chunk=row.params["chunk"],
+                wg_size=ws.wg_size(variant),
+                chunk=variant.params["chunk"],
                 code=ws.code_type,
                 picked=ws.policy.picks_leaves,
             ),
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 
-    def move(self, depth: int, batch: Batch) -> list[Action]:
+    def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that move the rows of a level and count them in the children.
 
         They also clear the histograms that several work-groups or pages will add to.
         """
-        moved = [self._page(depth, batch, page) for page in self.ws.pages]
+        moved = [self._page(step, batch, page) for page in self.ws.pages]
         return [*moved, *self.ws.team.sum(self.ws["child_rows"])]
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:

@@ -50,9 +50,9 @@ class RenewLeaves:
         reserve(ws, weighted=weighted)
         self.program = ws.build(
             "renew_leaves",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "renew_leaves",
-                wg_size=ws.wg_size(row),
+                wg_size=ws.wg_size(variant),
                 weighted=weighted,
                 code=ws.code_type,
             ),

@@ -32,17 +32,19 @@ class Split:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.program = ws.build("split", self._build)
-        self.best = ws.build("plan", lambda row: ws.device.build("best", wg_size=ws.wg_size(row)))
+        self.best = ws.build(
+            "plan", lambda variant: ws.device.build("best", wg_size=ws.wg_size(variant))
+        )
 
-    def _build(self, row: Variant) -> Program:
+    def _build(self, variant: Variant) -> Program:
         ws = self.ws
         options = {"monotone": ws.monotone is not None, "masked": ws.masks_columns}
-        if row.name == "sequential":
+        if variant.name == "sequential":
             shrunk = options["shrunk"] = ws.params.reg_alpha > 0
             plain = not (shrunk or options["monotone"])  # others clip anyway
             options["clipped"] = plain and ws.params.max_delta_step > 0
-            return ws.device.build("split_cpu", wg_size=1, run=row.params["run"], **options)
-        return ws.device.build("split", wg_size=ws.wg_size(row), **options)
+            return ws.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
+        return ws.device.build("split", wg_size=ws.wg_size(variant), **options)
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.

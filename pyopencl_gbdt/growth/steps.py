@@ -13,8 +13,8 @@ from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth import feature_mask, finalize, histogram, level, partition, split
 from pyopencl_gbdt.growth.finalize import Finalize
-from pyopencl_gbdt.growth.level import Level
-from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.growth.grower import Grower
+from pyopencl_gbdt.growth.partition import PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
@@ -53,9 +53,8 @@ class Steps:
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.search: SplitSearch = HistogramSearch(ws)
-        self.partition = Partition(ws)
-        self.grow, self.finish = Level(ws), Finalize(ws)
-        self.choose = policy.build(ws, self.grow)
+        self.grower = Grower(ws, self.search, policy, PartitionByCodes(ws))
+        self.finish = Finalize(ws)
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
         reserve(ws)  # again: another variant than planned may have been built
 
@@ -68,14 +67,8 @@ class Steps:
 
     def trees(self, batch: Batch) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
-        ws, grow, partition = self.ws, self.grow, self.partition
         drawn = [] if self.sample is None else self.sample.launches(batch)
-        launches: list[Action] = [*drawn, *self.gradients.launches(batch), *grow.begin(batch)]
-        for depth in range(ws.n_levels):
-            launches += self.search.search(depth, batch)
-            launches += self.choose(depth, batch, self.search.candidates(depth))
-            if depth + 1 < ws.n_levels or ws.policy.moves_last_rows:
-                launches += [*partition.move(depth, batch), *grow.place(depth, batch)]
+        grown = [*self.gradients.launches(batch), *self.grower.tree(batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
-        finished = self.finish.tree(batch)
-        return [*launches, *finished, *renewed, *self.leaf.add(batch), self.finish.keep()]
+        finished = [*self.finish.tree(batch), *renewed, *self.leaf.add(batch)]
+        return [*drawn, *grown, *finished, self.finish.keep()]

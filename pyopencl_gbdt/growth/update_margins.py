@@ -15,11 +15,11 @@ class UpdateMargins:
         self.ws = ws
         self.program = ws.build(
             "update_margins",
-            lambda row: ws.device.build(
+            lambda variant: ws.device.build(
                 "update_margins",
-                wg_size=ws.wg_size(row),
-                walk=row.name == "walk",
-                chunk=row.params["chunk"],
+                wg_size=ws.wg_size(variant),
+                walk=variant.name == "walk",
+                chunk=variant.params["chunk"],
                 code=ws.code_type,
             ),
         )
@@ -30,9 +30,9 @@ class UpdateMargins:
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
         ws, bind = self.ws, self.program.bind
-        row = ws.variant("update_margins")
+        variant = ws.variant("update_margins")
         most_groups = 16 * ws.device.caps.compute_units
-        if row.name == "walk":
+        if variant.name == "walk":
             groups = min(most_groups, -(-page.n_rows // self.program.wg_size))
             outputs = -(-batch.size // ws.n_parallel)
             return bind(
@@ -40,7 +40,7 @@ class UpdateMargins:
                 n_trees=batch.size, n_parallel=ws.n_parallel, **page.rows,
                 **page.codes.row_arguments(), **ws.arguments("steps", "margins"),
             )  # fmt: skip
-        most_tasks = ws.n_trees * page.n_rows // row.params["chunk"] + ws.max_nodes
+        most_tasks = ws.n_trees * page.n_rows // variant.params["chunk"] + ws.max_nodes
         return bind(
             "add_leaves", min(most_tasks, most_groups), n_rows=ws.n_rows,
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],

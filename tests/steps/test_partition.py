@@ -8,7 +8,7 @@ import pytest
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.growth.partition import PartitionByCodes
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.partition import goes_left, partition
 from tests.compare import assert_same_bits
@@ -69,7 +69,7 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
         ws[before].set(rows)
     rows_before = ws[before].get()
     expected = spoil(ws[after], rng)
-    run(Partition(ws).move(depth, Batch(0, trees)))
+    run(PartitionByCodes(ws).move(depth, Batch(0, trees)))
     after_nodes, moved = ws["nodes"].get(), ws[after].get()
     for node in nodes[splits]:
         begin, end = node["begin"], node["begin"] + node["count"]
