@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +32,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 TEST_DEVICE = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
 #: Processes that run the tests at most: each takes up to 1 GB.
 _MOST_WORKERS = 8
+#: Folders in which a test's cases are all combinations of several parameters. By default, each
+#: value of each parameter has a case; all combinations are ``thorough``. A module elsewhere says
+#: ``ONCE_EACH = True``.
+_ONCE_EACH = {"primitives", "steps", "objectives"}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -50,13 +56,32 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(cores, _MOST_WORKERS) if cores > 1 else 0
 
 
+def _repeats(item: pytest.Item, seen: dict[str, set[tuple[str, str]]]) -> bool:
+    """Tell whether every value of a case's parameters was seen in an earlier case; note them."""
+    module = getattr(item, "module", None)
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    where = item.path.relative_to(Path(__file__).parent).parts[0]
+    if where not in _ONCE_EACH and not getattr(module, "ONCE_EACH", False):
+        return False
+    known = seen[item.nodeid.partition("[")[0]]
+    own = {(name, repr(value)) for name, value in params.items()}
+    repeats = len(own) > 1 and own <= known
+    known |= own
+    return repeats
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests marked ``thorough`` that nobody asked for.
 
-    A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true.
+    A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true. Where
+    ``_ONCE_EACH`` says so, cases of which every parameter's value occurs in an earlier case of
+    the same test are marked, too.
     """
+    seen: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for item in items:
+        if _repeats(item, seen):
+            item.add_marker("thorough")
         rule = getattr(getattr(item, "module", None), "THOROUGH", {}).get(
             getattr(item, "originalname", "")
         )
@@ -75,7 +100,7 @@ def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
     """Have PoCL leave kernels as they are written, as most of the run is spent in its compiler.
 
     The bits are the same. Optimised are a CPU's kernels in modules that say ``OPTIMISED = True``,
-    all kernels of what ``-m`` asks for, and all that ``python -m tests.portability`` runs.
+    and all that ``python -m tests.portability`` runs.
     """
     usual = OpenCLDevice._options
     optimised = getattr(request.module, "OPTIMISED", False)
@@ -85,10 +110,9 @@ def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
         return [*usual(self, wg_size), *(["-cl-opt-disable"] if quick else [])]
 
     with pytest.MonkeyPatch.context() as patch:
-        if not request.config.option.markexpr:
-            patch.setattr(OpenCLDevice, "_options", options)
-            if optimised:  # not what another module built
-                patch.setattr(opencl, "_programs", {})
+        patch.setattr(OpenCLDevice, "_options", options)
+        if optimised:  # not what another module built
+            patch.setattr(opencl, "_programs", {})
         yield
 
 

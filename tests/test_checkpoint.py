@@ -17,6 +17,9 @@ from pyopencl_gbdt.model import to_xgboost_json
 from tests.conftest import TEST_DEVICE
 from tests.kill_and_resume import KINDS, kill_and_resume
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
+THOROUGH = {"test_killed_at_random_moments": lambda kind, kills: kind != "sampled classes"}
 RNG = np.random.default_rng(9)
 X = RNG.standard_normal((300, 4)).astype(np.float32)
 Y = (X[:, 0] * X[:, 1] + RNG.standard_normal(300) / 2).astype(np.float32)

@@ -13,6 +13,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 RNG = np.random.default_rng(8)
 X = RNG.standard_normal((500, 4)).astype(np.float32)
 X[RNG.random(X.shape) < 0.1] = np.nan

@@ -157,6 +157,7 @@ def test_pages_are_one_sitting(page):
     assert len(page.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
+@pytest.mark.thorough
 def test_sphinx_builds_without_warnings(tmp_path):
     pytest.importorskip("sphinx", "7", reason="needs Sphinx")
     pytest.importorskip("myst_parser", reason="needs myst-parser")

@@ -30,6 +30,8 @@ from pyopencl_gbdt.errors import DataError
 
 from .conftest import TEST_DEVICE
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 ROOT = Path(__file__).resolve().parents[1]
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((200, 4)).astype(np.float32)
@@ -169,7 +171,9 @@ for estimator in estimators:
 THOROUGH = {"test_fitted_on_one_device_predicts_on_another": lambda name, pretend: pretend == "gpu"}
 
 
-@pytest.mark.parametrize("pretend", ["", "gpu", "baseline"])
+@pytest.mark.parametrize(
+    "pretend", ["", *(pytest.param(p, marks=pytest.mark.thorough) for p in ("gpu", "baseline"))]
+)
 @pytest.mark.parametrize("name", [d.device_id for d in devices() if not d.problem])
 def test_fitted_on_one_device_predicts_on_another(name, pretend, tmp_path):
     """Each device that is here, as itself and as what it can pretend to be, in a new process."""

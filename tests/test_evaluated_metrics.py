@@ -14,6 +14,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS
 from tests.conftest import TEST_DEVICE
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 RNG = np.random.default_rng(33)
 N = 700
 X = RNG.standard_normal((N, 4)).astype(np.float32)

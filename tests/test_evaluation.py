@@ -31,6 +31,8 @@ from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.training.booster import Boosting
 from tests.conftest import TEST_DEVICE
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 RNG = np.random.default_rng(21)
 X = RNG.standard_normal((900, 4)).astype(np.float32)
 Y = (X[:, 0] * X[:, 1] + RNG.standard_normal(900) > 0).astype(np.float32)

@@ -28,6 +28,8 @@ from pyopencl_gbdt.training.memory_estimate import expected_layout
 from .conftest import TEST_DEVICE
 
 N, RATES = 500, np.ones(2, np.float32)
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 CASES = {
     "classes": {"objective": "multi:softprob", "num_class": 4},
     "targets": {},

@@ -13,6 +13,8 @@ from pyopencl_gbdt.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 LARGEST = np.finfo(np.float32).max
 RNG = np.random.default_rng(1)
 N = 60

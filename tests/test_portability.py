@@ -22,8 +22,8 @@ from tests.portability import matrix, mutations, offline, runtimes, tables, targ
 from tests.portability.null_device import FOR_CPUS, NullDevice, kernels_of, mismatch
 
 CHIPS = [*targets.AMD, *targets.INTEL, *targets.NVIDIA]
-#: The others have the same limits as one of these, as far as kernels are chosen by them.
-UNLIKE = ("gfx906", "gfx90a", "skl", "tgllp", "pvc", "sm_60", "sm_90")
+#: One of every maker; the other chips are `thorough`.
+UNLIKE = ("gfx906", "skl", "sm_90")
 LEAST = baseline(targets.AMD[0].caps)
 
 

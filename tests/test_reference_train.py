@@ -16,6 +16,8 @@ from pyopencl_gbdt.reference.train import train_reference
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 CAPS = find(TEST_DEVICE).caps
 SQUARED, LOGISTIC = "reg:squarederror", "binary:logistic"
 

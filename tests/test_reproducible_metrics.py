@@ -13,6 +13,8 @@ from pyopencl_gbdt.metrics import METRICS
 from .conftest import TEST_DEVICE
 from .test_reproducible import loss_labels
 
+#: All combinations are ``thorough``, see tests/conftest.py.
+ONCE_EACH = True
 N = 1500
 #: Metrics by a loss whose labels and predictions they take.
 METRICS_OF = {

@@ -62,6 +62,7 @@ def grid(kernel, caps):
     return choices
 
 
+@pytest.mark.thorough
 def test_every_candidate_gives_the_same_model(device):
     _, _, expected = result({})
     every = {kernel: grid(kernel, device.caps) for kernel in tunable()}

@@ -12,6 +12,7 @@ from tests.conftest import TEST_DEVICE
 pytest.importorskip("xgboost")
 
 
+@pytest.mark.thorough
 def test_ours_and_xgboost_over_seeds(tmp_path, capsys):
     file = tmp_path / "quality.json"
     arguments = ["--shapes", "small", "yahoo", "--rows-scale", "0.05", "--rounds", "5"]

@@ -33,7 +33,7 @@ class Format:
     name = ""
     suffix = ""
     n_mutations = 10_000
-    n_sampled = 40
+    n_sampled = 25
     pieces: tuple[bytes, ...] = ()
 
     def prepare(self) -> None:

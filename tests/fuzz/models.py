@@ -47,7 +47,7 @@ _MOST_FEATURES = 64
 
 class Models(Format):
     name, suffix, pieces = "model", ".json", _PIECES
-    n_mutations, n_sampled = 100_000, 400
+    n_mutations, n_sampled = 100_000, 200
 
     def prepare(self) -> None:
         """Build the kernels of prediction."""
@@ -86,7 +86,7 @@ class Models(Format):
 
 class CheckPoints(Format):
     name, suffix, pieces = "checkpoint", ".json", _PIECES
-    n_mutations, n_sampled = 10_000, 60
+    n_mutations, n_sampled = 10_000, 40
     _attribute = "pyopencl_gbdt.checkpoint"
 
     def prepare(self) -> None:
