@@ -31,10 +31,12 @@ def _timed(work: Callable[[], Outcome]) -> Outcome:
     return outcome
 
 
-def _chip(target: targets.Target, row: str, results: dict[str, list[Compiled]]) -> Outcome:
+def _chip(
+    target: targets.Target, row: str, results: dict[str, list[Compiled]], every: bool
+) -> Outcome:
     outcome = Outcome(row, target.chip, skipped=offline.missing(target.maker))
     if not outcome.skipped:
-        compiled, outcome.failures = compile_all(target)
+        compiled, outcome.failures = compile_all(target, every=every)
         results[target.chip] = compiled
         usages = [usage for one in compiled for usage in one.usages]
         outcome.detail = f"{len(usages)} kernels in {len(compiled)} programs; {target.people_say}"
@@ -49,6 +51,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; default all")
     parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
+    parser.add_argument(
+        "--every", action="store_true", help="all programs for all chips, not one chip of a kind"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument(
         "--write-docs", action="store_true", help=f"renew the tables of {PAGE.name}"
@@ -58,11 +63,12 @@ def main(words: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"unknown rows {sorted(unknown)}; expected some of {ROWS}")
     wanted = args.rows or list(ROWS)
+    every = args.every or args.write_docs
     results: dict[str, list[Compiled]] = {}
     works: list[Callable[[], Outcome]] = []
     for row in [row for row in ROWS if row in wanted]:
         works += [lambda s=setting: run_setting(s) for setting in SETTINGS if setting.row == row]
-        works += [lambda t=t, r=row: _chip(t, r, results) for t in targets.ALL.get(row, ())]
+        works += [lambda t=t, r=row: _chip(t, r, results, every) for t in targets.ALL.get(row, ())]
     outcomes = [_timed(run_suite)] if args.suite else []
     with ThreadPoolExecutor(args.jobs) as pool:
         outcomes += pool.map(_timed, works)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from pyopencl_gbdt.device.render import source_folder
 from pyopencl_gbdt.device.variants import TABLE
 from tests.portability.null_device import FOR_CPUS, Built
 from tests.portability.offline import compile_many
@@ -62,8 +63,25 @@ def wanted(target: Target) -> tuple[list[Built], list[str]]:
     return built, device.complaints
 
 
-def compile_all(target: Target) -> tuple[list[Compiled], list[str]]:
-    """Compile everything for one chip.
+def grows_trees(template: str) -> bool:
+    """Tell whether a template's kernels grow trees: gradients, histograms and what follows."""
+    folder = source_folder("templates")
+    rooms = [
+        room
+        for room in ("growth", "gradients")
+        if (folder / room / f"{template}.cl.mako").is_file()
+    ]
+    return bool(rooms) or template.startswith("histogram")
+
+
+def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled], list[str]]:
+    """Compile everything for one chip; for one that is not ``whole``, what grows trees.
+
+    Parameters
+    ----------
+    target : Target
+    every : bool
+        Whether to compile everything for a chip that is not ``whole``, too.
 
     Returns
     -------
@@ -72,6 +90,8 @@ def compile_all(target: Target) -> tuple[list[Compiled], list[str]]:
         All gaps; empty is good.
     """
     built, complaints = wanted(target)
+    if not (every or target.whole):
+        built = [one for one in built if grows_trees(one.template)]
     dialect = "cuda" if target.maker == "nvidia" else "opencl"
     programs = [(one.source(dialect), one.wg_size) for one in built]
     found = compile_many(programs, target)

@@ -25,12 +25,16 @@ class Target:
     people_say : str
         Names under which people know it.
     caps : Capabilities
+    whole : bool
+        Whether the chip gets all programs by default. A chip whose instructions are nearly those of
+        a ``whole`` one gets the kernels that grow trees, which need most registers.
     """
 
     maker: str
     chip: str
     people_say: str
     caps: Capabilities
+    whole: bool = False
 
 
 _GPU = Capabilities(
@@ -81,6 +85,10 @@ def _nvidia(number: int, people_say: str) -> Target:
     return Target("nvidia", f"sm_{number}", people_say, caps)
 
 
+#: One chip of each kind of instructions: AMD's GCN, CDNA and RDNA, Intel's oldest and newest,
+#: NVIDIA's without and with the operations of warps.
+_WHOLE = {"gfx906", "gfx90a", "gfx1030", "skl", "pvc", "sm_60", "sm_90"}
+
 AMD = (
     _amd("gfx906", "Instinct MI50, Radeon VII"),
     _amd("gfx90a", "Instinct MI200", 1024),
@@ -103,4 +111,7 @@ NVIDIA = (
     _nvidia(100, "B100, B200"),
     _nvidia(120, "GeForce RTX 50"),
 )
-ALL = {"amd": AMD, "intel-gpu": INTEL, "nvidia": NVIDIA}
+ALL = {
+    row: tuple(replace(chip, whole=chip.chip in _WHOLE) for chip in chips)
+    for row, chips in (("amd", AMD), ("intel-gpu", INTEL), ("nvidia", NVIDIA))
+}
