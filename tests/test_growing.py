@@ -162,7 +162,7 @@ def test_columns_are_drawn_in_three_stages():
     assert np.mean(heavy) > 3.5
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("n_features", [1, 65, 300])
 def test_columns_of_many_features(n_features, weighted):
     """Few are ranked, of many the last key to keep is found digit by digit; keys may be equal."""

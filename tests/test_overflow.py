@@ -70,7 +70,9 @@ def test_as_the_twin(growth, label, weighted):
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != TEST_DEVICE])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "loss", [*LOSSES[:2], *(pytest.param(loss, marks=pytest.mark.thorough) for loss in LOSSES[2:])]
+)
 def test_every_device(loss, name):
     for label, growth in zip(LABELS.values(), (GROWTH[0], GROWTH[1], GROWTH[3]), strict=True):
         params = {"n_estimators": 2, "max_depth": 2, "max_bin": 16, "objective": loss, **growth}

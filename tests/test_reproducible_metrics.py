@@ -30,6 +30,9 @@ METRICS_OF = {
     "survival:cox": ["cox-nloglik"],
     "survival:aft": ["aft-nloglik", "interval-regression-accuracy"],
 }
+#: Their metrics are sums, orders and queries as the others' are.
+_ALIKE = {"reg:squaredlogerror", "reg:gamma", "reg:quantileerror", "rank:map"}
+THOROUGH = {"test_two_work_group_sizes": lambda objective: objective in _ALIKE}
 OWN = {
     "multi:softprob": {"num_class": 4},
     "reg:quantileerror": {"quantile_alpha": [0.2, 0.7]},

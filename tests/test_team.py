@@ -27,6 +27,8 @@ REAL = [d.device_id for d in _HERE if not d.caps.is_simulator]
 ALL = [d.device_id for d in _HERE]
 #: Oclgrind is once in a team: two fits in two threads of a process disturb each other there.
 TEAMS = [*([name] * 2 for name in REAL), *map(list, combinations(ALL, 2))]
+#: Oclgrind takes seconds.
+THOROUGH = {"test_devices_of_any_kind": lambda names: not set(names) <= set(REAL)}
 #: Losses whose gradients look at several rows.
 ACROSS_ROWS = {"survival:cox", "rank:ndcg"}
 

@@ -40,6 +40,7 @@ def test_labels_are_what_the_loss_takes(line):
         assert 0.2 < np.isinf(data["label_upper_bound"]).mean() < 0.5
 
 
+@pytest.mark.thorough
 def test_some_lines(tmp_path, capsys):
     names = ["rank:ndcg", "huber", "goss, 0.2 and 0.1"]
     peers = ["--peers"] if importlib.util.find_spec("xgboost") else []

@@ -140,6 +140,7 @@ def test_every_task_is_asked_for():
     assert refusal(TASKS[0], 0) == ""
 
 
+@pytest.mark.thorough
 def test_the_whole(tmp_path, folder, capsys):
     page, file = tmp_path / "page.md", tmp_path / "a.json"
     page.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nrest\n", encoding="utf-8")

@@ -56,6 +56,7 @@ def report(folder):
     return json.loads((folder / "bench.json").read_text()), done.stdout
 
 
+@pytest.mark.thorough
 def test_json(report):
     written, _ = report
     assert set(written) == {
@@ -81,6 +82,7 @@ def test_json(report):
         assert len(shape["ratios"]) == len(shape["systems"]) - 1
 
 
+@pytest.mark.thorough
 def test_the_table_has_every_system(report):
     written, text = report
     for shape in written["shapes"]:
@@ -89,6 +91,7 @@ def test_the_table_has_every_system(report):
     assert "of data on the host" in text
 
 
+@pytest.mark.thorough
 def test_the_plot(report, folder):
     pytest.importorskip("matplotlib")
     assert (folder / "train.png").read_bytes().startswith(b"\x89PNG")

@@ -74,6 +74,7 @@ def test_more_cases():
     assert [verdict for verdict in verdicts if not verdict.ok] == []
 
 
+@pytest.mark.thorough
 def test_what_trains_otherwise_is_noticed(monkeypatch):
     """A penalty shows in the trees, unless leaves are medians; fewer rounds show in the quality."""
     medians = ("reg:absoluteerror", "reg:quantileerror")

@@ -96,6 +96,7 @@ def test_few_positives(device, rng):
     check(device, label, prediction, weights_of(rng, 50_000, "uniform"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["none", "uniform"])
 def test_a_million_rows(device, rng, kind):
     metrics = pytest.importorskip("sklearn.metrics", reason="needs scikit-learn")
