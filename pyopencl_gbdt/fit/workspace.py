@@ -42,8 +42,10 @@ class Workspace(FitVariants):
         Whether there is room for quanta of more than 32 bits.
     reserved : dict of str to (shape, dtype)
         What the steps have reserved, see ``reserve``.
-    page_plan : MemoryPlan
+    reserved_for_pages : dict of str to (shape, dtype)
         What the steps have reserved for every page, see ``reserve_for_pages``.
+    agreed_block : int
+        ``forest_block`` as the team has agreed on it; 0 before.
     beside : MemoryPlan
         What evaluation sets and their metrics will take: checked with the plan, allocated later.
     arrays : dict of str to DeviceArray
@@ -53,9 +55,9 @@ class Workspace(FitVariants):
     arrays: dict[str, DeviceArray] = field(default_factory=dict)
     has_high: bool = False
     reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    page_plan: MemoryPlan = field(default_factory=MemoryPlan)
+    reserved_for_pages: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     beside: MemoryPlan = field(default_factory=MemoryPlan)
-    _forest_block: int = 0
+    agreed_block: int = 0
 
     def join(self, share: Share, all_rows: int) -> None:
         """Become a member of a team; call it before ``choose_trees``.
@@ -78,8 +80,7 @@ class Workspace(FitVariants):
         self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike
     ) -> None:
         """Plan an array that every page has for itself, see ``FitPage``."""
-        self.page_plan.arrays.pop(name, None)
-        self.page_plan.add(name, shape, dtype)
+        self.reserved_for_pages[name] = (shape, dtype)
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -104,8 +105,7 @@ class Workspace(FitVariants):
         if agreed < self.n_trees:
             self.n_trees = agreed
             reserve(self)
-        self._forest_block = 0
-        self._forest_block = self.team.least(self.forest_block)
+        self.agreed_block = self.team.least(self.forest_block)
 
     def _trees_fit(self) -> bool:
         plan, caps = self._plan_with_codes(), self.device.caps
@@ -138,8 +138,8 @@ class Workspace(FitVariants):
     @property
     def forest_block(self) -> int:
         """Batches of trees that wait on the device before the host reads them."""
-        if self._forest_block:
-            return self._forest_block
+        if self.agreed_block:
+            return self.agreed_block
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
         most = room // (self.max_nodes * len(KEPT) * 4)
         batches = len(self.batches)  # those of a round are read together
@@ -167,7 +167,7 @@ class Workspace(FitVariants):
         for name, (shape, dtype) in self.reserved.items():
             plan.add(name, shape, dtype)
         for index in range(len(self.page_rows)):
-            for name, (shape, dtype) in self.page_plan.arrays.items():
+            for name, (shape, dtype) in self.reserved_for_pages.items():
                 plan.add(name_of(name, index), shape, dtype)
         return plan
 
