@@ -285,7 +285,6 @@ def test_neutral_values_in_other_types(given):
     "given",
     [
         {"missing": 0.0},
-        {"tree_method": "exact"},
         {"booster": "dart"},
         {"eval_metric": np.array(["auc"])},
     ],

@@ -248,6 +248,17 @@ _ENTRIES = (
         timed_with=("plan",),
     ),
     _kernel(
+        "exact",
+        *_both(cpu={"wg_size": 1, "chunk": 512}, gpu={"wg_size": 256, "chunk": 2048}),
+        tuned={"chunk": _CHUNK},
+    ),
+    _kernel(
+        "columns",
+        *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
+        tuned={"chunk": _CHUNK},
+    ),
+    _kernel("row_nodes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel(
         "plan",
         *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
         phase="rounds",

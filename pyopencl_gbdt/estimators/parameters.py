@@ -36,6 +36,9 @@ class Parametrised(Spelled):
     grow_policy : str, default "depthwise"
         Which nodes split first: ``"depthwise"``, those closest to the root, or ``"lossguide"``,
         the leaf with the largest gain.
+    tree_method : str, default "auto"
+        How splits are found: ``"hist"``, between bins of values; ``"exact"``, between all
+        distinct values; ``"auto"`` is ``"hist"``.
     max_bin : int, default 256
         Most bins per feature, 2..65535; missing values have a separate bin.
     reg_lambda, reg_alpha : float, default 1 and 0
@@ -134,6 +137,7 @@ class Parametrised(Spelled):
         max_depth: int = 6,
         max_leaves: int = 0,
         grow_policy: str = "depthwise",
+        tree_method: str = "auto",
         max_bin: int = 256,
         reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
@@ -187,6 +191,7 @@ class Parametrised(Spelled):
         self.max_depth = max_depth
         self.max_leaves = max_leaves
         self.grow_policy = grow_policy
+        self.tree_method = tree_method
         self.max_bin = max_bin
         self.reg_lambda = reg_lambda
         self.reg_alpha = reg_alpha

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyopencl_gbdt.device import DeviceArray
-from pyopencl_gbdt.pages.page import Page
+from pyopencl_gbdt.pages.page import AnyPage, Page, SortedColumns
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 
@@ -27,18 +27,24 @@ class FitPage:
     ----------
     index : int
         Number of the page, from 0.
-    page : Page
+    page : Page or SortedColumns
     arrays : mapping of str to DeviceArray
         All arrays of the fit.
     """
 
     index: int
-    page: Page
+    page: AnyPage
     arrays: Mapping[str, DeviceArray]
 
     @property
     def codes(self) -> PackedCodes:
+        assert isinstance(self.page, Page)
         return self.page.codes
+
+    @property
+    def columns(self) -> SortedColumns:
+        assert isinstance(self.page, SortedColumns)
+        return self.page
 
     @property
     def n_rows(self) -> int:

@@ -14,7 +14,8 @@ from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.pages.page import Layout, Page, page_bounds
+from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.page import AnyPage, Layout, page_bounds
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class FitShape:
 
     Attributes
     ----------
-    page_list : sequence of Page
-        The codes; empty while they are not there yet.
+    page_list : sequence of Page, or of one SortedColumns
+        The data; empty while they are not there yet.
     policy : PolicySizes
         Which nodes split next; the sizes of levels follow from it.
     n_outputs, n_parallel : int
@@ -59,6 +60,8 @@ class FitShape:
         Features that may follow each other; none is no constraint.
     feature_weights : float32 array, shape (n_features,), or None
         For the sampling of features.
+    columns : ColumnSizes or None
+        Sizes of sorted columns, if splits are searched along them; None is by histograms.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     """
@@ -67,11 +70,12 @@ class FitShape:
     params: Parameters
     policy: PolicySizes
     layout: Layout
-    page_list: Sequence[Page]
+    page_list: Sequence[AnyPage]
     n_rows: int
     weighted: bool
     weight_bits: int
     weight_shift: int
+    columns: ColumnSizes | None = None
     given: bool = False
     n_outputs: int = 1
     n_parallel: int = 1
@@ -98,6 +102,8 @@ class FitShape:
         """First row and number of rows of every page; as expected while there are none."""
         if self.page_list:
             return [(page.first_row, page.n_rows) for page in self.page_list]
+        if self.columns is not None:
+            return [(0, self.n_rows)]
         dtype = code_dtype(self.layout.most_codes)
         most = self.device.caps.max_alloc_bytes
         return page_bounds(self.n_rows, self.layout.n_features, dtype, most)

@@ -13,6 +13,9 @@ from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_group
 
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
+#: Kernels that only one way of searching splits has.
+_BY_HISTOGRAM = ("histogram", "split", "partition", "update_margins")
+_BY_COLUMNS = ("exact", "columns", "row_nodes")
 
 
 def fit_kernels() -> list[str]:
@@ -82,6 +85,13 @@ class FitVariants(FitShape):
         return Candidates(n_features * nodes_each > FEW_CANDIDATES, n_features)
 
     @property
+    def most_entry_tasks(self) -> int:
+        """Most pieces of sorted columns: whole ones, and one more for every node's rest."""
+        assert self.columns is not None
+        chunk = min(self.variant(name).params["chunk"] for name in ("exact", "columns"))
+        return self.n_trees * (self.columns.n_entries // chunk + 1) + self.search_capacity
+
+    @property
     def most_row_tasks(self) -> int:
         """Most tasks of a partition pass: whole chunks, and one more for every node's rest."""
         chunk = self.variant("partition").params["chunk"]
@@ -100,7 +110,8 @@ class FitVariants(FitShape):
 
         That is where rows find their leaves without lists.
         """
-        return self.params.samples_rows and self.variant("update_margins").name == "walk"
+        walks = self.columns is None and self.variant("update_margins").name == "walk"
+        return self.params.samples_rows and walks
 
     @property
     def adds_histograms(self) -> bool:
@@ -110,9 +121,15 @@ class FitVariants(FitShape):
     @property
     def cells_to_clear(self) -> int:
         """Sums in a node's histogram that are to be 0 before it is built; 0: it does so itself."""
+        if self.columns is not None:
+            return 0
         cleared = self.adds_histograms or self.variant("histogram").int64_atomics
         return 2 * self.layout.n_codes if cleared else 0
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit."""
-        return {kernel: self.variant(kernel).name for kernel in fit_kernels()}
+        kernels = fit_kernels()
+        if self.columns is not None:
+            kernels = [name for name in kernels if name not in _BY_HISTOGRAM]
+            kernels += _BY_COLUMNS
+        return {kernel: self.variant(kernel).name for kernel in kernels}

@@ -15,6 +15,7 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.dtypes import (
     KEPT,
     QUANTA,
+    ROW,
     VALUE,
     c_type,
     code_dtype,
@@ -24,6 +25,7 @@ from pyopencl_gbdt.fit.page import FitPage, name_of
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.variants import FitVariants
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
@@ -111,8 +113,9 @@ class Workspace(FitVariants):
         plan, caps = self._plan_with_codes(), self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
         largest = max(map(plan.bytes_of, plan.arrays))
-        # rows of all trees are numbered by 32 bits, with room for a step behind the last
-        counts = self.n_trees * self.n_rows <= 2**32 - 2**16 and self.n_trees <= MOST_Y
+        # rows and entries of all trees have numbers of 32 bits, with room for a step behind
+        each = self.n_rows if self.columns is None else max(self.n_rows, self.columns.n_entries)
+        counts = self.n_trees * each <= 2**32 - 2**16 and self.n_trees <= MOST_Y
         return counts and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
 
     def arguments(self, *names: str) -> dict[str, DeviceArray]:
@@ -177,19 +180,24 @@ class Workspace(FitVariants):
         return [FitPage(i, page, self.arrays) for i, page in enumerate(self.page_list)]
 
     @property
+    def codes(self) -> PackedCodes:
+        """The codes of the first page."""
+        return self.pages[0].codes
+
+    @property
     def code_bytes(self) -> int:
         """Bytes of a code."""
-        return self.page_list[0].codes.codes.dtype.itemsize
+        return self.codes.codes.dtype.itemsize
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row's codes, padding included."""
-        return self.page_list[0].codes.codes.nbytes // self.page_list[0].n_rows
+        return self.codes.codes.nbytes // self.page_list[0].n_rows
 
     @property
     def code_type(self) -> str:
         """The kernels' word for the dtype of the codes."""
-        return c_type(self.page_list[0].codes.codes.dtype)
+        return c_type(self.codes.codes.dtype)
 
     def check(self) -> None:
         """Refuse what cannot fit; allocate nothing.
@@ -206,7 +214,10 @@ class Workspace(FitVariants):
     def _plan_with_codes(self) -> MemoryPlan:
         """Return the plan, with codes that are not there yet."""
         plan, n_features = self.plan(), self.layout.n_features
-        if not self.page_list:
+        if not self.page_list and self.columns is not None:
+            for name in ("rows", "places"):
+                plan.add(f"sorted {name}", self.columns.n_entries, ROW)
+        elif not self.page_list:
             dtype = code_dtype(self.layout.most_codes)
             for index, (_, n_rows) in enumerate(self.page_rows):
                 plan.add(name_of("codes", index), (n_rows, row_codes(n_features, dtype)), dtype)

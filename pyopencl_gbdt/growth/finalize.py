@@ -61,11 +61,13 @@ class Finalize:
     def _page(self, batch: Batch, page: FitPage) -> Launch:
         ws, p = self.ws, self.ws.params
         depth = 2**31 if ws.policy.moves_last_rows else ws.n_levels
+        block = (1, 1)  # steps are not walked along columns
+        if ws.columns is None:
+            block = page.codes.block_features, page.codes.block_codes
         return self.program.bind(
             "finish_tree", 1, level=ws.n_levels, depth=depth, n_trees=batch.size,
-            features_per_block=page.codes.block_features, block=page.codes.block_codes,
-            most_kept=ws.forest_block, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-            max_delta_step=p.max_delta_step,
+            features_per_block=block[0], block=block[1], most_kept=ws.forest_block,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
             **ws.arguments("leaf_rate", "scale", "feature_offset", "feature_bins", "thresholds",
                            "walk", "steps", "exponents"),

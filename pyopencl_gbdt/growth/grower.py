@@ -32,11 +32,13 @@ class Grower:
     def tree(self, batch: Batch) -> list[Action]:
         """Return the actions of all steps of some trees, bound to the workspace's arrays."""
         ws, level = self.ws, self.level
-        actions: list[Action] = [*level.begin(batch)]
+        actions: list[Action] = [*level.begin(batch), *self.partition.begin(batch)]
         for step in range(ws.n_levels):
             actions += self.search.search(step, batch)
             actions += self.choose(step, batch, self.search.candidates(step))
             if step + 1 < ws.n_levels or ws.policy.moves_last_rows:
                 actions += self.partition.move(step, batch)
                 actions += level.place(step, batch)
+            else:
+                actions += self.partition.last(step, batch)
         return actions

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import SUM
@@ -16,13 +14,12 @@ from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 
 
 def reserve(ws: Workspace) -> None:
-    """Plan the histograms that are kept, partial ones, and tasks."""
-    n_codes, most_nodes = ws.layout.n_codes, ws.most_level_nodes
+    """Plan the histograms that are kept, and partial ones."""
+    n_codes = ws.layout.n_codes
     ws.reserve("pool", (ws.slots, n_codes, 2), SUM)
     partials = not ws.variant("histogram").int64_atomics
     groups = ws.histogram_groups if partials else 1
     ws.reserve("partial", (groups, 2, n_codes if partials else 1, 2), SUM)
-    ws.reserve_for_pages("hist_task_begin", most_nodes + 2, np.uint32)
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class Histogram:
         named = ws.params.histogram != "auto"
         self.kernel = HistogramKernel(
             ws.device,
-            ws.page_list[0].codes,
+            ws.codes,
             ws.layout,
             ws.variant("histogram") if named else partial(ws.variant, "histogram"),
             wg_size=ws.params.work_group_size,

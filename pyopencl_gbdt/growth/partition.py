@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import ROW
@@ -15,15 +13,19 @@ from pyopencl_gbdt.fit.workspace import Workspace
 
 
 def reserve(ws: Workspace) -> None:
-    """Plan the two lists of row ids, tasks, and the counts of children."""
+    """Plan the two lists of row ids."""
     for name in ("even_rows", "odd_rows"):
         ws.reserve(name, ws.n_trees * ws.n_rows, ROW)
-    ws.reserve("child_rows", 2 * ws.search_capacity, np.uint32)
-    ws.reserve_for_pages("row_task_begin", ws.most_level_nodes + 1, np.uint32)
 
 
 class Partition(Protocol):
     """What moves the rows of nodes that split to the children."""
+
+    def begin(self, batch: Batch) -> list[Action]:
+        """Return the actions that give the roots their rows."""
+
+    def last(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions of the last step, if the policy leaves its children without rows."""
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that move the rows of a step, and count them in the children.
@@ -52,6 +54,14 @@ class PartitionByCodes:
             ),
         )
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
+
+    def begin(self, batch: Batch) -> list[Action]:
+        """Return nothing: roots have all rows in order, or a list of those that were drawn."""
+        return []
+
+    def last(self, step: int, batch: Batch) -> list[Action]:
+        """Return nothing: margins are updated by the parents' lists, or by walking the tree."""
+        return []
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that move the rows of a level and count them in the children.

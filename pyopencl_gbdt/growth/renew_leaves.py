@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
@@ -54,7 +56,7 @@ class RenewLeaves:
                 "renew_leaves",
                 wg_size=ws.wg_size(variant),
                 weighted=weighted,
-                code=ws.code_type,
+                code="" if ws.columns is not None else ws.code_type,
             ),
         )
 
@@ -77,12 +79,9 @@ class RenewLeaves:
         }  # fmt: skip
         where = ws.gradient_arguments(batch)
         found: list[Action] = [
-            bind(
-                "count_first", groups, **where, **page.rows, **page.codes.row_arguments(),
-                steps=ws["steps"], **kept,
-            )
+            bind("count_first", groups, **where, **page.rows, **self._leaves_of(page), **kept)
             for page in ws.pages
-        ]  # fmt: skip
+        ]
         found += [*self._sum(), self._pick(24, batch)]
         places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
         for shift in (16, 8, 0):
@@ -91,6 +90,12 @@ class RenewLeaves:
             )  # fmt: skip
             found += [count, *self._sum(), self._pick(shift, batch)]
         return [*found, *(self._renew(page) for page in ws.pages)]
+
+    def _leaves_of(self, page: FitPage) -> dict[str, Any]:
+        """Return the kernel's arguments that tell a row's leaf."""
+        if self.ws.columns is not None:
+            return {"row_nodes": self.ws["row_nodes"]}
+        return {"steps": self.ws["steps"], **page.codes.row_arguments()}
 
     def _sum(self) -> list[Action]:
         """Return what adds up the counts over the team; weights are counted in 64 bits."""

@@ -15,7 +15,12 @@ def reserve(ws: Workspace) -> None:
     n_features, nodes = ws.layout.n_features, ws.search_capacity
     ws.reserve("candidates", (nodes, n_features), CANDIDATE)
     ws.reserve("chosen", nodes, CANDIDATE)
-    ws.reserve("monotone", n_features if ws.monotone is not None else 1, np.uint32)
+    reserve_constraints(ws)
+
+
+def reserve_constraints(ws: Workspace) -> None:
+    """Plan the constraints of features, and which of them a node may split on."""
+    ws.reserve("monotone", ws.layout.n_features if ws.monotone is not None else 1, np.uint32)
     if not ws.masks_columns:
         ws.reserve("allowed", 1, np.uint32)  # bound, never read
 

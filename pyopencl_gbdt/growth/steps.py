@@ -11,20 +11,33 @@ from pyopencl_gbdt.gradients import gradients, sample
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth import feature_mask, finalize, histogram, level, partition, split
+from pyopencl_gbdt.growth import (
+    columns,
+    exact,
+    feature_mask,
+    finalize,
+    histogram,
+    level,
+    partition,
+    split,
+)
+from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
+from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.grower import Grower
-from pyopencl_gbdt.growth.partition import PartitionByCodes
+from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
-from pyopencl_gbdt.growth.update_margins import UpdateMargins
+from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.objectives import Objective
 
 
 def reserve(ws: Workspace) -> None:
     """Plan the arrays of all steps; again if the number of trees at a time changes."""
-    for part in (gradients, level, histogram, split, partition, finalize):
+    by_columns = ws.columns is not None
+    search = (exact, columns) if by_columns else (histogram, split, partition)
+    for part in (gradients, level, *search, finalize):
         part.reserve(ws)
     if ws.params.samples_rows:
         sample.reserve(ws)
@@ -38,6 +51,15 @@ def begin(ws: Workspace) -> None:
         part.begin(ws)
 
 
+def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
+    """Return what searches splits, moves rows and adds leaves: by codes, or along columns."""
+    if ws.columns is None:
+        leaf = UpdateMargins(ws)
+        return HistogramSearch(ws), PartitionByCodes(ws), leaf
+    search, moves = ExactSearch(ws), PartitionByColumns(ws)
+    return search, moves, UpdateMarginsByNode(ws, moves)
+
+
 class Steps:
     """The kernels of one fit, built."""
 
@@ -49,11 +71,10 @@ class Steps:
                 f"objective={objective.name}: expected a loss whose gradients depend on each row's "
                 "own label and margin where several devices train together; train on one device"
             )
-        self.leaf = UpdateMargins(ws)
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
-        self.search: SplitSearch = HistogramSearch(ws)
-        self.grower = Grower(ws, self.search, policy, PartitionByCodes(ws))
+        self.search, moves, self.leaf = _ways(ws)
+        self.grower = Grower(ws, self.search, policy, moves)
         self.finish = Finalize(ws)
         self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
         reserve(ws)  # again: another variant than planned may have been built

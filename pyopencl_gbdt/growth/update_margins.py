@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+
+
+class MarginUpdate(Protocol):
+    """What adds finished trees to the margins of the training rows."""
+
+    def add(self, batch: Batch) -> list[Launch]:
+        """Return the launches that add the trees that were finished last."""
 
 
 class UpdateMargins:

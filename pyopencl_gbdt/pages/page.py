@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.dtypes import row_codes
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
@@ -74,10 +76,45 @@ class Page:
 
 
 @dataclass(frozen=True)
-class QuantizedData:
-    """A data set as pages of codes, in the order of their rows."""
+class SortedColumns:
+    """The present values of all columns, sorted by feature and bin, resident on a device.
 
-    pages: list[Page]
+    An entry is a present value: its row, and its place, which is the index of its bin in the layout
+    of all features.
+
+    Attributes
+    ----------
+    rows, places : uint32 DeviceArray, shape (n_entries,)
+    features : uint32 DeviceArray, shape (n_codes,)
+        The feature of every place.
+    n_rows : int
+    missing : bool
+        Whether some row has no entry in some feature.
+    first_row : int
+        0: the page has all rows.
+    """
+
+    rows: DeviceArray
+    places: DeviceArray
+    features: DeviceArray
+    n_rows: int
+    missing: bool
+    first_row: int = 0
+
+    @property
+    def n_entries(self) -> int:
+        return self.rows.size
+
+
+#: Rows of a data set on a device, in the form that the search of splits reads.
+AnyPage = Page | SortedColumns
+
+
+@dataclass(frozen=True)
+class QuantizedData:
+    """A data set as pages, in the order of their rows."""
+
+    pages: Sequence[AnyPage]
     layout: Layout
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Parameters:
     max_depth: int
     max_leaves: int
     grow_policy: str
+    tree_method: str
     max_bin: int
     reg_lambda: float
     reg_alpha: float
@@ -81,6 +82,11 @@ class Parameters:
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
         self._check_sampling()
+        if self.tree_method == "exact" and self.max_bin != ROWS["max_bin"].default:
+            raise ParameterError(
+                f"max_bin={self.max_bin}: expected its default for tree_method='exact', which has a "
+                f"bin for every distinct value; leave it out, or use tree_method='hist'"
+            )
         if self.max_leaves == 1:
             raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
         multiclass = self.objective in MULTICLASS
@@ -132,6 +138,11 @@ class Parameters:
         if n_outputs == 1:
             return given[0]
         return given if len(given) > 1 else given * n_outputs
+
+    @property
+    def search(self) -> Literal["hist", "exact"]:
+        """How splits are found."""
+        return "exact" if self.tree_method == "exact" else "hist"
 
     @property
     def leaf_wise(self) -> bool:

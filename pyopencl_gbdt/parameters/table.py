@@ -37,6 +37,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those closest to the "
                  "root, or (lossguide) the leaf with the largest gain.",
                  allowed=("depthwise", "lossguide")),
+    ParameterRow("tree_method", str, "auto", "How splits are found: hist, between max_bin bins; "
+                 "exact, between all distinct values; auto, see docs/tree-methods.md.",
+                 allowed=("auto", "hist", "exact")),
     ParameterRow("max_bin", int, 256, "Most bins per feature.", low=2, high=65535),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
@@ -118,7 +121,6 @@ IGNORED = frozenset({"n_jobs", "nthread"})
 _EMPTY = ()
 XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "booster": ("gbtree",),
-    "tree_method": ("auto", "hist"),
     "multi_strategy": ("one_output_per_tree",),
     "max_cat_to_onehot": (4,),
     "max_cat_threshold": (64,),

@@ -26,6 +26,8 @@ from pyopencl_gbdt.reference.sample import factors
 from pyopencl_gbdt.reference.update_margins import add_leaves
 
 F32 = npt.NDArray[np.float32]
+#: Enough bins for every distinct value.
+_EVERY = 2**31
 
 
 def train_reference(
@@ -65,7 +67,8 @@ def train_reference(
     if base_score is None:
         base_score = objective.starting_scores(data.label, weight)
     base_margin = objective.to_margin(base_score)
-    layout = quantize.make_layout(quantize.cuts(values, weight, params.max_bin))
+    most = params.max_bin if params.search == "hist" else _EVERY
+    layout = quantize.make_layout(quantize.cuts(values, weight, most))
     codes = quantize.encode(values, layout)
     scaled, *powers = normalise(weight)
     margins = np.empty((n_outputs, data.n_rows), np.float32)

@@ -28,8 +28,9 @@ from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.page import Layout, Page, smallest_layout
-from pyopencl_gbdt.pages.quantize import quantized
+from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
+from pyopencl_gbdt.pages.paged import expected_columns, paged, sizes_of
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.traffic import Tally
@@ -83,19 +84,23 @@ class Boosting:
         policy = policy or policy_of(params)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
-        def workspace(layout: Layout, pages: Sequence[Page]) -> Workspace:
+        def workspace(
+            layout: Layout, pages: Sequence[AnyPage], columns: ColumnSizes | None
+        ) -> Workspace:
             n, weighted = share.n_rows, weight is not None
             ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
+            ws.columns = columns
             ws.first_round, ws.beside = first_round, beside or MemoryPlan()
             ws.join(share, data.n_rows)
             ws.choose_trees(reservations.reserve)
             return ws
 
         # Check the least memory before the data are quantised, and the exact memory afterwards.
-        workspace(smallest_layout(data.n_features), ()).check()
-        codes = share.codes or quantized(data, device, params.max_bin, n_pages)
-        self.ws = ws = workspace(codes.layout, codes.pages)
+        expected = expected_columns(data, params.search)
+        workspace(smallest_layout(data.n_features), (), expected).check()
+        codes = share.codes or paged(data, device, params.search, params.max_bin, n_pages)
+        self.ws = ws = workspace(codes.layout, codes.pages, sizes_of(codes))
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)

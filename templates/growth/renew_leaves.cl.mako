@@ -16,7 +16,7 @@
 ##
 ##   a leaf's 512 words of counts:   |256 of the first|256 of the second|    or   |low high|low high|...
 ##
-## params: wg_size; weighted; code, the code's type
+## params: wg_size; weighted; code, the code's type; empty if `row_nodes` tell the leaves of rows
 <%page args="wg_size, weighted, code"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%
@@ -69,7 +69,12 @@ FN f32 residual_of(const u32 key) {
 
 KERNEL(${wg_size}) count_first(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
-        const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps, GLOBAL const ${code}* RESTRICT codes,
+% if code:
+        const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
+        GLOBAL const ${code}* RESTRICT codes,
+% else:
+        GLOBAL const u32* RESTRICT row_nodes,
+% endif
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT margins,
         GLOBAL const i64* RESTRICT weights, GLOBAL u32* RESTRICT leaves, GLOBAL u32* RESTRICT keys,
         GLOBAL u32* counts) {
@@ -81,6 +86,7 @@ KERNEL(${wg_size}) count_first(
     keys += (u64)tree * n_rows;
     for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
         const u32 row = first_row + at;
+% if code:
         GLOBAL const ${code}* mine = codes + (u64)at * row_stride;
         u32 leaf = tree; /* the root */
         u32x4 step = steps[leaf]; /* a step_t */
@@ -90,6 +96,9 @@ KERNEL(${wg_size}) count_first(
             leaf = tree + (left ? step.x : step.x + 1);
             step = steps[leaf];
         }
+% else:
+        const u32 leaf = row_nodes[(u64)tree * n_rows + row];
+% endif
         const u32 key = key_of(labels[row], margins[row]);
         const u64 weight = ${"(u64)weights[row]" if weighted else "1"};
         leaves[row] = leaf;

@@ -19,7 +19,8 @@ LIBRARIES = frozenset(
         *("candidates", "limbs", "group", "counting", "partials", "tree", "sortable", "local_sort"),
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
-        *("sample_border", "rough_scores", "pieces", "cut_search"),
+        *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
+        "pieces_of_nodes",
     }
 )
 
@@ -39,6 +40,7 @@ VALUES: dict[str, list[Any]] = {
     "chunk": [4096],
     "row_chunk": [2048],
     "hist_chunk": [2048],
+    "search_chunk": [512],
     "leaf_chunk": [2048],
     "places": [4],
     "prefetch": [0, 24],
@@ -102,6 +104,7 @@ VALUES: dict[str, list[Any]] = {
             "limited",
             "monotone",
             "masked",
+            "missing",
             "clipped",
             "shrunk",
             "listed",

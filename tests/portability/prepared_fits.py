@@ -31,6 +31,10 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"monotone_constraints": [1, -1], "interaction_constraints": [[0, 1]]},
     {"max_leaves": 3, "num_parallel_tree": 2},
     {"grow_policy": "lossguide", "max_leaves": 5},
+    {"tree_method": "exact"},
+    {"tree_method": "exact", "grow_policy": "lossguide", "max_leaves": 5},
+    {"tree_method": "exact", "monotone_constraints": [1, -1], "colsample_bynode": 0.5},
+    {"tree_method": "exact", "objective": "reg:absoluteerror"},
     {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
 )
 #: Losses with and without weights, and with sampling by gradients, which is built for a loss: a

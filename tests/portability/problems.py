@@ -36,6 +36,11 @@ OTHERS: dict[str, dict[str, Any]] = {
     "classes": {"objective": "multi:softmax", "num_class": 3},
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": 0.3, **_LEAF_WISE},
     "absolute error": {"objective": "reg:absoluteerror"},
+    "exact": {"tree_method": "exact", "reg_lambda": 0.3},
+    "exact, leaf by leaf": {
+        "tree_method": "exact", "objective": "reg:absoluteerror", "subsample": 0.7,
+        "colsample_bynode": 0.6, **_LEAF_WISE, **_SIGNS,
+    },
     "ndcg": {
         "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "mean",
     },
@@ -66,6 +71,8 @@ def problem(size: str, name: str) -> Problem:
     signal = np.nan_to_num(values[:, 0]) + rng.standard_normal(n) * 0.5
     params = {"n_estimators": trees, "max_depth": depth, "max_bin": 16 if size == "tiny" else 64}
     params |= {**EVERY_HISTOGRAM, **OTHERS}[name]
+    if params.get("tree_method") == "exact":
+        del params["max_bin"]  # there is one for every value
     label = _label(params.get("objective", ""), signal).astype(np.float32)
     found = Problem(params, values, label)
     if name in _WEIGHTED:

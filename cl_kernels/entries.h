@@ -1,0 +1,58 @@
+/* entries: the present values of a node's rows, sorted by column and bin, and cut into pieces for work-groups.
+
+   An entry has a row and a place: the index of its bin among the bins of all features. Entries of all rows
+   are in the first list; those of deeper nodes are in two lists that take turns, by the node's depth.
+
+   node's entries   |f0 f0 f0 f2|f2 f2 f2 f2|f2 f5 f5|     pieces of `chunk` entries, and a shorter one
+   positions         begin                           end */
+
+typedef struct {
+    GLOBAL const u32* rows;
+    GLOBAL const u32* places;
+} entries_t;
+
+/* A piece has `size` entries; those of its node behind it are `behind`. Index 0 of `entries` is its first. */
+typedef struct {
+    entries_t entries;
+    u32 size, behind, begin;
+} piece_t;
+
+/* The list that a node's entries are in; positions of a root count from its tree's first entry. */
+FN entries_t entries_at(GLOBAL const node_t* node, const u32 position, const u32 n_entries,
+                        const entries_t every, const entries_t even, const entries_t odd) {
+    const entries_t list = node->depth == 0 ? every : (node->depth % 2 ? odd : even);
+    const u32 at = node->depth == 0 ? position - node->tree * n_entries : position;
+    entries_t found;
+    found.rows = list.rows + at;
+    found.places = list.places + at;
+    return found;
+}
+
+FN entries_t entry_list(GLOBAL const u32* rows, GLOBAL const u32* places) {
+    entries_t list;
+    list.rows = rows;
+    list.places = places;
+    return list;
+}
+
+/* Number of the first of some sorted places that is not below `least`. */
+FN u32 first_place(GLOBAL const u32* places, const u32 n, const u32 least) {
+    u32 low = 0, high = n;
+    while (low < high) {
+        const u32 middle = low + (high - low) / 2;
+        if (places[middle] < least) low = middle + 1; else high = middle;
+    }
+    return low;
+}
+
+/* A row's quanta; `high` is read if some of its tree need more than 32 bits. */
+FN i64x2 quanta_of(GLOBAL const i32x2* quanta, GLOBAL const i32x2* high, const u32 wide, const u32 row) {
+    const i32x2 low = quanta[row];
+    i64 g = low.x, h = low.y;
+    if (wide) {
+        const i32x2 more = high[row];
+        g += (i64)more.x * 4294967296;
+        h += (i64)more.y * 4294967296;
+    }
+    return MAKE_I64X2(g, h);
+}

@@ -1,0 +1,124 @@
+"""Rows and entries of split nodes follow their splits; for columns whose entries lie sorted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.exact import entry_arguments
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the node of every row in every tree, and tasks."""
+    ws.reserve("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
+    ws.reserve("move_begin", ws.most_level_nodes + 1, np.uint32)
+    ws.reserve("piece_lefts", ws.most_entry_tasks, np.uint32)
+
+
+class PartitionByColumns:
+    """Finds every row's child by the entries of the split's feature, then moves all entries."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        picked = ws.policy.picks_leaves
+        self.rows = ws.build(
+            "row_nodes",
+            lambda variant: ws.device.build(
+                "row_nodes", wg_size=ws.wg_size(variant), picked=picked
+            ),
+        )
+        self.program = ws.build(
+            "columns",
+            lambda variant: ws.device.build(
+                "columns",
+                wg_size=ws.wg_size(variant),
+                chunk=variant.params["chunk"],
+                search_chunk=ws.variant("exact").params["chunk"],
+                picked=picked,
+            ),
+        )
+        self.groups = min(ws.most_entry_tasks, 16 * ws.device.caps.compute_units)
+
+    def begin(self, batch: Batch) -> list[Action]:
+        """Return the launch that gives the roots all entries."""
+        ws = self.ws
+        return [
+            self.program.bind(
+                "begin_entries", batch.size, n_entries=ws.pages[0].columns.n_entries,
+                task_begin=ws["piece_begin"], **ws.arguments("entry_begin", "entry_end"),
+            )
+        ]  # fmt: skip
+
+    def move(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that send rows and entries to the children, and list new pieces."""
+        ws, bind = self.ws, self.program.bind
+        page, capacity = ws.pages[0], self.ws.level_capacity(step)
+        nodes = {"picks": page["picked"], **page.arguments("levels", "nodes")}
+        where = entry_arguments(ws, "move_begin")
+        parts = {name: where[name] for name in ("entry_begin", "entry_end", "task_begin")}
+        step_of = {"step": step, "n_trees": batch.size}
+        tasks = {**where, **nodes, **step_of, "n_rows": ws.n_rows, "row_nodes": ws["row_nodes"]}
+        turns = ("even_rows", "even_places", "odd_rows", "odd_places")
+        moved = {f"moved_{name}": ws[name] for name in turns}
+        lefts = ws["piece_lefts"]
+        return [
+            *self.last(step, batch),
+            bind("list_moves", 1, **step_of, **nodes, **parts),
+            bind("count_lefts", self.groups, lefts=lefts, **tasks),
+            bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **parts),
+            bind("move_entries", self.groups, lefts=lefts, **moved, **tasks),
+            bind(
+                "list_pieces", 1, step=step + 1, levels=page["levels"],
+                task_begin=ws["piece_begin"], **ws.arguments("entry_begin", "entry_end"),
+            ),
+        ]  # fmt: skip
+
+    def last(self, step: int, batch: Batch) -> list[Action]:
+        """Return the launches that send rows, but not entries, to the children."""
+        ws, page = self.ws, self.ws.pages[0]
+        where = entry_arguments(ws, "move_begin")
+        del where["task_begin"]
+        capacity = min(ws.level_capacity(step), MOST_Y)
+        shared = max(1, 16 * ws.device.caps.compute_units // capacity)
+        common = {"step": step, "n_rows": ws.n_rows, "row_nodes": ws["row_nodes"]}
+        follow = self.rows.bind(
+            "follow", (ws.row_groups, batch.size), nodes=page["nodes"], **common
+        )
+        return [
+            follow,
+            self.rows.bind(
+                "follow_split", (shared, capacity), n_trees=batch.size, picks=page["picked"],
+                feature_offset=ws["feature_offset"], **where, **common,
+                **page.arguments("levels", "nodes"),
+            ),
+        ]  # fmt: skip
+
+
+class UpdateMarginsByNode:
+    """Adds finished trees to the margins of the training rows, by the rows' nodes.
+
+    Parameters
+    ----------
+    ws : Workspace
+    partition : PartitionByColumns
+        What leaves the rows' nodes.
+    """
+
+    def __init__(self, ws: Workspace, partition: PartitionByColumns) -> None:
+        self.ws, self.program = ws, partition.rows
+
+    def add(self, batch: Batch) -> list[Launch]:
+        """Return the launch that adds the trees that were finished last."""
+        ws = self.ws
+        outputs = -(-batch.size // ws.n_parallel)
+        return [
+            self.program.bind(
+                "add_leaves", (ws.row_groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
+                n_trees=batch.size, n_parallel=ws.n_parallel, nodes=ws["nodes"],
+                **ws.arguments("row_nodes", "margins"),
+            )
+        ]  # fmt: skip

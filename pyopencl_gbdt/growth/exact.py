@@ -1,0 +1,121 @@
+"""The best split of every node of a step, along columns whose entries lie sorted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch, Program, Variant
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import split
+from pyopencl_gbdt.growth.feature_mask import FeatureMask
+
+#: The lists of entries that take turns, by the depth of a node.
+_TURNS = ("even_rows", "even_places", "odd_rows", "odd_places")
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the lists of entries, the nodes' parts of them, and what pieces of them leave."""
+    assert ws.columns is not None
+    n_moves = ws.n_levels if ws.policy.moves_last_rows else ws.n_levels - 1
+    for name in _TURNS:  # roots have the data's own list, their children the odd one
+        used = n_moves > (0 if name.startswith("odd") else 1)
+        ws.reserve(name, ws.n_trees * ws.columns.n_entries if used else 1, ROW)
+    ws.reserve("pool", (1, 1, 2), SUM)  # bound, never read
+    ws.reserve("entry_begin", ws.max_nodes, np.uint32)
+    ws.reserve("entry_end", ws.max_nodes, np.uint32)
+    tasks = ws.most_entry_tasks
+    ws.reserve("piece_begin", ws.most_level_nodes + 1, np.uint32)
+    ws.reserve("piece_sums", (tasks, 4), SUM)
+    ws.reserve("piece_ends", (tasks, 2), np.uint32)
+    ws.reserve("piece_carries", (tasks, 4), SUM)
+    ws.reserve("piece_found", tasks, CANDIDATE)
+    ws.reserve("chosen", ws.search_capacity, CANDIDATE)
+    split.reserve_constraints(ws)
+
+
+def entry_arguments(ws: Workspace, task_begin: str) -> dict[str, object]:
+    """Return the kernels' arguments that say where the entries of nodes are."""
+    columns = ws.pages[0].columns
+    return {
+        "all_rows": columns.rows, "all_places": columns.places, "task_begin": ws[task_begin],
+        "n_entries": columns.n_entries,
+        **ws.arguments("entry_begin", "entry_end", *_TURNS),
+    }  # fmt: skip
+
+
+class ExactSearch:
+    """Finds splits between any two neighbouring bins of a column, without histograms.
+
+    With a bin for every distinct value this is the exact greedy search of XGBoost's paper
+    (Chen & Guestrin 2016, algorithm 1 and 3), by segmented sums as in Mitchell & Frank 2017.
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.columns = FeatureMask(ws) if ws.masks_columns else None
+        self.program = ws.build("exact", self._build)
+
+    def _build(self, variant: Variant) -> Program:
+        ws = self.ws
+        assert ws.columns is not None
+        wg_size = ws.wg_size(variant)
+        return ws.device.build(
+            "exact",
+            wg_size=wg_size,
+            search_chunk=variant.params["chunk"],
+            missing=ws.columns.missing,
+            monotone=ws.monotone is not None,
+            masked=ws.masks_columns,
+        )
+
+    def begin(self) -> None:
+        """Set which features may follow each other, and weights of features."""
+        if self.columns is not None:
+            self.columns.begin()
+
+    def candidates(self, step: int) -> Candidates:
+        """Return that a node's best split is left."""
+        return Candidates(compared=True, n_features=self.ws.layout.n_features)
+
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that fill ``chosen`` for the new nodes of a step."""
+        ws, p, bind = self.ws, self.ws.params, self.program.bind
+        masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
+        units, capacity = ws.device.caps.compute_units, ws.level_capacity(step)
+        groups = min(ws.most_entry_tasks, 16 * units)
+        page = ws.pages[0]
+        where = {
+            **entry_arguments(ws, "piece_begin"), "step": step, "n_rows": ws.n_rows,
+            "features": page.columns.features,
+            **page.arguments("levels", "nodes"),
+            **ws.arguments("scale", "feature_offset"),
+            "quanta": ws["quanta"], "high": ws["high"],
+        }  # fmt: skip
+        pieces = {name: ws[f"piece_{name}"] for name in ("carries", "found")}
+        task_begin = ws["piece_begin"]
+        return [
+            *masks,
+            bind(
+                "sum_pieces", groups, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
+                **where,
+            ),
+            bind(
+                "carry", min(capacity, 4 * units), step=step, levels=page["levels"],
+                task_begin=task_begin, carries=pieces["carries"],
+                **ws.arguments("piece_sums", "piece_ends"),
+            ),
+            bind(
+                "find", groups, n_features=ws.layout.n_features, reg_lambda=p.reg_lambda,
+                reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+                min_child_weight=p.min_child_weight, constraints=ws["monotone"],
+                allowed=ws["allowed"], **pieces, **where,
+            ),
+            bind(
+                "best_piece", capacity, step=step, levels=page["levels"], task_begin=task_begin,
+                found=pieces["found"], chosen=ws["chosen"],
+            ),
+        ]  # fmt: skip

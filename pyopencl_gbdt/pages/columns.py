@@ -1,0 +1,261 @@
+"""Columns whose present values lie sorted, for searches that run along columns.
+
+An entry is a present value: its row, and its place, which is the index of its bin among the bins of
+all features. Exact search has a bin for every distinct value; histogram search of sparse data has
+the bins that dense data would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.numerics import weights
+from pyopencl_gbdt.pages.cuts import ordered
+from pyopencl_gbdt.pages.page import Layout, SortedColumns
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+_LARGEST = float(np.finfo(np.float32).max)
+#: Most entries and places: kernels number both by 31 bits.
+MOST_ENTRIES = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class ColumnSizes:
+    """Sizes of sorted columns, as far as they are known before the columns are sorted.
+
+    Attributes
+    ----------
+    n_entries : int
+        Present values; at most so many while they are not counted yet.
+    missing : bool
+        Whether some row may have no entry in some feature.
+    """
+
+    n_entries: int
+    missing: bool = True
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The present values of all columns, on the host.
+
+    Attributes
+    ----------
+    starts : int64 array, shape (n_features + 1,)
+        Index of the first entry of every column, then the number of entries.
+    rows : uint32 array, shape (n_entries,)
+        Ascending in a column.
+    values : float32 array, shape (n_entries,)
+    n_rows : int
+    """
+
+    starts: I64
+    rows: U32
+    values: F32
+    n_rows: int
+
+    @property
+    def n_features(self) -> int:
+        return self.starts.size - 1
+
+    @property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Whether some row has no entry, for every column."""
+        return np.diff(self.starts) < self.n_rows
+
+    @property
+    def features(self) -> U32:
+        """The column of every entry."""
+        return np.repeat(np.arange(self.n_features, dtype=np.uint32), np.diff(self.starts))
+
+
+def present_values(values: F32) -> Columns:
+    """Return the columns of a matrix; NaN is missing."""
+    there = ~np.isnan(values.T)
+    starts = np.zeros(values.shape[1] + 1, np.int64)
+    np.cumsum(there.sum(axis=1), out=starts[1:])
+    rows = np.broadcast_to(np.arange(values.shape[0], dtype=np.uint32), there.shape)[there]
+    return Columns(starts, rows, values.T[there], values.shape[0])
+
+
+def sort_columns(columns: Columns) -> tuple[Columns, U64]:
+    """Sort the entries of every column by value; of equal ones the lower row comes first.
+
+    Returns
+    -------
+    sorted : Columns
+    keys : uint64 array, shape (n_entries,)
+        The column in the upper half, and a key in the order of values in the lower half.
+    """
+    keys = columns.features.astype(np.uint64) << np.uint64(32)
+    keys |= ordered(columns.values)
+    order = np.argsort(keys, kind="stable")
+    rows, values = columns.rows[order], columns.values[order]
+    return Columns(columns.starts, rows, values, columns.n_rows), keys[order]
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of equal values of the rows that count, in sorted columns.
+
+    Attributes
+    ----------
+    first, last : int64 array, shape (n_runs,)
+        Index of the first and the last of a run's entries that count.
+    feature : uint32 array, shape (n_runs,)
+    weight : int64 array, shape (n_runs,)
+    """
+
+    first: I64
+    last: I64
+    feature: U32
+    weight: I64
+
+
+def _runs(columns: Columns, keys: U64, weight: I64) -> _Runs:
+    own = weight[columns.rows]
+    counted = np.flatnonzero(own)
+    kept = keys[counted]
+    new = np.flatnonzero(np.concatenate([[True], kept[1:] != kept[:-1]])[: kept.size])
+    total = np.concatenate([[0], np.cumsum(own[counted])])
+    ends = np.append(new[1:], kept.size)[: new.size]
+    feature = (kept[new] >> np.uint64(32)).astype(np.uint32)
+    return _Runs(counted[new], counted[ends - 1], feature, total[ends] - total[new])
+
+
+def _fill_bins(weight: I64, most: int) -> list[int]:
+    """Return the index of the run behind every bin's last one, at most ``most`` bins.
+
+    A bin takes runs until it reaches its share: the remaining weight over the number of bins that
+    may still come.
+    """
+    total = np.cumsum(weight)
+    ends: list[int] = []
+    run, done, whole = 0, 0, int(total[-1])
+    while run < weight.size:
+        share = -(-(whole - done) // (most - len(ends)))
+        run = int(np.searchsorted(total, done + share)) + 1
+        done = int(total[run - 1])
+        ends.append(run)
+    return ends
+
+
+def _bin_ends(columns: Columns, runs: _Runs, weight: I64, max_bin: int) -> I64:
+    """Return the index of every bin's last run; every run is one unless a feature has too many."""
+    ends = np.ones(runs.feature.size, np.bool_)
+    n_runs = np.bincount(runs.feature, minlength=columns.n_features)
+    begin = np.cumsum(n_runs) - n_runs
+    n_counted = int(np.count_nonzero(weight))
+    for feature in np.flatnonzero(n_runs >= max_bin):
+        entries = slice(columns.starts[feature], columns.starts[feature + 1])
+        present = int(np.count_nonzero(weight[columns.rows[entries]]))
+        most = 255 if max_bin == 256 and present < n_counted else max_bin
+        if n_runs[feature] > most:
+            own = slice(begin[feature], begin[feature] + n_runs[feature])
+            ends[own] = False
+            ends[begin[feature] + np.array(_fill_bins(runs.weight[own], most)) - 1] = True
+    return np.flatnonzero(ends)
+
+
+def _layout(columns: Columns, runs: _Runs, ends: I64) -> tuple[Layout, U32]:
+    """Return the layout of the bins that end at these runs, and the place of every bin."""
+    feature = runs.feature[ends].astype(np.int64)
+    n_bins = np.bincount(feature, minlength=columns.n_features).astype(np.int64)
+    offset = np.zeros(n_bins.size + 1, np.int64)
+    np.cumsum(n_bins + columns.missing, out=offset[1:])
+    if offset[-1] > MOST_ENTRIES:
+        raise MemoryPlanError(
+            f"the columns have {offset[-1]} distinct values: expected {MOST_ENTRIES} at most; "
+            "lower max_bin, or round the values"
+        )
+    places = offset[feature] + np.arange(ends.size) - (np.cumsum(n_bins) - n_bins)[feature]
+    below = columns.values[runs.last[ends]]
+    following = np.minimum(ends + 1, runs.feature.size - 1)
+    above = columns.values[runs.first[following]]
+    middle = ((below.astype(np.float64) + above) / 2).astype(np.float32)
+    middle = np.where(middle > below, middle, above)  # no float32 lies between
+    top = np.append(feature[1:] != feature[:-1], True)[: ends.size]
+    beyond = np.minimum(below.astype(np.float64) + np.abs(below) + 1.0, _LARGEST)
+    thresholds = np.zeros(int(offset[-1]), np.float32)
+    thresholds[places] = np.where(top, beyond, middle)
+    fullest = np.zeros(n_bins.size, np.uint32)
+    layout = Layout(n_bins.astype(np.uint32), offset.astype(np.uint32), thresholds, fullest)
+    return layout, places.astype(np.uint32)
+
+
+def _places(
+    columns: Columns, keys: U64, weight: I64, runs: _Runs, ends: I64, layout: Layout, of_bin: U32
+) -> tuple[U32, U32]:
+    """Return rows and places of all entries whose feature has bins."""
+    bins = np.zeros(runs.feature.size, np.int64)
+    bins[ends[:-1] + 1] = 1
+    of_run = of_bin[np.cumsum(bins)] if ends.size else of_bin
+    counted = weight[columns.rows] > 0
+    lengths = np.diff(np.append(runs.first, keys.size))
+    if counted.all():
+        return columns.rows, np.repeat(of_run, lengths)
+    edges = ordered(layout.thresholds[of_bin]).astype(np.uint64)
+    edges |= runs.feature[ends].astype(np.uint64) << np.uint64(32)
+    number = np.searchsorted(edges, keys, side="right")  # thresholds that the value reaches
+    feature = columns.features
+    filled = layout.feature_bins[feature] > 0
+    last = np.cumsum(layout.feature_bins.astype(np.int64))[feature] - 1
+    number = np.minimum(number, last)[filled]
+    return columns.rows[filled], of_bin[number]
+
+
+def cut_columns(
+    columns: Columns, weight: F32 | None, max_bin: int | None
+) -> tuple[U32, U32, Layout]:
+    """Return rows and places of sorted entries, and the layout of the places.
+
+    Parameters
+    ----------
+    columns : Columns
+    weight : float32 array, shape (n_rows,), or None
+        Rows of weight 0 do not count: their values make no bins.
+    max_bin : int or None
+        Most bins of a feature; None is a bin for every distinct value.
+    """
+    own = np.ones(columns.n_rows) if weight is None else weight.astype(np.float64)
+    whole = weights.whole(own) if weight is not None else own.astype(np.int64)
+    columns, keys = sort_columns(columns)
+    runs = _runs(columns, keys, whole)
+    ends = (
+        np.arange(runs.feature.size)
+        if max_bin is None
+        else _bin_ends(columns, runs, whole, max_bin)
+    )
+    layout, of_bin = _layout(columns, runs, ends)
+    rows, places = _places(columns, keys, whole, runs, ends, layout, of_bin)
+    return rows, places, layout
+
+
+def upload_columns(
+    device: Device, columns: Columns, weight: F32 | None, max_bin: int | None
+) -> tuple[SortedColumns, Layout]:
+    """Sort and cut columns; return them on a device, and the layout of their bins."""
+    if columns.rows.size > MOST_ENTRIES:
+        raise MemoryPlanError(
+            f"X has {columns.rows.size} present values: expected {MOST_ENTRIES} at most; train on "
+            "a sample"
+        )
+    rows, places, layout = cut_columns(columns, weight, max_bin)
+    offset = layout.feature_offset.astype(np.int64)
+    features = np.repeat(np.arange(columns.n_features, dtype=np.uint32), offset[1:] - offset[:-1])
+    page = SortedColumns(
+        rows=device.upload(rows),
+        places=device.upload(places),
+        features=device.upload(features),
+        n_rows=columns.n_rows,
+        missing=bool(columns.missing.any()),
+    )
+    return page, layout

@@ -1,0 +1,28 @@
+## pieces_of_nodes: arguments of kernels that read the entries of nodes, and a loop over their pieces; other
+##                  templates import these defs
+
+<%def name="list_arguments()">
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT entry_begin,
+        GLOBAL const u32* RESTRICT entry_end, GLOBAL const u32* RESTRICT all_rows,
+        GLOBAL const u32* RESTRICT all_places, GLOBAL const u32* even_rows,
+        GLOBAL const u32* even_places, GLOBAL const u32* odd_rows, GLOBAL const u32* odd_places
+</%def>
+
+<%def name="lists()">
+    const entries_t every = entry_list(all_rows, all_places);
+    const entries_t even = entry_list(even_rows, even_places), odd = entry_list(odd_rows, odd_places);
+</%def>
+
+<%def name="piece_of(chunk)">
+FN piece_t piece_of(GLOBAL const node_t* node, const u32 id, const u32 number, const u32 n_entries,
+                    GLOBAL const u32* entry_begin, GLOBAL const u32* entry_end,
+                    const entries_t every, const entries_t even, const entries_t odd) {
+    piece_t piece;
+    piece.begin = entry_begin[id] + number * ${chunk};
+    const u32 left = entry_end[id] - piece.begin;
+    piece.size = left < ${chunk} ? left : ${chunk};
+    piece.behind = left - piece.size;
+    piece.entries = entries_at(node, piece.begin, n_entries, every, even, odd);
+    return piece;
+}
+</%def>

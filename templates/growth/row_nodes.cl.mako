@@ -1,0 +1,84 @@
+## row_nodes: the node of every row, in every tree of a batch; for fits whose entries lie sorted by column
+## uses: structs tasks entries
+##
+##   row_nodes    |5 3 4 3 6 ..|        one list for each tree
+##   follow       rows of nodes that split go to the child of missing values
+##   follow_split  rows with a value of the split's feature go where its bin does:
+##
+##   node's entries   ..|f1 f1 f1 f1 f1 f1|..      the segment of the split's feature, found by binary search
+##   bins                0  0  2  3  3  7
+##   goes                left     |right
+##
+##   add_leaves   margin[row] += value of the row's leaf
+##
+## params: wg_size; picked, a node of every tree splits, rather than those of a level
+<%page args="wg_size, picked"/>
+% if picked:
+#define NODE_OF(index) picks[index]
+% else:
+#define NODE_OF(index) (first + (index))
+% endif
+
+KERNEL(${wg_size}) follow(
+        const u32 step, const u32 n_rows, GLOBAL const node_t* RESTRICT nodes, GLOBAL u32* RESTRICT row_nodes) {
+    const u32 tree = GROUP_ID_Y;
+    row_nodes += (u64)tree * n_rows;
+    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
+        const u32 id = step ? row_nodes[row] : tree, left = nodes[id].left;
+        row_nodes[row] = left == NO_NODE ? id : left + (nodes[id].default_left ? 0 : 1);
+    }
+}
+
+KERNEL(${wg_size}) follow_split(
+        const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_trees,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT picks, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT entry_begin, GLOBAL const u32* RESTRICT entry_end,
+        GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
+        GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT even_places,
+        GLOBAL const u32* RESTRICT odd_rows, GLOBAL const u32* RESTRICT odd_places,
+        GLOBAL u32* RESTRICT row_nodes) {
+    const entries_t every = entry_list(all_rows, all_places);
+    const entries_t even = entry_list(even_rows, even_places), odd = entry_list(odd_rows, odd_places);
+% if picked:
+    const u32 count = n_trees;
+    (void)levels; (void)step;
+% else:
+    const u32 first = levels[step].first, count = levels[step].count;
+    (void)picks; (void)n_trees;
+% endif
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+        const u32 id = NODE_OF(index);
+        if (id == NO_NODE || nodes[id].left == NO_NODE) continue;
+        GLOBAL const node_t* node = &nodes[id];
+        const u32 size = entry_end[id] - entry_begin[id], feature = node->feature;
+        const entries_t entries = entries_at(node, entry_begin[id], n_entries, every, even, odd);
+        const u32 border = first_place(entries.places, size, feature_offset[feature] + node->bin + 1);
+        const u32 begin = node->default_left
+            ? border : first_place(entries.places, size, feature_offset[feature]);
+        const u32 end = node->default_left
+            ? first_place(entries.places, size, feature_offset[feature + 1]) : border;
+        const u32 child = node->left + (node->default_left ? 1 : 0);
+        GLOBAL u32* own = row_nodes + (u64)node->tree * n_rows;
+        for (u32 i = begin + GROUP_ID * ${wg_size} + LOCAL_ID; i < end; i += N_GROUPS * ${wg_size})
+            own[entries.rows[i]] = child;
+    }
+}
+
+/* Work-groups with GROUP_ID_Y = k add the trees of one output, one after the other. */
+KERNEL(${wg_size}) add_leaves(
+        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT row_nodes,
+        GLOBAL f32* RESTRICT margins) {
+    const u32 output = first_tree / n_parallel + GROUP_ID_Y;
+    const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
+    const u32 own_end = (output + 1) * n_parallel - first_tree;
+    const u32 end = own_end < n_trees ? own_end : n_trees;
+    margins += (u64)output * n_rows;
+    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
+        f32 margin = margins[row];
+        for (u32 tree = begin; tree < end; tree++)
+            margin += nodes[row_nodes[(u64)tree * n_rows + row]].value;
+        margins[row] = margin;
+    }
+}

@@ -1,0 +1,110 @@
+"""``tree_method="exact"``: the model of ``hist`` with a bin for every distinct value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.reference.train import train_reference
+
+from .conftest import TEST_DEVICE
+from .test_pages import GROWTH, LABELS, LOSSES, N, WEIGHT, X
+
+WEIGHTS = {
+    "unweighted": None,
+    "weighted": WEIGHT,
+    "rows without weight": np.where(WEIGHT < 0.3, 0, WEIGHT),
+}
+#: Rounds of sampling by gradient, of which the first ones of GOSS sample nothing.
+GROWN = {
+    name: given for name, given in GROWTH.items() if not given.keys() & {"histogram", "max_bin"}
+}
+
+
+def model_of(data, **params):
+    params = {"n_estimators": 3, "max_depth": 4, "device": TEST_DEVICE, **params}
+    return to_xgboost_json(train(params, data).ensemble)
+
+
+def assert_law(data, **params):
+    """Exact search and histograms of all distinct values give the same file."""
+    assert model_of(data, tree_method="exact", **params) == model_of(data, max_bin=2000, **params)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "weights",
+    [
+        "rows without weight",
+        pytest.param("unweighted", marks=pytest.mark.thorough),
+        pytest.param("weighted", marks=pytest.mark.thorough),
+    ],
+)
+def test_every_loss(loss, weights):
+    label, params = LOSSES[loss]
+    extra = {"group": [300, N - 300]} if label == "grades" else {}
+    weight = None if extra else WEIGHTS[weights]
+    objective = loss.split(" ")[0]
+    assert_law(Dataset(X, LABELS[label], weight, **extra), objective=objective, **params)
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_every_way_of_growing(name):
+    assert_law(Dataset(X, LABELS["number"], WEIGHT), **GROWN[name])
+
+
+@pytest.mark.parametrize("wg_size", [1, 64, 256])
+def test_work_groups(wg_size):
+    params = {"max_depth": 5, "min_child_weight": 0, "work_group_size": wg_size}
+    assert_law(Dataset(X, LABELS["number"]), **params)
+    whole = np.nan_to_num(X)  # nothing is missing: the kernels look in one direction
+    assert_law(Dataset(whole, LABELS["number"]), **params)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 511, 512, 513, 2049])
+def test_edges_of_pieces(n_rows):
+    rng = np.random.default_rng(n_rows)
+    values = rng.normal(size=(n_rows, 3)).astype(np.float32)
+    values[:, 1] = rng.integers(0, 3, n_rows)
+    values[:, 2] = np.nan
+    label = rng.normal(size=n_rows)
+    params = {"max_depth": 3, "max_bin": 5000} | {"n_estimators": 2, "device": TEST_DEVICE}
+    wanted = train(params, Dataset(values, label)).ensemble
+    del params["max_bin"]
+    found = train({**params, "tree_method": "exact"}, Dataset(values, label)).ensemble
+    assert to_xgboost_json(found) == to_xgboost_json(wanted)
+
+
+def test_large_quanta_and_the_twin():
+    label = LABELS["number"].copy()
+    label[7] = 1e9  # one gradient that needs its high word
+    params = {"tree_method": "exact", "n_estimators": 2, "max_depth": 3, "reg_alpha": 0.2}
+    twin = train_reference(Parameters.from_dict(params), X, label, WEIGHT)
+    found = train({**params, "device": TEST_DEVICE}, Dataset(X, label, WEIGHT)).ensemble
+    assert to_xgboost_json(found) == to_xgboost_json(twin)
+
+
+def test_a_data_set_keeps_its_columns_for_the_next_fit():
+    data = Dataset(X, LABELS["number"])
+    first = model_of(data, tree_method="exact")
+    kept = data.kept
+    assert model_of(data, tree_method="exact") == first
+    assert data.kept is kept
+    assert model_of(data, max_bin=2000) == first
+    assert data.kept is not kept
+
+
+def test_variants_name_the_kernels_of_the_search():
+    params = {"n_estimators": 1, "device": TEST_DEVICE, "tree_method": "exact"}
+    variants = train(params, Dataset(X, LABELS["number"])).variants
+    assert {"exact", "columns", "row_nodes"} <= variants.keys()
+    assert "histogram" not in variants
+
+
+def test_max_bin_is_refused():
+    with pytest.raises(ParameterError, match="^max_bin=64: expected its default for tree_method"):
+        Parameters.from_dict({"tree_method": "exact", "max_bin": 64})
