@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pyopencl_gbdt.cli import fitting, tables
+from pyopencl_gbdt.cli import configured, fitting, tables
+from pyopencl_gbdt.cli.configuration import is_configuration
 from pyopencl_gbdt.cli.values import typed_value
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.metrics import METRICS
 from pyopencl_gbdt.parameters.table import TABLE
 
@@ -18,18 +20,23 @@ def add(commands: Any) -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
         "train",
-        help="train a model on a file",
+        help="train a model on a file, or as a configuration file says",
         description="Train on CSV, TSV, libsvm or npz (arrays X and y), each plain or gzipped, and "
-        "save the model in XGBoost's JSON format.",
+        "save the model in XGBoost's JSON format. A configuration file has lines 'key = value', as "
+        "for XGBoost's command line and ThunderGBM; pairs KEY=VALUE and options override it.",
         allow_abbrev=False,
     )
-    parser.add_argument("data", metavar="DATA", help="training data")
-    parser.add_argument("--model", required=True, metavar="FILE", help="where to save the model")
-    parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
+    parser.add_argument(
+        "data", metavar="DATA|CONFIGURATION", help="training data, or a file in .conf"
+    )
+    parser.add_argument(
+        "pairs", nargs="*", metavar="KEY=VALUE", help="replace the configuration file's values"
+    )
+    parser.add_argument("--model", metavar="FILE", help="where to save the model; DATA needs it")
+    parser.add_argument("--device", help="default auto; see pyopencl-gbdt devices")
     parser.add_argument(
         "--eval",
         action="append",
-        default=[],
         metavar="FILE",
         help="rows to evaluate after every round; can be repeated",
     )
@@ -50,7 +57,6 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--verbose-every",
         type=int,
-        default=10,
         metavar="N",
         help="show the metrics every N rounds; 0 never; default 10",
     )
@@ -67,6 +73,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--profile",
         action="store_true",
+        default=None,
         help="show time, bytes and share of bandwidth of every kernel",
     )
     layout = tables.add_options(parser)
@@ -94,7 +101,6 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--param",
         action="append",
-        default=[],
         metavar="NAME=VALUE",
         help="set any parameter; can be repeated",
     )
@@ -113,7 +119,7 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
         text = getattr(args, f"param_{row.name}", None)
         if text is not None:
             given[row.name] = typed_value(row.name, text)
-    for pair in args.param:
+    for pair in args.param or ():
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not (name and equals and text):
             raise ParameterError(f"--param {pair}: expected NAME=VALUE, such as max_depth=8")
@@ -125,7 +131,26 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
     return given
 
 
+#: Values of options that are not given, and None until then: configuration files have others.
+_DEFAULTS: dict[str, Any] = {"device": "auto", "eval": [], "verbose_every": 10, "profile": False}
+
+
 def run(args: argparse.Namespace) -> int:
-    """Train with the given options."""
+    """Train as the options say, or as a configuration file says."""
+    for word in args.pairs:
+        if "=" not in word:
+            raise ParameterError(
+                f"pyopencl-gbdt train: unexpected {show(word)}; see pyopencl-gbdt train --help"
+            )
+    if is_configuration(args.data, args.pairs):
+        return configured.run(args)
+    if args.model is None:
+        raise ParameterError(
+            "--model is missing: expected where to save the model; add --model model.json (a "
+            "configuration file is recognised by a name in .conf)"
+        )
+    for name, default in _DEFAULTS.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
     fitting.fit(args, read_parameters(args))
     return 0
