@@ -15,7 +15,6 @@ from pyopencl_gbdt.cli.configuration_lines import COMMAND_LINE, Setting, read_fi
 from pyopencl_gbdt.cli.tables import file_names
 from pyopencl_gbdt.cli.values import number_or_text, typed_value
 from pyopencl_gbdt.errors import GBDTError, ParameterError
-from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.names import ROWS, check_foreign, unknown
 from pyopencl_gbdt.parameters.row import ParameterRow
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
@@ -178,7 +177,7 @@ def _store(found: Configuration, name: str, setting: Setting) -> None:
             found.without_effect.append(key)
         elif value.lower() not in foreign.harmless:
             expected = foreign.harmless[0]
-            raise ParameterError(f"{key}={show(value)}: expected {expected}: {foreign.why}")
+            raise ParameterError(f"{key}={value}: expected {expected}: {foreign.why}")
     else:
         plain = {"true": True, "false": False}.get(value.lower(), number_or_text(value))
         check_foreign(key, keys.VALUES.get((name, value), plain))

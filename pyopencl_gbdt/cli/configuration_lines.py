@@ -42,7 +42,7 @@ def read_file(path: str) -> list[Setting]:
             f"{path}, line {broken}: byte 0x{data[error.start]:02x} is not UTF-8 text: expected "
             "'key = value'; save the file as UTF-8"
         ) from error
-    settings = []
+    settings: list[Setting] = []
     for number, line in enumerate(re.split("\r\n|\r|\n", text), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue

@@ -73,7 +73,7 @@ def _option(path: str, key: str, value: str) -> dict[str, Any]:
     if key == "delimiter" and value in DELIMITERS:
         return {}  # found by itself
     expected, move = {
-        "format": (", ".join(_FORMATS), "convert the file to one of them"),
+        "format": (f"one of {', '.join(_FORMATS)}", "convert the file to one of them"),
         "label_column": ("a number from 0", "the key label_column takes names and -1, the last"),
         "indexing_mode": ("0 or 1, the first index", "give the file's first index"),
         "delimiter": ("; or , or a tab", "convert the file to one of them"),

@@ -16,10 +16,13 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def typed_value(name: str, text: str) -> int | float | str | list[int | float | str]:
-    """Convert the text of a parameter's value; commas separate several numbers."""
+    """Convert the text of a parameter's value; commas separate several numbers.
+
+    A list such as ``[0.1, 0.9]`` stays text, which ``ParameterRow.convert`` reads.
+    """
     row = ROWS.get(name)
     if row is not None and row.kind is str:
         return text
-    if row is not None and row.several and "," in text:
+    if row is not None and row.several and "," in text and "[" not in text:
         return [number_or_text(part.strip()) for part in text.split(",")]
     return number_or_text(text)
