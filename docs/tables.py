@@ -71,7 +71,7 @@ def configuration_keys() -> str:
     """Return the keys of configuration files besides the training parameters."""
     from pyopencl_gbdt.cli.configuration_keys import KEYS
 
-    return described("key", KEYS)
+    return described("key", KEYS).replace("a string that is not empty", "text")
 
 
 def foreign_keys() -> str:
@@ -81,11 +81,13 @@ def foreign_keys() -> str:
     other = [[f"`{old}`", f"`{name}`"] for old, name in ALIASES.items()]
     other.append(["`silent`", "`verbosity`, the other way round: 1 is `verbosity=0`"])
     other += [[f"`{name}={old}`", f"`{name}={new}`"] for (name, old), new in VALUES.items()]
+    names: dict[str, list[str]] = {}
     for name, key in FOREIGN.items():
-        if key.harmless is None:
-            other.append([f"`{name}`", "accepted without an effect"])
-        else:
-            other.append([f"`{name}`", f"`{key.harmless[0]}` is accepted; else: {key.why}"])
+        meaning = "accepted without an effect"
+        if key.harmless is not None:
+            meaning = f"`{key.harmless[0]}` is accepted; else: {key.why}"
+        names.setdefault(meaning, []).append(f"`{name}`")
+    other += [[", ".join(several), meaning] for meaning, several in names.items()]
     return table(["key", "meaning here"], other)
 
 

@@ -14,7 +14,7 @@ COMMAND_LINE = "the command line"
 _MOST_BYTES = 1 << 20
 _LINE = re.compile(
     r"""\s* (?: "(?P<key2>[^"]+)" | '(?P<key1>[^']+)' | (?P<key>[^\s"'=\#]+) ) \s*=\s*
-    (?: "(?P<value2>[^"]*)" | '(?P<value1>[^']*)' | (?P<value>[^\s"'\#][^\#]*?) ) \s* (?:\#.*)?""",
+    (?: "(?P<value2>[^"]*)" | '(?P<value1>[^']*)' | (?P<value>[^\s"'\#][^\#]*) ) \s* (?:\#.*)?""",
     re.VERBOSE,
 )
 
@@ -58,7 +58,7 @@ def read_file(path: str) -> list[Setting]:
             next(found[name] for name in (part, f"{part}1", f"{part}2") if found[name] is not None)
             for part in ("key", "value")
         )
-        settings.append(Setting(key, value, place))
+        settings.append(Setting(key, value if found["value"] is None else value.strip(), place))
     return settings
 
 

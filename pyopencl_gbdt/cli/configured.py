@@ -96,7 +96,7 @@ def _predict(configuration: Configuration) -> None:
     device = find(args.device)
     table = tables.read_unlabelled(data, args, model.ensemble.n_features)
     check_columns(table.feature_names, model.ensemble.feature_names, data)
-    sides = side_files.read(DataPath.parse(data).file, len(table.X), ranks=False, label=False)
+    sides = side_files.read(DataPath.parse(data).file, table.X.shape[0], ranks=False, label=False)
     predictions = model.predict(
         table.X,
         output_margin=bool(args.pred_margin),
@@ -119,9 +119,7 @@ def _dump(configuration: Configuration) -> None:
     path = _needed(configuration, "model_in", "a model")
     _check_target(args.name_dump, "name_dump")
     ensemble = read_model(path)
-    names = None
-    if args.fmap is not None:
-        names = FeatureMap.parse(Path(args.fmap).read_text("utf-8"), args.fmap)
+    names = None if args.fmap is None else FeatureMap.read(args.fmap)
     trees = dump_xgboost(
         ensemble, names, with_stats=bool(args.with_stats), dump_format=args.dump_format
     )

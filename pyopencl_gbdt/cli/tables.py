@@ -202,7 +202,7 @@ def _dataset(path: str, table: TableData, objective: str, beside: bool, **given:
     if not beside:
         return Dataset(table.X, table.y, **{**parts, **given})
     file = DataPath.parse(path).file
-    sides = side_files.read(file, len(table.X), ranks=ranks)
+    sides = side_files.read(file, table.X.shape[0], ranks=ranks)
     if "group" in sides and parts["qid"] is not None:
         raise DataError(f"{path}: it has query ids, and there is a file of query sizes; remove one")
     try:

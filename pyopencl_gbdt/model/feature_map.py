@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
@@ -63,6 +65,26 @@ class FeatureMap:
             names.append(words[1])
             kinds.append(words[2])
         return cls(tuple(names), tuple(kinds))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> FeatureMap:
+        """Read a UTF-8 file in the form of `parse`.
+
+        Raises
+        ------
+        DataError
+            If the file holds something else.
+        OSError
+            If it cannot be read.
+        """
+        source = os.fspath(path)
+        try:
+            text = Path(source).read_text("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{source}: not UTF-8 text: expected lines {_EXPECTED}; give a feature map"
+            ) from error
+        return cls.parse(text, source)
 
     @classmethod
     def of_model(cls, ensemble: Ensemble) -> FeatureMap:

@@ -25,7 +25,7 @@ def test_same_as_xgboost(tmp_path: Path, fmap: str | None, names: list[str] | No
     if fmap is not None:
         path = str(tmp_path / "featmap.txt")
         Path(path).write_text(fmap)
-        ours = FeatureMap.parse(fmap, path)
+        ours = FeatureMap.read(path)
     for with_stats in (False, True):
         theirs = booster.get_dump(fmap=path, with_stats=with_stats)
         found = dump_xgboost(ensemble, ours, with_stats=with_stats)
@@ -64,7 +64,7 @@ def test_deep_trees() -> None:
         assert tree.count("leaf") == 4001
 
 
-def test_errors() -> None:
+def test_errors(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="dump_format='xml': expected text or json; choose"):
         dump_xgboost(make_ensemble([1]), dump_format="xml")
     for text, words in (
@@ -75,3 +75,7 @@ def test_errors() -> None:
     ):
         with pytest.raises(DataError, match=words):
             FeatureMap.parse(text, "m.txt")
+    binary = tmp_path / "m.bin"
+    binary.write_bytes(b"0 \xff q")
+    with pytest.raises(DataError, match=r"m\.bin: not UTF-8 text: expected lines 'id name kind'"):
+        FeatureMap.read(binary)
