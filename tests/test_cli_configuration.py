@@ -104,6 +104,20 @@ def test_periods_margins_and_rounds(
     assert dumped[0]["split"] in ("age", "height", "weight", "shoe")
 
 
+def test_several_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of XGBoost; each class of a row has a line of its own, as in XGBoost 1.x."""
+    monkeypatch.chdir(tmp_path)
+    X, y = make_rows()
+    rows = xgboost.DMatrix(X, y + (np.nan_to_num(X[:, 0]) > 2))
+    params = {"objective": "multi:softprob", "num_class": 3, "max_depth": 2, "nthread": 1}
+    booster = xgboost.train(params, rows, 2)
+    booster.save_model("three.json")
+    write_rows(tmp_path / "a.tsv")
+    assert run("test:data=a.tsv", "task=pred", "model_in=three.json", "silent=1", ON) == 0
+    found = np.array(Path("pred.txt").read_text().splitlines(), np.float32)
+    np.testing.assert_allclose(found, booster.predict(rows).ravel(), rtol=1e-5)
+
+
 def test_lines(tmp_path: Path) -> None:
     file = tmp_path / "a.conf"
     file.write_bytes(
