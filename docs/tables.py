@@ -9,6 +9,10 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.parameters.row import ParameterRow
 
 MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 
@@ -44,8 +48,13 @@ def parameters() -> str:
     """Return the table of training parameters."""
     from pyopencl_gbdt.parameters.table import TABLE
 
+    return described("parameter", TABLE)
+
+
+def described(head: str, rows: Iterable[ParameterRow]) -> str:
+    """Return a table of parameters, or of the keys of configuration files."""
     return table(
-        ["parameter", "default", "expected", "meaning"],
+        [head, "default", "expected", "meaning"],
         (
             [
                 ", ".join(f"`{name}`" for name in (row.name, *row.aliases)),
@@ -53,9 +62,33 @@ def parameters() -> str:
                 row.expected,
                 row.doc,
             ]
-            for row in TABLE
+            for row in rows
         ),
     )
+
+
+def configuration_keys() -> str:
+    """Return the keys of configuration files besides the training parameters."""
+    from pyopencl_gbdt.cli.configuration_keys import KEYS
+
+    return described("key", KEYS).replace("a string that is not empty", "text")
+
+
+def foreign_keys() -> str:
+    """Return the keys of other libraries, and what they mean here."""
+    from pyopencl_gbdt.cli.configuration_keys import ALIASES, FOREIGN, VALUES
+
+    other = [[f"`{old}`", f"`{name}`"] for old, name in ALIASES.items()]
+    other.append(["`silent`", "`verbosity`, the other way round: 1 is `verbosity=0`"])
+    other += [[f"`{name}={old}`", f"`{name}={new}`"] for (name, old), new in VALUES.items()]
+    names: dict[str, list[str]] = {}
+    for name, key in FOREIGN.items():
+        meaning = "accepted without an effect"
+        if key.harmless is not None:
+            meaning = f"`{key.harmless[0]}` is accepted; else: {key.why}"
+        names.setdefault(meaning, []).append(f"`{name}`")
+    other += [[", ".join(several), meaning] for meaning, several in names.items()]
+    return table(["key", "meaning here"], other)
 
 
 def repairs() -> str:
@@ -100,6 +133,8 @@ def commands() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
+    "configuration-keys": configuration_keys,
+    "foreign-keys": foreign_keys,
     "parameters": parameters,
     "repairs": repairs,
     "variants": variants,

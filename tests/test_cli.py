@@ -13,8 +13,8 @@ import pyopencl_gbdt.device
 import pyopencl_gbdt.training.train
 from pyopencl_gbdt import __version__
 from pyopencl_gbdt.cli import COMMANDS, build_parser, main
+from pyopencl_gbdt.cli.fitting import chosen_variants
 from pyopencl_gbdt.cli.output import WIDTH, Progress, group_variants
-from pyopencl_gbdt.cli.train import chosen_variants
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import TABLE

@@ -45,6 +45,7 @@ examples:
   pyopencl-gbdt doctor
   pyopencl-gbdt train train.csv --model model.json --objective binary:logistic \\
       --eval test.csv --eval-metric auc --learning-rate 0.1
+  pyopencl-gbdt train train.conf max_depth=8
   pyopencl-gbdt predict test.csv --model model.json --out predictions.txt
   pyopencl-gbdt bench --quick --html report.html
   pyopencl-gbdt tune --quick
@@ -121,12 +122,19 @@ def _fail(reason: str) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     parser = build_parser()
     args, rest = parser.parse_known_args(argv)
+    if getattr(args, "pairs", None) is not None:  # argparse takes those before the options only
+        args.pairs += [word for word in rest if _is_pair(word)]
+        rest = [word for word in rest if not _is_pair(word)]
     if rest:
         raise _not_known(parser, args.command, rest[0])
     if args.run is None:
         say(parser.format_help().rstrip())
         return 0
     return int(args.run(args))
+
+
+def _is_pair(word: str) -> bool:
+    return "=" in word and not word.startswith("-")
 
 
 def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) -> ParameterError:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyopencl_gbdt.cli import side_files
+from pyopencl_gbdt.cli.data_path import DataPath
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.names import check_columns
@@ -15,7 +18,7 @@ from pyopencl_gbdt.errors import DataError
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
 
-_HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
+HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 
 
 def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -23,32 +26,33 @@ def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("how files are laid out")
     group.add_argument(
         "--label-column",
-        type=_column,
+        type=column,
         metavar="N|NAME",
         help="CSV and TSV: the label's column, a number (from 0; -1 is the last) or a name in the "
         "header; default 0",
     )
     group.add_argument(
         "--qid-column",
-        type=_column,
+        type=column,
         metavar="N|NAME",
         help="CSV and TSV: the column of query ids, for ranking; it is not a feature. libsvm has "
         "qid:, npz an array qid",
     )
     group.add_argument(
         "--header",
-        choices=list(_HEADER),
-        default="auto",
+        choices=list(HEADER),
         help="CSV and TSV: whether the first line holds names; default auto",
     )
     group.add_argument(
         "--format",
         choices=FORMATS,
-        default="auto",
         help="default auto: by content, and .libsvm, .svm, .svmlight by name",
     )
     group.add_argument(
-        "--one-based", action="store_true", help="libsvm: indices start at 1; default: at 0"
+        "--one-based",
+        action="store_true",
+        default=None,
+        help="libsvm: indices start at 1; default: at 0",
     )
     group.add_argument(
         "--max-bytes",
@@ -60,7 +64,8 @@ def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     return group
 
 
-def _column(text: str) -> int | str:
+def column(text: str) -> int | str:
+    """Return a column's number or name."""
     try:
         return int(text)
     except ValueError:
@@ -68,14 +73,19 @@ def _column(text: str) -> int | str:
 
 
 def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
+    """Read a file; options that are None were not given, and suffixes of the path replace them."""
+    where = DataPath.parse(path)
+    layout = {
+        "label_column": 0 if args.label_column is None else args.label_column,
+        "file_format": args.format or "auto",
+        "one_based": bool(args.one_based),
+    }
     return read_table(
-        path,
-        label_column=0 if args.label_column is None else args.label_column,
+        where.file,
         qid_column=args.qid_column,
-        header=_HEADER[args.header],
-        file_format=args.format,
-        one_based=args.one_based,
+        header=HEADER[args.header or "auto"],
         max_bytes=args.max_bytes,
+        **{**layout, **where.options},
         **options,
     )
 
@@ -147,26 +157,58 @@ def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
 
 
 def read_training(
-    args: argparse.Namespace, objective: str
+    args: argparse.Namespace,
+    objective: str,
+    *,
+    names: Sequence[str] | None = None,
+    beside: bool = False,
 ) -> tuple[Dataset, list[tuple[Dataset, str]]]:
-    """Read the training rows, and the evaluation rows with their names."""
-    from pyopencl_gbdt.data.dataset import Dataset
+    """Read the training rows, and the evaluation rows with their names.
 
+    Parameters
+    ----------
+    args : argparse.Namespace
+        The options of ``train``.
+    objective : str
+    names : sequence of str or None
+        Names of the evaluation sets; None takes those of their files.
+    beside : bool
+        Whether to read files with weights, query sizes and base margins beside data files.
+    """
     table = read_labelled(args.data, args, objective)
-    weight = table.weight
+    given: dict[str, Any] = {}
     if args.weight is not None:
-        weight = read_weights(args.weight, len(table.X), "--weight", "row")
+        option = "weight" if beside else "--weight"
+        given["weight"] = read_weights(args.weight, len(table.X), option, "row")
     columns = args.feature_weights
     if columns is not None:
-        columns = read_weights(columns, table.X.shape[1], "--feature-weights", "feature")
+        option = "feature_weights" if beside else "--feature-weights"
+        columns = read_weights(columns, table.X.shape[1], option, "feature")
+    given |= {"feature_names": table.feature_names, "feature_weights": columns}
     evals = []
-    for path, name in zip(args.eval, _names(args.eval), strict=True):
+    named = file_names(args.eval) if names is None else names
+    for path, name in zip(args.eval, named, strict=True):
         rows = read_labelled(path, args, objective, like=table)
-        qid = _queries(path, rows, objective)
-        evals.append((Dataset(rows.X, rows.y, rows.weight, qid=qid), name))
-    qid = _queries(args.data, table, objective)
-    names = table.feature_names
-    return Dataset(table.X, table.y, weight, names, feature_weights=columns, qid=qid), evals
+        evals.append((_dataset(path, rows, objective, beside), name))
+    return _dataset(args.data, table, objective, beside, **given), evals
+
+
+def _dataset(path: str, table: TableData, objective: str, beside: bool, **given: Any) -> Dataset:
+    """Return a file's rows with what is known of them; ``given`` replaces what files say."""
+    from pyopencl_gbdt.data.dataset import Dataset
+
+    ranks = objective.startswith("rank:")
+    parts: dict[str, Any] = {"weight": table.weight, "qid": _queries(path, table, objective)}
+    if not beside:
+        return Dataset(table.X, table.y, **{**parts, **given})
+    file = DataPath.parse(path).file
+    sides = side_files.read(file, table.X.shape[0], ranks=ranks)
+    if "group" in sides and parts["qid"] is not None:
+        raise DataError(f"{path}: it has query ids, and there is a file of query sizes; remove one")
+    try:
+        return Dataset(table.X, table.y, **{**parts, **sides, **given})
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
 def _queries(path: str, table: TableData, objective: str) -> Any:
@@ -177,10 +219,10 @@ def _queries(path: str, table: TableData, objective: str) -> Any:
     return None
 
 
-def _names(paths: list[str]) -> list[str]:
+def file_names(paths: Sequence[str]) -> list[str]:
     """Name evaluation sets by their files, without folder and ending; make names unique."""
     names: list[str] = []
     for path in paths:
-        name = Path(path).name.lstrip(".").split(".")[0] or "eval"
+        name = Path(DataPath.parse(path).file).name.lstrip(".").split(".")[0] or "eval"
         names.append(name if name not in names else f"{name}#{len(names) + 1}")
     return names

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyopencl_gbdt.cli import tables
-from pyopencl_gbdt.cli.output import (
-    Progress,
-    check_output,
-    complain,
-    group_variants,
-    say,
-    section,
-)
-from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.metrics import METRICS, get_metric
-from pyopencl_gbdt.model.file_formats import check_ending
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.cli import configured, fitting, tables
+from pyopencl_gbdt.cli.configuration import is_configuration
+from pyopencl_gbdt.cli.values import typed_value
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.metrics import METRICS
 from pyopencl_gbdt.parameters.table import TABLE
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.device import DeviceInfo
-    from pyopencl_gbdt.prediction.model import Model
 
 _METAVARS = {int: "INT", float: "NUMBER", str: "NAME", bool: "BOOL"}
 
@@ -32,18 +20,23 @@ def add(commands: Any) -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
         "train",
-        help="train a model on a file",
+        help="train a model on a file, or as a configuration file says",
         description="Train on CSV, TSV, libsvm or npz (arrays X and y), each plain or gzipped, and "
-        "save the model in XGBoost's JSON format.",
+        "save the model in XGBoost's JSON format. A configuration file has lines 'key = value', as "
+        "for XGBoost's command line and ThunderGBM; pairs KEY=VALUE and options override it.",
         allow_abbrev=False,
     )
-    parser.add_argument("data", metavar="DATA", help="training data")
-    parser.add_argument("--model", required=True, metavar="FILE", help="where to save the model")
-    parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
+    parser.add_argument(
+        "data", metavar="DATA|CONFIGURATION", help="training data, or a file in .conf"
+    )
+    parser.add_argument(
+        "pairs", nargs="*", metavar="KEY=VALUE", help="replace the configuration file's values"
+    )
+    parser.add_argument("--model", metavar="FILE", help="where to save the model; DATA needs it")
+    parser.add_argument("--device", help="default auto; see pyopencl-gbdt devices")
     parser.add_argument(
         "--eval",
         action="append",
-        default=[],
         metavar="FILE",
         help="rows to evaluate after every round; can be repeated",
     )
@@ -64,7 +57,6 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--verbose-every",
         type=int,
-        default=10,
         metavar="N",
         help="show the metrics every N rounds; 0 never; default 10",
     )
@@ -81,6 +73,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--profile",
         action="store_true",
+        default=None,
         help="show time, bytes and share of bandwidth of every kernel",
     )
     layout = tables.add_options(parser)
@@ -108,29 +101,9 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--param",
         action="append",
-        default=[],
         metavar="NAME=VALUE",
         help="set any parameter; can be repeated",
     )
-
-
-def _number_or_text(text: str) -> int | float | str:
-    for convert in (int, float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _value(name: str, text: str) -> int | float | str | list[int | float | str]:
-    """Convert a parameter's value; commas separate several numbers."""
-    row = next((row for row in TABLE if name in (row.name, *row.aliases)), None)
-    if row is not None and row.kind is str:
-        return text
-    if row is not None and row.several and "," in text:
-        return [_number_or_text(part.strip()) for part in text.split(",")]
-    return _number_or_text(text)
 
 
 def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
@@ -145,8 +118,8 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
     for row in TABLE:
         text = getattr(args, f"param_{row.name}", None)
         if text is not None:
-            given[row.name] = _value(row.name, text)
-    for pair in args.param:
+            given[row.name] = typed_value(row.name, text)
+    for pair in args.param or ():
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not (name and equals and text):
             raise ParameterError(f"--param {pair}: expected NAME=VALUE, such as max_depth=8")
@@ -154,95 +127,30 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
             raise ParameterError(f"--param {pair}: {name} is given twice; give it once")
         if name == "device":
             raise ParameterError(f"--param {pair}: choose the device by --device {text}")
-        given[name] = _value(name, text)
+        given[name] = typed_value(name, text)
     return given
 
 
-def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
-    """Return every kernel's variant, as far as it is known before the data are read."""
-    from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
-
-    assert info.caps is not None
-    histogram = choose("histogram", info.caps, p.histogram).name
-    fits = (info.caps.local_bytes - LOCAL_HEADROOM) // 8  # two 32-bit accumulators per code
-    if histogram not in ("cpu", "bin_range_passes") and p.max_bin + 1 > fits:
-        histogram += " (bin_range_passes if the data need so many bins)"
-    return {**info.variants(), "histogram": histogram}
+#: Values of options that are not given, and None until then: configuration files have others.
+_DEFAULTS: dict[str, Any] = {"device": "auto", "eval": [], "verbose_every": 10, "profile": False}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check everything that can be checked beforehand; read, train, save."""
-    from pyopencl_gbdt.device import find, open_device
-    from pyopencl_gbdt.device.bandwidth import device_bandwidth
-    from pyopencl_gbdt.training.train import train
-
-    given = read_parameters(args)
-    p = Parameters.from_dict({**given, "device": args.device})
-    _check_options(args)
-    info = find(p.device)
-    assert info.caps is not None
-    variants = chosen_variants(info, p)
-    open_device(info.device_id).warm_up()
-    data, evals = tables.read_training(args, p.objective)
-    tell = _nothing if p.verbosity == 0 else section
-    tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")
-    tell("Device", info.caps.label)
-    tell("Kernels", *group_variants(variants))
-
-    def show(number: int, metrics: list[str]) -> None:
-        say("  ".join([f"  round {number:>5}", *metrics]))
-
-    if args.profile:  # measure the copy bandwidth before, not during, the timed rounds
-        device_bandwidth(open_device(info.device_id))
-    silent = p.verbosity == 0 or not evals or args.verbose_every == 0
-    progress = Progress(
-        None if silent else show,
-        n_rounds=p.n_estimators,
-        every=max(1, args.verbose_every),
-        waits=bool(evals),
-    )
-    model = train(
-        {**given, "device": info.device_id},
-        data,
-        evals=evals,
-        eval_metric=args.eval_metric,
-        early_stopping_rounds=args.early_stopping_rounds,
-        verbose=True,
-        report=progress.report,
-        profile=args.profile,
-    )
-    progress.finish()
-    model.save_model(args.model)
-    tell("Time", progress.summary())
-    tell("Saved", f"{args.model}: {len(model.ensemble.trees)} trees{_best(model)}")
-    if model.profile is not None:
-        say(f"\n{model.profile.table()}")
+    """Train as the options say, or as a configuration file says."""
+    for word in args.pairs:
+        if "=" not in word:
+            raise ParameterError(
+                f"pyopencl-gbdt train: unexpected {show(word)}; see pyopencl-gbdt train --help"
+            )
+    if is_configuration(args.data, args.pairs):
+        return configured.run(args)
+    if args.model is None:
+        raise ParameterError(
+            "--model is missing: expected where to save the model; add --model model.json (a "
+            "configuration file is recognised by a name in .conf)"
+        )
+    for name, default in _DEFAULTS.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
+    fitting.fit(args, read_parameters(args))
     return 0
-
-
-def _best(model: Model) -> str:
-    """Describe the best round, after early stopping."""
-    from pyopencl_gbdt.prediction.model import BEST_ITERATION
-
-    if BEST_ITERATION not in model.ensemble.attributes:
-        return ""
-    return f", up to round {model.best_iteration + 1}, the best one: {model.best_score:g}"
-
-
-def _nothing(title: str, *paragraphs: str) -> None:
-    """Replace `section` if nothing is to be printed."""
-
-
-def _check_options(args: argparse.Namespace) -> None:
-    for name in args.eval_metric or ():
-        get_metric(name)
-    check_output(args.model, "--model")
-    check_ending(args.model)
-    if Path(args.model).exists() and not Path(args.model).is_file():
-        raise DataError(f"--model {args.model}: expected a regular file; give another name")
-    if Path(args.model).suffix != ".json":
-        complain(f"note: XGBoost reads {args.model} only if its name ends in .json")
-    if args.verbose_every < 0:
-        raise ParameterError(f"--verbose-every {args.verbose_every}: expected 0 or more")
-    if args.n_features is not None and args.n_features < 1:
-        raise ParameterError(f"--n-features {args.n_features}: expected 1 or more")

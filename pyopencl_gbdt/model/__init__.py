@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.explain import dump_text, feature_importances
+from pyopencl_gbdt.model.feature_map import FeatureMap
 from pyopencl_gbdt.model.formats.xgboost_json import (
     from_xgboost_json,
     read_model,
@@ -14,14 +15,17 @@ from pyopencl_gbdt.model.formats.xgboost_links import margin_from_base_score
 from pyopencl_gbdt.model.importance_plot import plot_importance
 from pyopencl_gbdt.model.plot import plot_importances, plot_tree
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
 
 __all__ = [
     "CATEGORY_SPLIT",
     "NO_NODE",
     "NUMERIC_SPLIT",
     "Ensemble",
+    "FeatureMap",
     "Tree",
     "dump_text",
+    "dump_xgboost",
     "feature_importances",
     "from_xgboost_json",
     "margin_from_base_score",

@@ -1,0 +1,192 @@
+"""Train as the options of ``pyopencl-gbdt train`` say, and save the model."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyopencl_gbdt.callbacks.base import EvalsLog, TrainingCallback
+from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.cli import tables
+from pyopencl_gbdt.cli.output import (
+    Progress,
+    check_output,
+    complain,
+    group_variants,
+    say,
+    section,
+)
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.metrics import get_metric
+from pyopencl_gbdt.model.file_formats import check_ending
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.device import DeviceInfo
+    from pyopencl_gbdt.prediction.model import Model
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What only a configuration file can ask for.
+
+    Attributes
+    ----------
+    model_option : str
+        How errors call the name of the model.
+    eval_names : tuple of str or None
+        Names of the evaluation sets; None takes those of their files.
+    eval_train : bool
+        Whether to evaluate the training rows too, as ``train``.
+    model_in : str or None
+        A model to continue.
+    save_period : int
+        Write a model to ``model_dir`` every so many rounds; 0 never.
+    model_dir : str
+    side_files : bool
+        Whether to read files with weights and so on beside data files.
+    """
+
+    model_option: str = "--model"
+    eval_names: tuple[str, ...] | None = None
+    eval_train: bool = False
+    model_in: str | None = None
+    save_period: int = 0
+    model_dir: str = "."
+    side_files: bool = False
+
+
+class SaveRounds(TrainingCallback):
+    """Write the model every so many rounds, under XGBoost's names."""
+
+    saves = True
+
+    def __init__(self, folder: str, period: int) -> None:
+        self.folder, self.period = Path(folder), period
+
+    def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
+        """Write after every ``period`` rounds."""
+        if (epoch + 1) % self.period == 0:
+            model.current().save_model(self.folder / model_name(epoch + 1))
+        return False
+
+
+def model_name(n_rounds: int) -> str:
+    """Return the name of a model file without a name: ``0002.model``."""
+    return f"{n_rounds:04d}.model"
+
+
+def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
+    """Return every kernel's variant, as far as it is known before the data are read."""
+    from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
+
+    assert info.caps is not None
+    histogram = choose("histogram", info.caps, p.histogram).name
+    fits = (info.caps.local_bytes - LOCAL_HEADROOM) // 8  # two 32-bit accumulators per code
+    if histogram not in ("cpu", "bin_range_passes") and p.max_bin + 1 > fits:
+        histogram += " (bin_range_passes if the data need so many bins)"
+    return {**info.variants(), "histogram": histogram}
+
+
+def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None = None) -> None:
+    """Check everything that can be checked beforehand; read, train, save.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        The options of ``train``.
+    given : dict of str to object
+        The training parameters, without ``device``.
+    extras : Extras or None
+    """
+    from pyopencl_gbdt.device import find, open_device
+    from pyopencl_gbdt.device.bandwidth import device_bandwidth
+    from pyopencl_gbdt.training.train import Model, train
+
+    extras = extras or Extras()
+    p = Parameters.from_dict({**given, "device": args.device})
+    _check_options(args, extras)
+    before = None if extras.model_in is None else Model.load_model(extras.model_in)
+    if before is not None and args.n_features is None:
+        args.n_features = before.ensemble.n_features
+    info = find(p.device)
+    assert info.caps is not None
+    variants = chosen_variants(info, p)
+    open_device(info.device_id).warm_up()
+    data, evals = tables.read_training(
+        args, p.objective, names=extras.eval_names, beside=extras.side_files
+    )
+    if extras.eval_train:
+        evals.insert(0, (data, "train"))  # early stopping watches the last one
+    tell = _nothing if p.verbosity == 0 else section
+    tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")
+    tell("Device", info.caps.label)
+    tell("Kernels", *group_variants(variants))
+
+    def show(number: int, metrics: list[str]) -> None:
+        say("  ".join([f"  round {number:>5}", *metrics]))
+
+    if args.profile:  # measure the copy bandwidth before, not during, the timed rounds
+        device_bandwidth(open_device(info.device_id))
+    silent = p.verbosity == 0 or not evals or args.verbose_every == 0
+    progress = Progress(
+        None if silent else show,
+        n_rounds=p.n_estimators,
+        every=max(1, args.verbose_every),
+        waits=bool(evals),
+    )
+    model = train(
+        {**given, "device": info.device_id},
+        data,
+        evals=evals,
+        eval_metric=args.eval_metric,
+        early_stopping_rounds=args.early_stopping_rounds,
+        callbacks=_savers(extras),
+        model=before,
+        verbose=True,
+        report=progress.report,
+        profile=args.profile,
+    )
+    progress.finish()
+    model.save_model(args.model)
+    tell("Time", progress.summary())
+    tell("Saved", f"{args.model}: {len(model.ensemble.trees)} trees{_best(model)}")
+    if model.profile is not None:
+        say(f"\n{model.profile.table()}")
+
+
+def _savers(extras: Extras) -> list[TrainingCallback]:
+    return [SaveRounds(extras.model_dir, extras.save_period)] if extras.save_period else []
+
+
+def _best(model: Model) -> str:
+    """Describe the best round, after early stopping."""
+    from pyopencl_gbdt.prediction.model import BEST_ITERATION
+
+    if BEST_ITERATION not in model.ensemble.attributes:
+        return ""
+    return f", up to round {model.best_iteration + 1}, the best one: {model.best_score:g}"
+
+
+def _nothing(title: str, *paragraphs: str) -> None:
+    """Replace `section` if nothing is to be printed."""
+
+
+def _check_options(args: argparse.Namespace, extras: Extras) -> None:
+    for name in args.eval_metric or ():
+        get_metric(name)
+    option = extras.model_option
+    if extras.save_period:
+        check_output(str(Path(extras.model_dir) / model_name(extras.save_period)), "model_dir")
+    check_output(args.model, option)
+    check_ending(args.model)
+    if Path(args.model).exists() and not Path(args.model).is_file():
+        raise DataError(f"{option} {args.model}: expected a regular file; give another name")
+    if Path(args.model).suffix != ".json":
+        complain(f"note: XGBoost reads {args.model} only if its name ends in .json")
+    if args.verbose_every < 0:
+        raise ParameterError(f"--verbose-every {args.verbose_every}: expected 0 or more")
+    if args.n_features is not None and args.n_features < 1:
+        raise ParameterError(f"--n-features {args.n_features}: expected 1 or more")

@@ -1,0 +1,92 @@
+"""Files beside a data file that hold weights, query sizes or base margins, as XGBoost reads them.
+
+``train.txt.weight`` has one number a row (or a query), ``train.txt.group`` or ``train.txt.query``
+the number of rows of each query, ``train.txt.base_margin`` the margin that each row starts from.
+Either file may be gzipped: ``train.gz`` goes with ``train.weight`` and ``train.weight.gz``, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyopencl_gbdt.cli.output import complain
+from pyopencl_gbdt.data import read_table
+from pyopencl_gbdt.errors import DataError
+
+#: The endings of side files, by the argument of ``Dataset`` that they give.
+ENDINGS = {"weight": ("weight",), "group": ("group", "query"), "base_margin": ("base_margin",)}
+
+
+def find(file: str, argument: str) -> str | None:
+    """Return the path of a side file, or None.
+
+    Parameters
+    ----------
+    file : str
+        The data file, without suffixes.
+    argument : str
+        A key of ``ENDINGS``.
+
+    Raises
+    ------
+    DataError
+        If there are several.
+    """
+    found = [path for path in _names(file, argument) if Path(path).is_file()]
+    if len(found) > 1:
+        raise DataError(
+            f"{file}: {found[0]} and {found[1]} give the same: expected one of them; remove one"
+        )
+    return found[0] if found else None
+
+
+def _names(file: str, argument: str) -> Iterator[str]:
+    for stem in (file, file.removesuffix(".gz")) if file.endswith(".gz") else (file,):
+        for ending in ENDINGS[argument]:
+            yield from (f"{stem}.{ending}", f"{stem}.{ending}.gz")
+
+
+def read(file: str, n_rows: int, *, ranks: bool, label: bool = True) -> dict[str, Any]:
+    """Read the side files of a data file, and tell the user about each.
+
+    Parameters
+    ----------
+    file : str
+    n_rows : int
+    ranks : bool
+        Whether the loss ranks; otherwise query sizes are ignored.
+    label : bool
+        Whether the rows are to be learned from; otherwise only ``base_margin`` matters.
+
+    Returns
+    -------
+    dict of str to float32 array
+        Arguments of ``Dataset``.
+    """
+    given: dict[str, Any] = {}
+    for argument in ENDINGS if label else ("base_margin",):
+        path = find(file, argument)
+        if path is None:
+            continue
+        if argument == "group" and not ranks:
+            complain(f"note: {path}: query sizes are ignored, because the objective does not rank")
+            continue
+        complain(f"note: {path} gives the {argument} of {file}")
+        numbers = _numbers(path)
+        if argument == "base_margin" and numbers.size != n_rows and numbers.size % n_rows == 0:
+            numbers = numbers.reshape(n_rows, -1)
+        given[argument] = numbers
+    return given
+
+
+def _numbers(path: str) -> NDArray[np.float32]:
+    """Read one number a line."""
+    numbers = read_table(path, with_label=False, header=False, file_format="delimited").X
+    if numbers.shape[1] != 1:
+        raise DataError(f"{path}: {numbers.shape[1]} numbers a line: expected one; correct it")
+    return numbers[:, 0]
