@@ -13,16 +13,19 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Variant
 from pyopencl_gbdt.primitives.checks import check_array, offsets_on_device, own_device, run
 from pyopencl_gbdt.primitives.summary_arrays import QuantileSummary, own_summary
-from pyopencl_gbdt.primitives.summary_steps import (
-    SummaryBuild,
-    SummaryMerge,
-    SummaryPrune,
-    check_parts,
-)
+from pyopencl_gbdt.primitives.summary_build import SummaryBuild
+from pyopencl_gbdt.primitives.summary_merge import SummaryMerge
+from pyopencl_gbdt.primitives.summary_prune import SummaryPrune, check_parts
 
 __all__ = [
-    *("QuantileSummary", "SummaryBuild", "SummaryMerge", "SummaryPrune"),
-    *("build", "cuts", "merge", "prune"),
+    "QuantileSummary",
+    "SummaryBuild",
+    "SummaryMerge",
+    "SummaryPrune",
+    "build",
+    "cuts",
+    "merge",
+    "prune",
 ]
 
 
@@ -38,8 +41,8 @@ def build(
     Parameters
     ----------
     values : DeviceArray of float32, n elements
-        The columns one after the other, in any order within a column. -0.0 counts as +0.0; infinities
-        are values. A NaN is left out.
+        The columns one after the other, in any order within a column. -0.0 counts as +0.0;
+        infinities are values. A NaN is left out.
     weights : DeviceArray of int64, n elements
         Of each value. A value is left out if its weight is below 1. Weights of a column must add up
         to less than 2**62; ranks are undefined otherwise.
@@ -108,9 +111,7 @@ def merge(
     own_summary("first", first)
     own_summary("second", second)
     device, n_columns = first.device, first.n_columns
-    prepared = SummaryMerge(
-        device, first.capacity, second.capacity, n_columns, variant=variant
-    )
+    prepared = SummaryMerge(device, first.capacity, second.capacity, n_columns, variant=variant)
     out = QuantileSummary.empty(device, n_columns, first.capacity + second.capacity)
     run(prepared.bind(first, second, out))
     return out
@@ -122,13 +123,13 @@ def prune(
     """Return a summary of at most ``size + 1`` entries for each column.
 
     It keeps the entries of the ranks ``k / size`` of the column's weight, k = 0..size, and so the
-    least and the greatest value. This adds at most ``1 / size`` of the column's weight to the error.
-    A column with at most ``size + 1`` entries stays as it is.
+    least and the greatest value. This adds at most ``1 / size`` of the column's weight to the
+    error. A column with at most ``size + 1`` entries stays as it is.
 
-    Let M be half of the sum of an entry's two ranks. Of the two neighbouring entries a and b between
-    whose M the rank lies, the query takes a if twice the rank is less than
-    ``a.below + a.weight + b.up_to - b.weight``, else b (Chen & Guestrin 2016, appendix A, function
-    g). All are integers, so no rank is rounded.
+    The middle of an entry is half of the sum of its two ranks. A rank lies between the middles of
+    two neighbouring entries a and b. The first is taken if twice the rank is less than
+    ``a.below + a.weight + b.up_to - b.weight``, else the second (Chen & Guestrin 2016, appendix A,
+    function g). All are integers, so no rank is rounded.
 
     Parameters
     ----------

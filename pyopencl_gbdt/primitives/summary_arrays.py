@@ -22,17 +22,17 @@ class QuantileSummary:
     """Weighted quantile summaries of several columns, on a device.
 
     A summary has some values of a column, and what is known of their ranks. It is the quantile
-    summary of Chen & Guestrin, "XGBoost" (2016, appendix A), which extends Greenwald & Khanna (2001)
-    to weights. Here weights are integers, so ranks are exact integers. Its **error** is the largest
-    weight by which the rank of any value is uncertain.
+    summary of Chen & Guestrin, "XGBoost" (2016, appendix A), which extends Greenwald & Khanna
+    (2001) to weights. Here weights are integers, so ranks are exact integers. Its **error** is the
+    largest weight by which the rank of any value is uncertain.
 
     Attributes
     ----------
     values : DeviceArray of float32, shape (capacity,)
         The columns' values one after the other; they ascend in each column.
     ranks : DeviceArray of int64, shape (capacity, 3)
-        Of each value: at most the weight of all smaller values of the column; at least the weight of
-        all values that are not greater; at most its own weight.
+        Of each value: ``below``, at most the weight of all smaller values of the column; ``up_to``,
+        at least the weight of all values that are not greater; ``weight``, at most its own.
     offsets : DeviceArray of uint32, shape (n_columns + 1,)
         Column c has the entries ``offsets[c]..offsets[c + 1] - 1``. The first offset is 0; elements
         of the other arrays from the last offset on are undefined.

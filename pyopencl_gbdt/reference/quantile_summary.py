@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
@@ -74,7 +76,7 @@ def build(values: Array, weights: Array, offsets: Array) -> Arrays:
 def _exact(values: Array, weights: Array) -> Column:
     sums: dict[float, int] = {}
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        if weight > 0 and value == value:
+        if weight > 0 and not math.isnan(value):
             sums[value + 0.0] = sums.get(value + 0.0, 0) + weight
     column, below = [], 0
     for value, weight in sorted(sums.items()):
@@ -91,18 +93,18 @@ def merge(first: Arrays, second: Arrays) -> Arrays:
 def _merged(a: Column, b: Column) -> Column:
     merged = []
     for value in sorted({entry.value for entry in (*a, *b)}):
-        mine, other = _at(a, value), _at(b, value)
+        mine, other = at(a, value), at(b, value)
         merged.append(Entry(value, *(x + y for x, y in zip(mine[1:], other[1:], strict=True))))
     return merged
 
 
-def _at(column: Column, value: float) -> Entry:
+def at(column: Column, value: float) -> Entry:
     """Return what a summary knows of any value."""
-    before = [entry for entry in column if entry.value < value]
-    after = [entry for entry in column if entry.value >= value]
+    place = bisect_left(column, value, key=lambda entry: entry.value)
+    before, after = column[:place][-1:], column[place : place + 1]
     if after and after[0].value == value:
         return after[0]
-    below = before[-1].below + before[-1].weight if before else 0
+    below = before[0].below + before[0].weight if before else 0
     up_to = after[0].up_to - after[0].weight if after else total(column)
     return Entry(value, below, up_to, 0)
 
@@ -121,12 +123,12 @@ def error(column: Column) -> int:
 
 def query(column: Column, rank: Fraction) -> int:
     """Return the index of the entry for a rank (Chen & Guestrin 2016, appendix A, function g)."""
-    middle = [Fraction(entry.below + entry.up_to, 2) for entry in column]
-    if rank < middle[0]:
+    twice_middle = [entry.below + entry.up_to for entry in column]
+    if 2 * rank < twice_middle[0]:
         return 0
-    if rank >= middle[-1]:
+    if 2 * rank >= twice_middle[-1]:
         return len(column) - 1
-    i = max(i for i in range(len(column)) if middle[i] <= rank)
+    i = bisect_right(twice_middle, 2 * rank) - 1
     a, b = column[i], column[i + 1]
     return i if 2 * rank < a.below + a.weight + b.up_to - b.weight else i + 1
 
@@ -146,9 +148,7 @@ def prune(summary: Arrays, size: int) -> Arrays:
     return join(_chosen(column, size + 1, size) for column in split(*summary))
 
 
-def cuts(
-    summary: Arrays, max_bin: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint32]]:
+def cuts(summary: Arrays, max_bin: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint32]]:
     """Return the least value of each bin: those of ranks k / max_bin, k < max_bin, and offsets.
 
     A column with at most ``max_bin`` entries gets a bin for each.
