@@ -8,15 +8,14 @@
 ##              up_to  4 7 8 10       to offsets[c + 1] - 1.
 ##              weight 4 3 1 2
 ##
-##   build      summary_values, a sort, running sums of weights; then the last element of each run of equal
-##              values becomes an entry, whose place is the number of such elements before it (a scan)
-##   merge      the place of an entry is the number of entries before it in both; `places` counts those of the
+##   build      summary_values, a sort, running sums of weights; the last of each run of equal values becomes
+##              an entry, whose place is the number of such elements before it (a scan of summary_last)
+##   merge      an entry's place is the number of entries before it in both; `places` counts those of the
 ##              second summary that are not in the first (a scan of summary_new)
 ##   prune      slots for queries of rank k / parts of a column's weight; an entry that several queries choose
 ##              is kept once (a scan of summary_distinct)
 ##
-## params: wg_size, items (elements of a work-item), part (build, merge, prune), offset (u32, i64: offsets of
-##         the columns that are built)
+## params: wg_size, items (of a work-item), part (build, merge, prune), offset (u32, i64: those of build)
 <%page args="wg_size, items, part, offset"/>
 ## The head of a loop over this work-group's elements of `n`.
 <%def name="each(i, n)">const u64 end_of_chunk = ((u64)GROUP_ID + 1) * chunk, n_elements = ${n};
@@ -100,6 +99,16 @@ FN u32 column_of(GLOBAL const u32* offsets, const u32 n_columns, const u64 place
 
 /* The first place in [low, high) whose value is not less than `key`, else `high`. */
 FN u32 lower_bound(GLOBAL const f32* values, u32 low, u32 high, const u32 key) {
+% if wg_size == 1:
+    /* the place is near: keys ascend, and `low` is the place of the key before */
+    for (u32 step = 1; high - low > step; step *= 2) {
+        if (ordered(values[low + step]) >= key) {
+            high = low + step;
+            break;
+        }
+        low += step;
+    }
+% endif
     while (low < high) {
         const u32 middle = low + (high - low) / 2;
         if (ordered(values[middle]) < key) low = middle + 1; else high = middle;
@@ -113,12 +122,18 @@ KERNEL(${wg_size}) summary_new(
     GLOBAL const f32* RESTRICT other_values, GLOBAL const u32* RESTRICT other_offsets,
     const u32 n_columns, const u32 n, const u32 chunk, GLOBAL u32* RESTRICT is_new) {
     const u32 n_entries = offsets[n_columns];
+    u32 column_end = 0, at = 0, after = 0;
     ${each("i", "(u64)n + 1")} {
         u32 lacks = 0;
         if (i < n_entries) {
-            const u32 column = column_of(offsets, n_columns, i), key = ordered(values[i]);
-            const u32 after = other_offsets[column + 1];
-            const u32 at = lower_bound(other_values, other_offsets[column], after, key);
+            const u32 key = ordered(values[i]);
+            if (i >= column_end) { /* another column than before */
+                const u32 column = column_of(offsets, n_columns, i);
+                column_end = offsets[column + 1];
+                at = other_offsets[column];
+                after = other_offsets[column + 1];
+            }
+            at = lower_bound(other_values, at, after, key);
             lacks = at == after || ordered(other_values[at]) != key;
         }
         is_new[i] = lacks;
@@ -132,11 +147,17 @@ KERNEL(${wg_size}) summary_merge(
     GLOBAL const f32* RESTRICT other_values, GLOBAL const i64* RESTRICT other_ranks,
     GLOBAL const u32* RESTRICT other_offsets, GLOBAL const u32* RESTRICT places, const u32 is_second,
     const u32 n_columns, const u32 chunk, GLOBAL f32* RESTRICT out_values, GLOBAL i64* RESTRICT out_ranks) {
+    u32 column_end = 0, before = 0, at = 0, after = 0;
     ${each("i", "offsets[n_columns]")} {
         if (is_second && places[i + 1] == places[i]) continue;
-        const u32 column = column_of(offsets, n_columns, i), key = ordered(values[i]);
-        const u32 before = other_offsets[column], after = other_offsets[column + 1];
-        const u32 at = lower_bound(other_values, before, after, key);
+        const u32 key = ordered(values[i]);
+        if (i >= column_end) { /* another column than before */
+            const u32 column = column_of(offsets, n_columns, i);
+            column_end = offsets[column + 1];
+            at = before = other_offsets[column];
+            after = other_offsets[column + 1];
+        }
+        at = lower_bound(other_values, at, after, key);
         GLOBAL const i64* next = other_ranks + 3 * (u64)at;
         i64 below = at > before ? next[-3] + next[-1] : 0, up_to = 0, weight = 0;
         if (at < after) {
@@ -189,11 +210,8 @@ KERNEL(${wg_size}) summary_choose(
     ${each("slot", "slots[n_columns]")} {
         const u32 column = column_of(slots, n_columns, slot), k = (u32)slot - slots[column];
         u32 low = offsets[column], high = offsets[column + 1] - 1;
-        if (high - low < n_queries) { /* every entry has its slot */
-            chosen[slot] = low + k;
-            continue;
-        }
-        /* twice the rank, rounded down: 2 k weight / parts */
+        if (high - low < n_queries) low = high = low + k; /* every entry has its slot */
+        /* twice the rank, 2 k weight / parts, rounded down: it is compared with integers */
         const u64 twice = 2 * (u64)ranks[3 * (u64)high + 1];
         const i64 rank = (i64)(twice / parts * k + twice % parts * k / parts);
         while (low < high) {
