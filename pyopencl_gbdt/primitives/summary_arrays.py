@@ -84,6 +84,19 @@ class QuantileSummary:
         n = int(offsets[-1])
         return self.values.get()[:n], self.ranks.get()[:n], offsets
 
+    def errors(self) -> npt.NDArray[np.int64]:
+        """Return each column's error, the largest weight by which a rank is uncertain; waits."""
+        _, ranks, offsets = self.get()
+        below, up_to, weight = ranks.T
+        wide = up_to - weight - below
+        first = np.repeat(offsets[:-1], np.diff(offsets))
+        inner = np.flatnonzero(np.arange(len(wide)) > first)  # entries behind another one
+        between = up_to[inner] - weight[inner] - below[inner - 1] - weight[inner - 1]
+        wide[inner] = np.maximum(wide[inner], between)
+        found = np.zeros(self.n_columns, np.int64)
+        np.maximum.at(found, np.repeat(np.arange(self.n_columns), np.diff(offsets)), wide)
+        return found
+
     @property
     def device(self) -> Device:
         """The device of all arrays."""

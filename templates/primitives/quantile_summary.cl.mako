@@ -15,8 +15,8 @@
 ##   prune      slots for queries of rank k / parts of a column's weight; an entry that several queries choose
 ##              is kept once (a scan of summary_distinct)
 ##
-## params: wg_size, items (of a work-item), part (build, merge, prune), offset (u32, i64: those of build)
-<%page args="wg_size, items, part, offset"/>
+## params: wg_size, part (build, merge, prune), offset (u32, i64: those of build)
+<%page args="wg_size, part, offset"/>
 ## The head of a loop over this work-group's elements of `n`.
 <%def name="each(i, n)">const u64 end_of_chunk = ((u64)GROUP_ID + 1) * chunk, n_elements = ${n};
     const u64 end = end_of_chunk < n_elements ? end_of_chunk : n_elements;

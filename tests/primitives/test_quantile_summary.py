@@ -63,7 +63,7 @@ def test_equals_twin_at_edges(device, variant, rng):
         merged = merge(got, before[0], variant=variant)
         expected = twin.merge(want, before[1])
         assert_same(merged, expected, f"merged with {n}")
-        for size in (1, 12, 255):
+        for size in (1, 12, 255) if n < 2000 else (12,):  # the twin is slow
             assert_same(prune(merged, size, variant=variant), twin.prune(expected, size))
         assert_same_cuts(cuts(merged, 16, variant=variant), twin.cuts(expected, 16))
 
@@ -189,7 +189,7 @@ def test_error_of_a_pruned_stream(device, rng):
         for i, (values, weights) in enumerate(orders.values()):
             stated[i] += Fraction(int(weights[:n].sum()), SIZE)
             assert len(columns[i]) <= SIZE + 1
-            assert twin.error(columns[i]) <= stated[i]
+            assert summary.errors()[i] == twin.error(columns[i]) <= stated[i]
             assert_contains(columns[i], values[:n], weights[:n], stated[i])
 
 
@@ -276,6 +276,7 @@ def test_prepared_runs_again_without_waiting(device, rng):
 
 def test_upload_returns_what_get_returned(device, rng):
     got, want = both(device, "auto", columns_of(rng, 400, 3))
+    assert got.errors().tolist() == [0, 0, 0]
     again = QuantileSummary.upload(device, *got.get())
     assert_same(merge(again, prune(got, 5)), twin.merge(want, twin.prune(want, 5)))
 
