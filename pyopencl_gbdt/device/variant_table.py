@@ -199,6 +199,13 @@ _ENTRIES = (
         ),
     ),
     _kernel(
+        "quantile_summary",
+        *_both(
+            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
+            gpu={"wg_size": 256, "items": 4, "groups_per_unit": 16},
+        ),
+    ),
+    _kernel(
         "stable_partition",
         *_both(
             cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},

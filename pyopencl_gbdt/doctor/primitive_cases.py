@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Variant
+from pyopencl_gbdt.primitives import quantile_summary
 from pyopencl_gbdt.primitives.histogram import histogram
 from pyopencl_gbdt.primitives.multi_reduce import multi_reduce
 from pyopencl_gbdt.primitives.multi_scan import multi_scan
@@ -17,6 +18,7 @@ from pyopencl_gbdt.primitives.segmented_radix_sort import segmented_radix_sort
 from pyopencl_gbdt.reference import histogram as histogram_twin
 from pyopencl_gbdt.reference import multi_reduce as multi_reduce_twin
 from pyopencl_gbdt.reference import multi_scan as multi_scan_twin
+from pyopencl_gbdt.reference import quantile_summary as quantile_summary_twin
 from pyopencl_gbdt.reference import run_length as run_length_twin
 from pyopencl_gbdt.reference import segmented_radix_sort as segmented_radix_sort_twin
 
@@ -74,6 +76,19 @@ def _histogram(device: Device, values: Array, offsets: Array, variant: Variant) 
     return [("sums", got.get(), want)]
 
 
+def _quantile_summary(device: Device, values: Array, offsets: Array, variant: Variant) -> Results:
+    numbers, weights = (values >> 20).astype(np.float32), values.astype(np.int64) << 10
+    whole = quantile_summary_twin.build(numbers, weights, offsets)
+    want = quantile_summary_twin.prune(whole, _BUCKETS)
+    built = quantile_summary.build(
+        device.upload(numbers), device.upload(weights), offsets, variant=variant
+    )
+    pruned = quantile_summary.prune(built, _BUCKETS, variant=variant)
+    merged = quantile_summary.merge(pruned, built, variant=variant)
+    want = quantile_summary_twin.merge(want, whole)
+    return list(zip(("values", "ranks", "offsets"), merged.get(), want, strict=True))
+
+
 #: By kernel: a function of device, int32 values, segment offsets and variant.
 RESULTS: dict[str, Callable[[Device, Array, Array, Variant], Results]] = {
     "histogram": _histogram,
@@ -81,4 +96,5 @@ RESULTS: dict[str, Callable[[Device, Array, Array, Variant], Results]] = {
     "run_length": _run_length,
     "multi_reduce": _multi_reduce,
     "multi_scan": _multi_scan,
+    "quantile_summary": _quantile_summary,
 }

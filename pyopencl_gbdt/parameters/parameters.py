@@ -84,8 +84,8 @@ class Parameters:
         self._check_sampling()
         if self.tree_method == "exact" and self.max_bin != ROWS["max_bin"].default:
             raise ParameterError(
-                f"max_bin={self.max_bin}: expected its default for tree_method='exact', which has a "
-                f"bin for every distinct value; leave it out, or use tree_method='hist'"
+                f"max_bin={self.max_bin}: expected its default for tree_method='exact', which has "
+                f"a bin for every distinct value; leave it out, or use tree_method='hist'"
             )
         if self.max_leaves == 1:
             raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")

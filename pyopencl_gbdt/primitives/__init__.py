@@ -3,10 +3,17 @@
 Each has several variants for different devices; all variants give equal bits.
 """
 
+from pyopencl_gbdt.primitives import quantile_summary
 from pyopencl_gbdt.primitives.compact import Compact, compact
 from pyopencl_gbdt.primitives.histogram import CodeHistogram, histogram
 from pyopencl_gbdt.primitives.multi_reduce import MultiReduce, multi_reduce
 from pyopencl_gbdt.primitives.multi_scan import MultiScan, multi_scan
+from pyopencl_gbdt.primitives.quantile_summary import (
+    QuantileSummary,
+    SummaryBuild,
+    SummaryMerge,
+    SummaryPrune,
+)
 from pyopencl_gbdt.primitives.radix_argsort import radix_argsort
 from pyopencl_gbdt.primitives.radix_sort import RadixSort, radix_sort
 from pyopencl_gbdt.primitives.reduce import Reduce, reduce
@@ -27,6 +34,7 @@ __all__ = [
     "Compact",
     "MultiReduce",
     "MultiScan",
+    "QuantileSummary",
     "RadixSort",
     "Reduce",
     "RunLength",
@@ -35,11 +43,15 @@ __all__ = [
     "SegmentedReduce",
     "SegmentedScan",
     "StablePartition",
+    "SummaryBuild",
+    "SummaryMerge",
+    "SummaryPrune",
     "UniqueByKey",
     "compact",
     "histogram",
     "multi_reduce",
     "multi_scan",
+    "quantile_summary",
     "radix_argsort",
     "radix_sort",
     "reduce",

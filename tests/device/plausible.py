@@ -52,6 +52,7 @@ VALUES: dict[str, list[Any]] = {
     "walk": [False, True],
     "radix_bits": [4, 8],
     "code": ["u8", "u16"],
+    "part": ["build", "merge", "prune"],
     "type": ["u32", "u64"],
     "key": ["u32", "i32", "f32", "u64", "i64", "f64"],
     "value_bytes": [0, 4, 8],

@@ -127,6 +127,15 @@ def _histogram(device: NullDevice, variant: Variant) -> None:
         primitives.histogram(codes, pairs, n_bins, rows, variant=variant)
 
 
+def _quantile_summary(device: NullDevice, variant: Variant) -> None:
+    values, weights = device.empty(N_ROWS, np.float32), device.empty(N_ROWS, np.int64)
+    for offset in OFFSET_DTYPES:
+        ends = device.empty(5, offset)
+        summary = primitives.quantile_summary.build(values, weights, ends, variant=variant)
+    merged = primitives.quantile_summary.merge(summary, summary, variant=variant)
+    primitives.quantile_summary.prune(merged, 256, variant=variant)
+
+
 PRIMITIVES: dict[str, Prepare] = {
     "histogram": _histogram,
     "segmented_radix_sort": _segmented_radix_sort,
@@ -140,6 +149,7 @@ PRIMITIVES: dict[str, Prepare] = {
     "radix_sort": _radix_sort,
     "compact": _compact,
     "stable_partition": _stable_partition,
+    "quantile_summary": _quantile_summary,
 }
 
 

@@ -1,0 +1,205 @@
+"""Weighted quantile summaries: few values of a column, with bounds of their ranks.
+
+Summaries of parts of the data can be merged, also those of other devices. Greenwald & Khanna,
+"Space-efficient online computation of quantile summaries" (2001); Chen & Guestrin, "XGBoost: a
+scalable tree boosting system" (2016), appendix A, which adds weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import DeviceArray, Variant
+from pyopencl_gbdt.primitives.checks import check_array, offsets_on_device, own_device, run
+from pyopencl_gbdt.primitives.summary_arrays import QuantileSummary, own_summary
+from pyopencl_gbdt.primitives.summary_build import SummaryBuild
+from pyopencl_gbdt.primitives.summary_merge import SummaryMerge
+from pyopencl_gbdt.primitives.summary_prune import SummaryPrune, check_parts
+
+__all__ = [
+    "QuantileSummary",
+    "SummaryBuild",
+    "SummaryMerge",
+    "SummaryPrune",
+    "build",
+    "cuts",
+    "merge",
+    "prune",
+]
+
+
+def build(
+    values: DeviceArray,
+    weights: DeviceArray,
+    offsets: DeviceArray | npt.ArrayLike,
+    *,
+    variant: str | Variant = "auto",
+) -> QuantileSummary:
+    """Return the exact summary of every column: each distinct value with its ranks, error 0.
+
+    Parameters
+    ----------
+    values : DeviceArray of float32, n elements
+        The columns one after the other, in any order within a column. -0.0 counts as +0.0;
+        infinities are values. A NaN is left out.
+    weights : DeviceArray of int64, n elements
+        Of each value. A value is left out if its weight is below 1. Weights of a column must add up
+        to less than 2**62; ranks are undefined otherwise.
+    offsets : DeviceArray of uint32 or int64, or array_like of integers, n_columns + 1 elements
+        Column c is ``offsets[c]..offsets[c + 1] - 1``. Host values are checked; those of a device
+        array must ascend from 0 to n.
+    variant : str or Variant, default "auto"
+
+    Returns
+    -------
+    QuantileSummary
+        With room for n entries; the host does not wait for it.
+
+    Raises
+    ------
+    DataError
+        If an array is of another device, dtype or size, or host offsets descend or do not cover all
+        values.
+    ParameterError
+        If ``variant`` is unknown.
+    """
+    device = own_device("values", values)
+    check_array("values", values, device, [np.float32])
+    check_array("weights", weights, device, [np.int64], values.size)
+    ends = offsets_on_device(offsets, device, values.size, cover=True)
+    longest = None
+    if not isinstance(offsets, DeviceArray):
+        longest = int(np.diff(np.asarray(offsets)).max(initial=0))
+    prepared = SummaryBuild(
+        *(device, values.size, ends.size - 1),
+        longest=longest,
+        offset_dtype=ends.dtype,
+        variant=variant,
+    )
+    out = QuantileSummary.empty(device, ends.size - 1, values.size)
+    run(prepared.bind(values, weights, ends, out))
+    return out
+
+
+def merge(
+    first: QuantileSummary, second: QuantileSummary, *, variant: str | Variant = "auto"
+) -> QuantileSummary:
+    """Return the summary of the data of two summaries.
+
+    It has every value of both, once. Their errors add up: relative to the weight of the data, the
+    error is at most the larger one of both. The order of the two does not matter.
+
+    Parameters
+    ----------
+    first, second : QuantileSummary
+        Of equally many columns. Weights of a column in both must add up to less than 2**62.
+    variant : str or Variant, default "auto"
+
+    Returns
+    -------
+    QuantileSummary
+        With room for the entries of both; the host does not wait for it.
+
+    Raises
+    ------
+    DataError
+        If one is no summary, is on another device, or has another number of columns.
+    ParameterError
+        If there is room for 2**32 entries or more in both, or ``variant`` is unknown.
+    """
+    own_summary("first", first)
+    own_summary("second", second)
+    device, n_columns = first.device, first.n_columns
+    prepared = SummaryMerge(device, first.capacity, second.capacity, n_columns, variant=variant)
+    out = QuantileSummary.empty(device, n_columns, first.capacity + second.capacity)
+    run(prepared.bind(first, second, out))
+    return out
+
+
+def prune(
+    summary: QuantileSummary, size: int, *, variant: str | Variant = "auto"
+) -> QuantileSummary:
+    """Return a summary of at most ``size + 1`` entries for each column.
+
+    It keeps the entries of the ranks ``k / size`` of the column's weight, k = 0..size, and so the
+    least and the greatest value. This adds at most ``1 / size`` of the column's weight to the
+    error. A column with at most ``size + 1`` entries stays as it is.
+
+    The middle of an entry is half of the sum of its two ranks. A rank lies between the middles of
+    two neighbouring entries a and b. The first is taken if twice the rank is less than
+    ``a.below + a.weight + b.up_to - b.weight``, else the second (Chen & Guestrin 2016, appendix A,
+    function g). All are integers, so no rank is rounded.
+
+    Parameters
+    ----------
+    summary : QuantileSummary
+    size : int
+        1..2**31 - 2.
+    variant : str or Variant, default "auto"
+
+    Returns
+    -------
+    QuantileSummary
+        With room for ``n_columns * (size + 1)`` entries, or as many as before if these are fewer;
+        the host does not wait for it.
+
+    Raises
+    ------
+    DataError
+        If ``summary`` is none.
+    ParameterError
+        If ``size`` is out of range, or ``variant`` is unknown.
+    """
+    size = check_parts("size", size, 2**31 - 2)
+    return _queried(summary, size + 1, size, variant)
+
+
+def cuts(
+    summary: QuantileSummary, max_bin: int, *, variant: str | Variant = "auto"
+) -> tuple[DeviceArray, DeviceArray]:
+    """Return cut points: the least value of each of at most ``max_bin`` bins of every column.
+
+    Cut point k is the value of rank ``k / max_bin`` of the column's weight, as ``prune`` finds it;
+    equal ones are one. Bin k has the values from cut point k up to, and without, the next one. The
+    values of a bin other than its least weigh at most ``1 / max_bin`` of the column's weight plus
+    the summary's error. Of an exact summary, these are the exact weighted quantiles. A column with
+    at most ``max_bin`` entries has a bin for each.
+
+    Parameters
+    ----------
+    summary : QuantileSummary
+    max_bin : int
+        1..2**31 - 1.
+    variant : str or Variant, default "auto"
+
+    Returns
+    -------
+    values : DeviceArray of float32
+        The columns' cut points one after the other; they ascend in each column.
+    offsets : DeviceArray of uint32, n_columns + 1 elements
+        Column c has the cut points ``offsets[c]..offsets[c + 1] - 1``. Elements of ``values`` from
+        the last offset on are undefined. The host waits for neither array.
+
+    Raises
+    ------
+    DataError
+        If ``summary`` is none.
+    ParameterError
+        If ``max_bin`` is out of range, or ``variant`` is unknown.
+    """
+    max_bin = check_parts("max_bin", max_bin)
+    kept = _queried(summary, max_bin, max_bin, variant)
+    return kept.values, kept.offsets
+
+
+def _queried(
+    summary: QuantileSummary, n_queries: int, parts: int, variant: str | Variant
+) -> QuantileSummary:
+    """Return the entries of ranks k / parts, k < n_queries."""
+    given = own_summary("summary", summary)
+    device, n_columns = given.device, given.n_columns
+    prepared = SummaryPrune(device, given.capacity, n_columns, n_queries, parts, variant=variant)
+    out = QuantileSummary.empty(device, n_columns, prepared.kept)
+    run(prepared.bind(given, out))
+    return out

@@ -1,0 +1,109 @@
+"""Build exact quantile summaries: prepared once, then bound to arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.primitives.checks import (
+    C_NAMES,
+    OFFSET_DTYPES,
+    check_apart,
+    check_array,
+    check_dtype,
+    check_length,
+)
+from pyopencl_gbdt.primitives.segmented_radix_sort import SegmentedRadixSort
+from pyopencl_gbdt.primitives.segmented_scan import SegmentedScan
+from pyopencl_gbdt.primitives.summary_arrays import MAX_ENTRIES, QuantileSummary, check_summary
+from pyopencl_gbdt.primitives.summary_step import SummaryStep
+
+
+class SummaryBuild(SummaryStep):
+    """The exact summaries of ``n_columns`` columns of ``n`` values: prepare it, then bind it.
+
+    Parameters
+    ----------
+    device : Device
+    n : int
+        Values of all columns, 0..2**32 - 1.
+    n_columns : int
+        0..2**31 - 1.
+    longest, offset_dtype
+        As for ``SegmentedRadixSort``.
+    variant : str or Variant, default "auto"
+
+    Raises
+    ------
+    DataError, ParameterError
+        If a dtype or a size is none of the above.
+
+    Notes
+    -----
+    Scratch: 17 bytes for each value, and that of ``SegmentedRadixSort``.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        n: int,
+        n_columns: int,
+        *,
+        longest: int | None = None,
+        offset_dtype: npt.DTypeLike = np.int64,
+        variant: str | Variant = "auto",
+    ) -> None:
+        self.n = check_length("n", n, MAX_ENTRIES)
+        self.offset_dtype = check_dtype("offset_dtype", offset_dtype, OFFSET_DTYPES)
+        super().__init__(
+            *(device, n_columns, self.n, "build", variant), offset=C_NAMES[self.offset_dtype]
+        )
+        self._sort = SegmentedRadixSort(
+            *(device, self.n, self.n_columns, np.float32, np.int64),
+            longest=longest,
+            offset_dtype=self.offset_dtype,
+        )
+        self._sums = SegmentedScan(device, self.n, np.int64, inclusive=True)
+        self._keys, self._weights = device.empty(n, np.float32), device.empty(n, np.int64)
+
+    def bind(
+        self,
+        values: DeviceArray,
+        weights: DeviceArray,
+        offsets: DeviceArray,
+        out: QuantileSummary,
+    ) -> list[Launch]:
+        """Bind the kernels to arrays; returns and errors are as for ``Reduce.bind``.
+
+        Parameters
+        ----------
+        values : DeviceArray of float32, n elements
+        weights : DeviceArray of int64, n elements
+        offsets : DeviceArray of ``offset_dtype``, n_columns + 1 elements
+            Must ascend from 0 to n; the result is undefined otherwise.
+        out : QuantileSummary with room for n entries, written
+        """
+        n, device = self.n, self.device
+        check_array("values", values, device, [np.float32], n)
+        check_array("weights", weights, device, [np.int64], n)
+        check_array("offsets", offsets, device, [self.offset_dtype], self.n_columns + 1)
+        check_summary("out", out, device, self.n_columns, n, MAX_ENTRIES)
+        check_apart("out.values", out.values, "values", values)
+        keys, sums, places = self._keys, self._weights, self._places
+        columns = {"offsets": offsets, "n_columns": self.n_columns}
+        bind, ranks = self._bind, out.ranks
+        return [
+            bind("summary_values", n, values=values, weights=weights, n=n, keys=keys, kept=sums),
+            *self._sort.bind(keys, offsets, sums),
+            *self._sums.bind_offsets(sums, offsets, sums),
+            bind("summary_last", n + 1, keys=keys, n=n, last=places),
+            bind("summary_column_ends", self.n_columns, keys=keys, last=places, **columns),
+            *self._scan.bind(places, places),
+            bind("summary_entries", n, keys=keys, sums=sums, places=places, n=n,
+                 values=out.values, ranks=ranks),
+            bind("summary_offsets", self.n_columns + 1, places=places, entry_offsets=out.offsets,
+                 ranks=ranks, **columns),
+            bind("summary_weights", n, entry_offsets=out.offsets, n_columns=self.n_columns,
+                 ranks=ranks),
+        ]  # fmt: skip
