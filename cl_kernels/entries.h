@@ -1,7 +1,8 @@
 /* entries: the present values of a node's rows, sorted by column and bin, and cut into pieces for work-groups.
 
-   An entry has a row and a place: the index of its bin among the bins of all features. Entries of all rows
-   are in the first list; those of deeper nodes are in two lists that take turns, by the node's depth.
+   An entry has a row, a place (the index of its bin among the bins of all features) and the low words of its
+   row's quanta. Rows and places of all entries are in the data's own list, which roots share; entries of
+   deeper nodes are in two lists that take turns, by the node's depth. The even list has the roots' quanta.
 
    node's entries   |f0 f0 f0 f2|f2 f2 f2 f2|f2 f5 f5|     pieces of `chunk` entries, and a shorter one
    positions         begin                           end */
@@ -9,6 +10,7 @@
 typedef struct {
     GLOBAL const u32* rows;
     GLOBAL const u32* places;
+    GLOBAL const i32x2* quanta;
 } entries_t;
 
 /* A piece has `size` entries; those of its node behind it are `behind`. Index 0 of `entries` is its first. */
@@ -17,7 +19,7 @@ typedef struct {
     u32 size, behind, begin;
 } piece_t;
 
-/* The list that a node's entries are in; positions of a root count from its tree's first entry. */
+/* A node's entries from a position on; positions of a root count from its tree's first entry. */
 FN entries_t entries_at(GLOBAL const node_t* node, const u32 position, const u32 n_entries,
                         const entries_t every, const entries_t even, const entries_t odd) {
     const entries_t list = node->depth == 0 ? every : (node->depth % 2 ? odd : even);
@@ -25,13 +27,15 @@ FN entries_t entries_at(GLOBAL const node_t* node, const u32 position, const u32
     entries_t found;
     found.rows = list.rows + at;
     found.places = list.places + at;
+    found.quanta = list.quanta + position;
     return found;
 }
 
-FN entries_t entry_list(GLOBAL const u32* rows, GLOBAL const u32* places) {
+FN entries_t entry_list(GLOBAL const u32* rows, GLOBAL const u32* places, GLOBAL const i32x2* quanta) {
     entries_t list;
     list.rows = rows;
     list.places = places;
+    list.quanta = quanta;
     return list;
 }
 
@@ -45,12 +49,12 @@ FN u32 first_place(GLOBAL const u32* places, const u32 n, const u32 least) {
     return low;
 }
 
-/* A row's quanta; `high` is read if some of its tree need more than 32 bits. */
-FN i64x2 quanta_of(GLOBAL const i32x2* quanta, GLOBAL const i32x2* high, const u32 wide, const u32 row) {
-    const i32x2 low = quanta[row];
+/* An entry's quanta: the low words, and those of its row's high words if some of its tree need them. */
+FN i64x2 quanta_of(const entries_t entries, const u32 i, GLOBAL const i32x2* high, const u32 wide) {
+    const i32x2 low = entries.quanta[i];
     i64 g = low.x, h = low.y;
     if (wide) {
-        const i32x2 more = high[row];
+        const i32x2 more = high[entries.rows[i]];
         g += (i64)more.x * 4294967296;
         h += (i64)more.y * 4294967296;
     }

@@ -4,26 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import Launch, Program
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth.exact import entry_arguments
+from pyopencl_gbdt.growth.exact import TURNS, entry_arguments
 
 
 def reserve(ws: Workspace) -> None:
     """Plan the node of every row in every tree, and tasks."""
     ws.reserve("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
     ws.reserve("move_begin", ws.most_level_nodes + 1, np.uint32)
+    ws.reserve("row_sides", (ws.n_trees, row_words(ws)), np.uint32)
     ws.reserve("piece_lefts", ws.most_entry_tasks, np.uint32)
+    words = ws.variant("columns").params["chunk"] // 32
+    ws.reserve("entry_sides", (ws.most_entry_tasks, words), np.uint32)
+
+
+def row_words(ws: Workspace) -> int:
+    """Return the words that have a bit for every row."""
+    return -(-ws.n_rows // 32)
 
 
 class PartitionByColumns:
-    """Finds every row's child by the entries of the split's feature, then moves all entries."""
+    """Finds every row's child by the entries of the split's feature, then moves all entries.
 
-    def __init__(self, ws: Workspace) -> None:
-        self.ws = ws
+    Parameters
+    ----------
+    ws : Workspace
+    nodes : Program
+        The kernels of ``node_pieces``.
+    """
+
+    def __init__(self, ws: Workspace, nodes: Program) -> None:
+        self.ws, self.nodes = ws, nodes
         picked = ws.policy.picks_leaves
         self.rows = ws.build(
             "row_nodes",
@@ -37,7 +52,6 @@ class PartitionByColumns:
                 "columns",
                 wg_size=ws.wg_size(variant),
                 chunk=variant.params["chunk"],
-                search_chunk=ws.variant("exact").params["chunk"],
                 picked=picked,
             ),
         )
@@ -47,7 +61,7 @@ class PartitionByColumns:
         """Return the launch that gives the roots all entries."""
         ws = self.ws
         return [
-            self.program.bind(
+            self.nodes.bind(
                 "begin_entries", batch.size, n_entries=ws.pages[0].columns.n_entries,
                 task_begin=ws["piece_begin"], **ws.arguments("entry_begin", "entry_end"),
             )
@@ -61,17 +75,23 @@ class PartitionByColumns:
         where = entry_arguments(ws, "move_begin")
         parts = {name: where[name] for name in ("entry_begin", "entry_end", "task_begin")}
         step_of = {"step": step, "n_trees": batch.size}
-        tasks = {**where, **nodes, **step_of, "n_rows": ws.n_rows, "row_nodes": ws["row_nodes"]}
-        turns = ("even_rows", "even_places", "odd_rows", "odd_places")
-        moved = {f"moved_{name}": ws[name] for name in turns}
-        lefts = ws["piece_lefts"]
+        tasks = {**where, **nodes, **step_of, "entry_sides": ws["entry_sides"]}
+        moved = {f"moved_{name}": ws[name] for name in TURNS}
+        lefts, words = ws["piece_lefts"], row_words(ws)
         return [
             *self.last(step, batch),
-            bind("list_moves", 1, **step_of, **nodes, **parts),
-            bind("count_lefts", self.groups, lefts=lefts, **tasks),
-            bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **parts),
-            bind("move_entries", self.groups, lefts=lefts, **moved, **tasks),
+            self.rows.bind(
+                "pack_sides", (-(-words // self.rows.wg_size), batch.size), n_rows=ws.n_rows,
+                row_words=words, n_trees=batch.size, **ws.arguments("row_nodes", "row_sides"),
+            ),
+            self.nodes.bind("list_moves", 1, **step_of, **nodes, **parts),
             bind(
+                "count_lefts", self.groups, row_words=words, row_sides=ws["row_sides"],
+                lefts=lefts, **tasks,
+            ),
+            self.nodes.bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **parts),
+            bind("move_entries", self.groups, lefts=lefts, **moved, **tasks),
+            self.nodes.bind(
                 "list_pieces", 1, step=step + 1, levels=page["levels"],
                 task_begin=ws["piece_begin"], **ws.arguments("entry_begin", "entry_end"),
             ),
@@ -81,7 +101,8 @@ class PartitionByColumns:
         """Return the launches that send rows, but not entries, to the children."""
         ws, page = self.ws, self.ws.pages[0]
         where = entry_arguments(ws, "move_begin")
-        del where["task_begin"]
+        for name in ("task_begin", "even_quanta", "odd_quanta"):
+            del where[name]
         capacity = min(ws.level_capacity(step), MOST_Y)
         shared = max(1, 16 * ws.device.caps.compute_units // capacity)
         common = {"step": step, "n_rows": ws.n_rows, "row_nodes": ws["row_nodes"]}
@@ -92,7 +113,7 @@ class PartitionByColumns:
             follow,
             self.rows.bind(
                 "follow_split", (shared, capacity), n_trees=batch.size, picks=page["picked"],
-                feature_offset=ws["feature_offset"], **where, **common,
+                feature_offset=ws["feature_offset"], quanta=ws["even_quanta"], **where, **common,
                 **page.arguments("levels", "nodes"),
             ),
         ]  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.team import Action
-from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
+from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -14,16 +14,21 @@ from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 
 #: The lists of entries that take turns, by the depth of a node.
-_TURNS = ("even_rows", "even_places", "odd_rows", "odd_places")
+TURNS = (
+    "even_rows", "even_places", "even_quanta", "odd_rows", "odd_places", "odd_quanta",
+)  # fmt: skip
 
 
 def reserve(ws: Workspace) -> None:
     """Plan the lists of entries, the nodes' parts of them, and what pieces of them leave."""
     assert ws.columns is not None
     n_moves = ws.n_levels if ws.policy.moves_last_rows else ws.n_levels - 1
-    for name in _TURNS:  # roots have the data's own list, their children the odd one
-        used = n_moves > (0 if name.startswith("odd") else 1)
-        ws.reserve(name, ws.n_trees * ws.columns.n_entries if used else 1, ROW)
+    every = ws.n_trees * ws.columns.n_entries
+    for name in ("rows", "places"):  # roots have the data's own list, their children the odd one
+        ws.reserve(f"odd_{name}", every if n_moves > 0 else 1, ROW)
+        ws.reserve(f"even_{name}", every if n_moves > 1 else 1, ROW)
+    ws.reserve("odd_quanta", (every if n_moves > 0 else 1, 2), QUANTA)
+    ws.reserve("even_quanta", (every, 2), QUANTA)
     ws.reserve("pool", (1, 1, 2), SUM)  # bound, never read
     ws.reserve("entry_begin", ws.max_nodes, np.uint32)
     ws.reserve("entry_end", ws.max_nodes, np.uint32)
@@ -43,7 +48,7 @@ def entry_arguments(ws: Workspace, task_begin: str) -> dict[str, object]:
     return {
         "all_rows": columns.rows, "all_places": columns.places, "task_begin": ws[task_begin],
         "n_entries": columns.n_entries,
-        **ws.arguments("entry_begin", "entry_end", *_TURNS),
+        **ws.arguments("entry_begin", "entry_end", *TURNS),
     }  # fmt: skip
 
 
@@ -58,6 +63,7 @@ class ExactSearch:
         self.ws = ws
         self.columns = FeatureMask(ws) if ws.masks_columns else None
         self.program = ws.build("exact", self._build)
+        self.nodes = ws.build("node_pieces", self._build_nodes)
 
     def _build(self, variant: Variant) -> Program:
         ws = self.ws
@@ -70,6 +76,18 @@ class ExactSearch:
             missing=ws.columns.missing,
             monotone=ws.monotone is not None,
             masked=ws.masks_columns,
+        )
+
+    def _build_nodes(self, variant: Variant) -> Program:
+        ws = self.ws
+        assert ws.columns is not None
+        return ws.device.build(
+            "node_pieces",
+            wg_size=ws.wg_size(variant),
+            chunk=ws.variant("columns").params["chunk"],
+            search_chunk=ws.variant("exact").params["chunk"],
+            missing=ws.columns.missing,
+            picked=ws.policy.picks_leaves,
         )
 
     def begin(self) -> None:
@@ -93,17 +111,22 @@ class ExactSearch:
             "features": page.columns.features,
             **page.arguments("levels", "nodes"),
             **ws.arguments("scale", "feature_offset"),
-            "quanta": ws["quanta"], "high": ws["high"],
+            "high": ws["high"],
         }  # fmt: skip
         pieces = {name: ws[f"piece_{name}"] for name in ("carries", "found")}
         task_begin = ws["piece_begin"]
+        gathered = bind(
+            "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows, n_entries=where["n_entries"],
+            all_rows=where["all_rows"], quanta=ws["quanta"], gathered=ws["even_quanta"],
+        )  # fmt: skip
         return [
             *masks,
+            *([gathered] if step == 0 else []),
             bind(
                 "sum_pieces", groups, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
                 **where,
             ),
-            bind(
+            self.nodes.bind(
                 "carry", min(capacity, 4 * units), step=step, levels=page["levels"],
                 task_begin=task_begin, carries=pieces["carries"],
                 **ws.arguments("piece_sums", "piece_ends"),
@@ -114,7 +137,7 @@ class ExactSearch:
                 min_child_weight=p.min_child_weight, constraints=ws["monotone"],
                 allowed=ws["allowed"], **pieces, **where,
             ),
-            bind(
+            self.nodes.bind(
                 "best_piece", capacity, step=step, levels=page["levels"], task_begin=task_begin,
                 found=pieces["found"], chosen=ws["chosen"],
             ),

@@ -56,7 +56,8 @@ def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
     if ws.columns is None:
         leaf = UpdateMargins(ws)
         return HistogramSearch(ws), PartitionByCodes(ws), leaf
-    search, moves = ExactSearch(ws), PartitionByColumns(ws)
+    search = ExactSearch(ws)
+    moves = PartitionByColumns(ws, search.nodes)
     return search, moves, UpdateMarginsByNode(ws, moves)
 
 

@@ -1,19 +1,9 @@
-## borders: score the borders behind a work-item's entries; `exact` imports these defs
+## borders: score the borders behind a work-item's entries; `exact` imports these defs, behind `entry_items`
 ##
-##   entries   f0:3 f0:3 f0:5 f2:1 f2:4      feature:bin, sorted; a work-item has neighbours
-##   starts                   |              of a segment, which `base` is the running sum before
-##   borders             |    |    |    |    behind the last entry of each bin
 ##   left      running sum - base            of a border's left child, without missing rows
-##   missing   node - (behind - base)        `behind` is the running sum at the segment's end
+##   missing   node - (behind - base)        what the segment leaves of the node's sums
 
-<%def name="functions(wg_size, items, missing, monotone)">
-<%
-    n_words = (wg_size + 31) // 32
-%>
-#define STARTS 1u  /* the entry is its segment's first in the piece, and not the piece's first */
-#define BORDER 2u  /* the last of its bin in the node */
-#define ALLOWED 4u /* the node may split on its feature */
-
+<%def name="functions(items, missing, monotone)">
 /* What the borders of a node are scored with. */
 typedef struct {
     i64 node_g, node_h;
@@ -21,18 +11,6 @@ typedef struct {
     rule_t rule;
     int exact_only;
 } run_t;
-
-/* A work-item's entries in a piece, from index `at` on, and running sums of the piece. */
-typedef struct {
-    u32 at, n;
-    i64 sum_g, sum_h;   /* before its first entry */
-    i64 base_g, base_h; /* before the segment of its first entry */
-    u32 place[${items}], kind[${items}];
-    i64 g[${items}], h[${items}];
-% if missing:
-    i64 behind_g[${items}], behind_h[${items}]; /* behind the segment of each entry */
-% endif
-} item_t;
 
 FN run_t run_of(GLOBAL const node_t* node, GLOBAL const scale_t* scale, const f32 reg_lambda,
                 const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight) {
@@ -50,135 +28,6 @@ FN run_t run_of(GLOBAL const node_t* node, GLOBAL const scale_t* scale, const f3
     return run;
 }
 
-FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
-                  GLOBAL const i32x2* quanta, GLOBAL const i32x2* high, const u32 wide) {
-    const u32 at = LOCAL_ID * ${items};
-    item->at = at;
-    item->n = at >= piece.size ? 0 : (piece.size - at < ${items} ? piece.size - at : ${items});
-    item->sum_g = item->sum_h = 0;
-    if (item->n == 0) return;
-    GLOBAL const u32* places = piece.entries.places + at;
-    const u32 rest = piece.size - at + piece.behind; /* of the node, from its first entry on */
-    u32 feature = features[at ? piece.entries.places[at - 1] : places[0]];
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
-        const i64x2 q = quanta_of(quanta, high, wide, piece.entries.rows[at + k]);
-        const u32 place = places[k], own = features[place];
-        item->g[k] = q.x;
-        item->h[k] = q.y;
-        item->place[k] = place;
-        item->kind[k] = (own != feature ? STARTS : 0) | ALLOWED
-            | (k + 1 == rest || places[k + 1] != place ? BORDER : 0);
-        feature = own;
-    }
-}
-
-/* Leave out features that are not in the node's mask. */
-FN void allow(item_t* item, GLOBAL const u32* features, GLOBAL const u32* mask) {
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
-        const u32 feature = features[item->place[k]];
-        if (!((mask[feature / 32] >> feature % 32) & 1)) item->kind[k] &= ~ALLOWED;
-    }
-}
-
-% if wg_size > 1:
-FN u32 lowest_bit(const u32 bits) { return POPCOUNT((bits & (0u - bits)) - 1); }
-
-FN u32 highest_bit(const u32 given) {
-    u32 bits = given;
-    for (u32 width = 1; width < 32; width *= 2) bits |= bits >> width;
-    return POPCOUNT(bits) - 1;
-}
-
-/* The last work-item before this one, or the first behind it, in whose entries a segment starts; or
-   NO_KEY. `marks` has a bit for each work-item. */
-FN u32 start_before(LOCAL const u32* marks) {
-    u32 word = LOCAL_ID / 32, bits = marks[word] & ((1u << LOCAL_ID % 32) - 1);
-    while (bits == 0 && word > 0) bits = marks[--word];
-    return bits ? 32 * word + highest_bit(bits) : NO_KEY;
-}
-
-FN u32 start_behind(LOCAL const u32* marks) {
-    u32 word = LOCAL_ID / 32, bits = marks[word] & ~((2u << LOCAL_ID % 32) - 1);
-    while (bits == 0 && word + 1 < ${n_words}) bits = marks[++word];
-    return bits ? 32 * word + lowest_bit(bits) : NO_KEY;
-}
-% endif
-
-/* Find the running sums before an item's entries, and before and behind their segments. */
-FN void place_item(item_t* item, const run_t* run, GLOBAL const i64* carries, LOCAL i64* shared,
-                   LOCAL i64* starts, LOCAL u32* marks) {
-    i64 g = 0, h = 0, total_g, total_h;
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
-        g += item->g[k];
-        h += item->h[k];
-    }
-    group_scan(g, h, shared, &item->sum_g, &total_g, &item->sum_h, &total_h);
-    item->base_g = -carries[0];
-    item->base_h = -carries[1];
-    i64 end_g = 0, end_h = 0;
-% if missing:
-    end_g = total_g + carries[2];
-    end_h = total_h + carries[3];
-% endif
-% if wg_size > 1:
-    if (LOCAL_ID < ${n_words}) marks[LOCAL_ID] = 0;
-    BARRIER();
-    g = item->sum_g;
-    h = item->sum_h;
-    int any = 0;
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
-        if (item->kind[k] & STARTS) {
-            if (!any) {
-                starts[4 * LOCAL_ID] = g;
-                starts[4 * LOCAL_ID + 1] = h;
-            }
-            starts[4 * LOCAL_ID + 2] = g;
-            starts[4 * LOCAL_ID + 3] = h;
-            any = 1;
-        }
-        g += item->g[k];
-        h += item->h[k];
-    }
-    if (any) atomic_add_local_u32(&marks[LOCAL_ID / 32], 1u << LOCAL_ID % 32);
-    BARRIER();
-    const u32 before = start_before(marks);
-    if (before != NO_KEY) {
-        item->base_g = starts[4 * before + 2];
-        item->base_h = starts[4 * before + 3];
-    }
-% if missing:
-    const u32 behind = start_behind(marks);
-    if (behind != NO_KEY) {
-        end_g = starts[4 * behind];
-        end_h = starts[4 * behind + 1];
-    }
-% endif
-% else:
-    (void)starts; (void)marks;
-    g = item->sum_g + g;
-    h = item->sum_h + h;
-% endif
-    (void)run; (void)end_g; (void)end_h;
-% if missing:
-    for (u32 back = 0; back < ${items}; back++) {
-        const u32 k = ${items} - 1 - back;
-        if (k >= item->n) continue;
-        item->behind_g[k] = end_g;
-        item->behind_h[k] = end_h;
-        g -= item->g[k];
-        h -= item->h[k];
-        if (item->kind[k] & STARTS) {
-            end_g = g;
-            end_h = h;
-        }
-    }
-% endif
-}
-
 /* Whether both children of a split would have rows, and enough of them. */
 FN int has_children(const run_t* run, const i64 left_h) {
     const i64 right_h = run->node_h - left_h;
@@ -193,14 +42,15 @@ FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
     i64 at_g = item->sum_g, at_h = item->sum_h, base_g = item->base_g, base_h = item->base_h;
     for (u32 k = 0; k < ${items}; k++) {
         if (k >= item->n) break;
-        if (item->kind[k] & STARTS) {
+        if (IS(item, starts, k)) {
             base_g = at_g;
             base_h = at_h;
         }
-        at_g += item->g[k];
-        at_h += item->h[k];
+        const i64x2 q = sums_of(item, k);
+        at_g += q.x;
+        at_h += q.y;
         const i64 left_g = at_g - base_g, left_h = at_h - base_h;
-        if ((item->kind[k] & (BORDER | ALLOWED)) != (BORDER | ALLOWED) || left_h == 0) continue;
+        if (!IS(item, border, k) || left_h == 0) continue;
 % if missing:
         const i64 missing_g = run->node_g - (item->behind_g[k] - base_g);
         const i64 missing_h = run->node_h - (item->behind_h[k] - base_h);

@@ -4,11 +4,12 @@
 ##   A node's entries lie sorted by feature, then by bin. A segment is the entries of one feature in a node.
 ##
 ##   entries     |f0 f0 f0 f1 f1 f1 f1 f1|f1 f1 f1 f2 f2|      cut into pieces, a work-group each
+##   gather       a root's quanta, in the order of its entries
 ##   sum_pieces   head     tail           head     tail        sums of the first and of the last segment
 ##   carry        before: 0    after: ^   before: ^            what a segment has in other pieces of the node
 ##   find         running sums in each segment; a border behind the last entry of each bin is scored, with
 ##                the missing rows on the right and, where there are any, on the left
-##   best_piece   the best of a node's pieces
+##   best_piece   the best of a node's pieces; `node_pieces` has this kernel and `carry`
 ##
 ##   The sums of missing rows are what a segment leaves of the node's. Order of splits: score, then lowest
 ##   feature, then lowest bin, then missing to the right.
@@ -20,26 +21,39 @@
 ##         missing, some rows have no entry in some feature; monotone, features have constraints;
 ##         masked, nodes have features of their own
 <%page args="wg_size, search_chunk, missing, monotone, masked"/>
+<%
+    items = -(-search_chunk // wg_size)
+%>
 <%namespace name="pieces" file="pieces_of_nodes.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
+<%namespace name="entry_items" file="entry_items.cl.mako"/>
 <%namespace name="borders" file="borders.cl.mako"/>
-<%namespace name="carries" file="carries.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 ${pieces.piece_of(search_chunk)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
-${borders.functions(wg_size, -(-search_chunk // wg_size), missing, monotone)}
-${carries.functions(wg_size)}
+${entry_items.functions(wg_size, items, missing)}
+${borders.functions(items, missing, monotone)}
+
+/* Work-groups with GROUP_ID_Y = t gather for the root of tree t. */
+KERNEL(${wg_size}) gather(
+        const u32 n_rows, const u32 n_entries, GLOBAL const u32* RESTRICT all_rows,
+        GLOBAL const i32x2* RESTRICT quanta, GLOBAL i32x2* RESTRICT gathered) {
+    GLOBAL const i32x2* own = quanta + (u64)GROUP_ID_Y * n_rows;
+    GLOBAL i32x2* to = gathered + (u64)GROUP_ID_Y * n_entries;
+    for (u64 i = (u64)GROUP_ID * ${wg_size} + LOCAL_ID; i < n_entries; i += (u64)N_GROUPS * ${wg_size})
+        to[i] = own[all_rows[i]];
+}
 
 KERNEL(${wg_size}) sum_pieces(
         const u32 step, const u32 n_rows, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT features,
-        GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high,
-        GLOBAL i64* RESTRICT piece_sums, GLOBAL u32* RESTRICT piece_ends, ${pieces.list_arguments()}) {
+        GLOBAL const i32x2* RESTRICT high, GLOBAL i64* RESTRICT piece_sums,
+        GLOBAL u32* RESTRICT piece_ends, ${pieces.list_arguments()}) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     ${pieces.lists()}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
@@ -48,7 +62,6 @@ KERNEL(${wg_size}) sum_pieces(
         GLOBAL const node_t* node = &nodes[id];
         const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin,
                                        entry_end, every, even, odd);
-        GLOBAL const i32x2* own = quanta + (u64)node->tree * n_rows;
         GLOBAL const i32x2* own_high = high + (u64)node->tree * n_rows;
         const u32 wide = scale[node->tree].wide;
         const u32 f_first = features[piece.entries.places[0]];
@@ -57,7 +70,7 @@ KERNEL(${wg_size}) sum_pieces(
         i64 head_g = 0, head_h = 0, tail_g = 0, tail_h = 0;
         if (f_first == f_last) {
             for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) {
-                const i64x2 q = quanta_of(own, own_high, wide, piece.entries.rows[i]);
+                const i64x2 q = quanta_of(piece.entries, i, own_high, wide);
                 head_g += q.x;
                 head_h += q.y;
             }
@@ -65,7 +78,7 @@ KERNEL(${wg_size}) sum_pieces(
             for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) {
                 const u32 place = piece.entries.places[i];
                 if (place >= head_end && place < tail_begin) continue;
-                const i64x2 q = quanta_of(own, own_high, wide, piece.entries.rows[i]);
+                const i64x2 q = quanta_of(piece.entries, i, own_high, wide);
                 head_g += place < head_end ? q.x : 0;
                 head_h += place < head_end ? q.y : 0;
                 tail_g += place < head_end ? 0 : q.x;
@@ -87,30 +100,14 @@ KERNEL(${wg_size}) sum_pieces(
     }
 }
 
-KERNEL(${wg_size}) carry(
-        const u32 step, GLOBAL const level_t* RESTRICT levels, GLOBAL const u32* RESTRICT task_begin,
-        GLOBAL const i64* RESTRICT piece_sums, GLOBAL const u32* RESTRICT piece_ends,
-        GLOBAL i64* RESTRICT carries) {
-    LOCAL_ARRAY(u32, ends, ${2 * wg_size});
-    LOCAL_ARRAY(i64, sums, ${2 * wg_size});
-    const u32 count = levels[step].count;
-    for (u32 index = GROUP_ID; index < count; index += N_GROUPS) {
-        const u32 begin = task_begin[index], end = task_begin[index + 1];
-        carry_before(begin, end, piece_sums, piece_ends, carries, ends, sums);
-% if missing:
-        carry_after(begin, end, piece_sums, piece_ends, carries, ends, sums);
-% endif
-    }
-}
-
 KERNEL(${wg_size}) find(
         const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT quanta,
-        GLOBAL const i32x2* RESTRICT high, GLOBAL const i64* RESTRICT carries,
+        GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
+        GLOBAL const i64* RESTRICT carries,
         GLOBAL candidate_t* RESTRICT found, ${pieces.list_arguments()}) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
@@ -132,12 +129,11 @@ KERNEL(${wg_size}) find(
         run_t run = run_of(node, scale + node->tree, reg_lambda, reg_alpha, max_delta_step,
                            min_child_weight);
         item_t item;
-        read_item(&item, piece, features, quanta + (u64)node->tree * n_rows,
-                  high + (u64)node->tree * n_rows, scale[node->tree].wide);
+        read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide);
 % if masked:
         allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
 % endif
-        place_item(&item, &run, carries + 4 * (u64)task, shared, starts, marks);
+        place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
         const f32 most = best_rough(&item, &run);
         const f32 least_rough = group_max(most, best_hi) * 0.999969482421875f; /* 1 - 2^-15 */
         const f32 least_score = run.exact_only ? -1.0f : least_rough;
@@ -154,34 +150,5 @@ KERNEL(${wg_size}) find(
             write_candidate(&found[task], feature, best);
         }
         BARRIER();
-    }
-}
-
-/* One work-group for each node: of equal scores the first piece's is the lower feature and bin. */
-KERNEL(${wg_size}) best_piece(
-        const u32 step, GLOBAL const level_t* RESTRICT levels, GLOBAL const u32* RESTRICT task_begin,
-        GLOBAL const candidate_t* RESTRICT found, GLOBAL candidate_t* RESTRICT chosen) {
-% if wg_size > 1:
-    LOCAL_ARRAY(f32, best_hi, ${wg_size});
-    LOCAL_ARRAY(f32, best_lo, ${wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size});
-% endif
-    const u32 index = GROUP_ID;
-    if (index >= levels[step].count) return;
-    df top = df_make(NO_SCORE, 0.0f);
-    u32 top_task = NO_KEY;
-    for (u32 task = task_begin[index] + LOCAL_ID; task < task_begin[index + 1]; task += ${wg_size}) {
-        const df s = df_make(found[task].score_hi, found[task].score_lo);
-        if (s.hi > NO_SCORE && ahead(s, task, top, top_task)) {
-            top = s;
-            top_task = task;
-        }
-    }
-% if wg_size > 1:
-    group_best(&top, &top_task, best_hi, best_lo, best_key);
-% endif
-    if (LOCAL_ID == 0) {
-        if (top_task != NO_KEY) chosen[index] = found[top_task];
-        else chosen[index].score_hi = NO_SCORE;
     }
 }

@@ -5,12 +5,14 @@
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT entry_begin,
         GLOBAL const u32* RESTRICT entry_end, GLOBAL const u32* RESTRICT all_rows,
         GLOBAL const u32* RESTRICT all_places, GLOBAL const u32* even_rows,
-        GLOBAL const u32* even_places, GLOBAL const u32* odd_rows, GLOBAL const u32* odd_places
+        GLOBAL const u32* even_places, GLOBAL const i32x2* even_quanta, GLOBAL const u32* odd_rows,
+        GLOBAL const u32* odd_places, GLOBAL const i32x2* odd_quanta
 </%def>
 
 <%def name="lists()">
-    const entries_t every = entry_list(all_rows, all_places);
-    const entries_t even = entry_list(even_rows, even_places), odd = entry_list(odd_rows, odd_places);
+    const entries_t every = entry_list(all_rows, all_places, even_quanta);
+    const entries_t even = entry_list(even_rows, even_places, even_quanta);
+    const entries_t odd = entry_list(odd_rows, odd_places, odd_quanta);
 </%def>
 
 <%def name="piece_of(chunk)">

@@ -9,6 +9,7 @@
 ##   bins                0  0  2  3  3  7
 ##   goes                left     |right
 ##
+##   row_sides    a bit for each row: 1 if its node is a left child
 ##   add_leaves   margin[row] += value of the row's leaf
 ##
 ## params: wg_size; picked, a node of every tree splits, rather than those of a level
@@ -37,9 +38,10 @@ KERNEL(${wg_size}) follow_split(
         GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT even_places,
         GLOBAL const u32* RESTRICT odd_rows, GLOBAL const u32* RESTRICT odd_places,
-        GLOBAL u32* RESTRICT row_nodes) {
-    const entries_t every = entry_list(all_rows, all_places);
-    const entries_t even = entry_list(even_rows, even_places), odd = entry_list(odd_rows, odd_places);
+        GLOBAL const i32x2* RESTRICT quanta, GLOBAL u32* RESTRICT row_nodes) {
+    const entries_t every = entry_list(all_rows, all_places, quanta);
+    const entries_t even = entry_list(even_rows, even_places, quanta);
+    const entries_t odd = entry_list(odd_rows, odd_places, quanta);
 % if picked:
     const u32 count = n_trees;
     (void)levels; (void)step;
@@ -62,6 +64,24 @@ KERNEL(${wg_size}) follow_split(
         GLOBAL u32* own = row_nodes + (u64)node->tree * n_rows;
         for (u32 i = begin + GROUP_ID * ${wg_size} + LOCAL_ID; i < end; i += N_GROUPS * ${wg_size})
             own[entries.rows[i]] = child;
+    }
+}
+
+/* Children are made in pairs behind the roots: the left one, then the right one. */
+KERNEL(${wg_size}) pack_sides(
+        const u32 n_rows, const u32 row_words, const u32 n_trees, GLOBAL const u32* RESTRICT row_nodes,
+        GLOBAL u32* RESTRICT row_sides) {
+    const u32 tree = GROUP_ID_Y;
+    row_nodes += (u64)tree * n_rows;
+    row_sides += (u64)tree * row_words;
+    for (u32 w = GROUP_ID * ${wg_size} + LOCAL_ID; w < row_words; w += N_GROUPS * ${wg_size}) {
+        const u32 end = n_rows - 32 * w < 32 ? n_rows - 32 * w : 32;
+        u32 word = 0;
+        for (u32 k = 0; k < end; k++) {
+            const u32 id = row_nodes[32 * w + k];
+            word |= (u32)(id >= n_trees && (id - n_trees) % 2 == 0) << k;
+        }
+        row_sides[w] = word;
     }
 }
 

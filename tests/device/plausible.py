@@ -20,7 +20,7 @@ LIBRARIES = frozenset(
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
-        "pieces_of_nodes",
+        *("pieces_of_nodes", "entry_items"),
     }
 )
 
