@@ -56,5 +56,6 @@ typedef int2 i32x2;
 #define atomic_add_local_u32(address, value) atomicAdd((u32*)(address), (u32)(value))
 #define atomic_add_global_i32(address, value) atomicAdd((int*)(address), (int)(value))
 #define atomic_add_global_u32(address, value) atomicAdd((u32*)(address), (u32)(value))
+#define atomic_max_global_u32(address, value) atomicMax((u32*)(address), (u32)(value))
 #define atomic_add_global_i64(address, value) \
     ((i64)atomicAdd((unsigned long long*)(address), (unsigned long long)(value)))

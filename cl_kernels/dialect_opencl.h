@@ -70,6 +70,7 @@ typedef int2 i32x2;
 #define atomic_add_local_u32(address, value) atomic_add((volatile __local uint*)(address), (uint)(value))
 #define atomic_add_global_i32(address, value) atomic_add((volatile __global int*)(address), (int)(value))
 #define atomic_add_global_u32(address, value) atomic_add((volatile __global uint*)(address), (uint)(value))
+#define atomic_max_global_u32(address, value) atomic_max((volatile __global uint*)(address), (uint)(value))
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif

@@ -11,6 +11,7 @@ int BUILTIN atomic_add(volatile __global int*, int);
 uint BUILTIN atomic_add(volatile __global uint*, uint);
 int BUILTIN atomic_add(volatile __local int*, int);
 uint BUILTIN atomic_add(volatile __local uint*, uint);
+uint BUILTIN atomic_max(volatile __global uint*, uint);
 #ifdef cl_khr_int64_base_atomics
 long BUILTIN atom_add(volatile __global long*, long);
 #endif

@@ -38,6 +38,8 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("piece_ends", (tasks, 2), np.uint32)
     ws.reserve("piece_carries", (tasks, 4), SUM)
     ws.reserve("piece_found", tasks, CANDIDATE)
+    ws.reserve("piece_rough", tasks, np.float32)
+    ws.reserve("node_rough", ws.most_level_nodes, np.uint32)
     ws.reserve("chosen", ws.search_capacity, CANDIDATE)
     split.reserve_constraints(ws)
 
@@ -113,7 +115,17 @@ class ExactSearch:
             **ws.arguments("scale", "feature_offset"),
             "high": ws["high"],
         }  # fmt: skip
-        pieces = {name: ws[f"piece_{name}"] for name in ("carries", "found")}
+        rule = {
+            "n_features": ws.layout.n_features, "reg_lambda": p.reg_lambda,
+            "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
+            "min_child_weight": p.min_child_weight,
+        }  # fmt: skip
+        pieces = {name: ws[f"piece_{name}"] for name in ("carries", "found", "rough")}
+        pieces |= ws.arguments("node_rough", "allowed")
+        # rough scores say nothing where terms cancel
+        exact_only = ws.monotone is not None or p.reg_alpha > 0
+        offset = where.pop("feature_offset")
+        roughly = bind("score_roughly", groups, **rule, **pieces, **where)
         task_begin = ws["piece_begin"]
         gathered = bind(
             "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows, n_entries=where["n_entries"],
@@ -124,18 +136,17 @@ class ExactSearch:
             *([gathered] if step == 0 else []),
             bind(
                 "sum_pieces", groups, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
-                **where,
+                feature_offset=offset, **where,
             ),
             self.nodes.bind(
                 "carry", min(capacity, 4 * units), step=step, levels=page["levels"],
                 task_begin=task_begin, carries=pieces["carries"],
                 **ws.arguments("piece_sums", "piece_ends"),
             ),
+            *([] if exact_only else [roughly]),
             bind(
-                "find", groups, n_features=ws.layout.n_features, reg_lambda=p.reg_lambda,
-                reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-                min_child_weight=p.min_child_weight, constraints=ws["monotone"],
-                allowed=ws["allowed"], **pieces, **where,
+                "find", groups, exact_only=exact_only, constraints=ws["monotone"],
+                feature_offset=offset, **rule, **pieces, **where,
             ),
             self.nodes.bind(
                 "best_piece", capacity, step=step, levels=page["levels"], task_begin=task_begin,

@@ -9,7 +9,6 @@ typedef struct {
     i64 node_g, node_h;
     i64 least; /* Hessian of a child */
     rule_t rule;
-    int exact_only;
 } run_t;
 
 FN run_t run_of(GLOBAL const node_t* node, GLOBAL const scale_t* scale, const f32 reg_lambda,
@@ -21,9 +20,6 @@ FN run_t run_of(GLOBAL const node_t* node, GLOBAL const scale_t* scale, const f3
     run.rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 % if monotone:
     run.rule = within(run.rule, node->lower, node->upper);
-    run.exact_only = 1;
-% else:
-    run.exact_only = run.rule.alpha != 0.0f;
 % endif
     return run;
 }
@@ -34,8 +30,15 @@ FN int has_children(const run_t* run, const i64 left_h) {
     return right_h > 0 && left_h >= run->least && right_h >= run->least;
 }
 
+/* Both children's rough scores, with one division where weights are not clipped; as rough_score, the
+   relative error is below 2^-18. Sums stay below 2^61 quanta, so products stay below 2^112. */
 FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
-    return rough_score(g, h, run->rule) + rough_score(run->node_g - g, run->node_h - h, run->rule);
+    const i64 other_g = run->node_g - g, other_h = run->node_h - h;
+    if (run->rule.max_delta > 0.0f) return rough_score(g, h, run->rule) + rough_score(other_g, other_h, run->rule);
+    const f32 t = (f32)g * 5.9604644775390625e-8f, d = (f32)h * 5.9604644775390625e-8f + run->rule.lambda;
+    const f32 other_t = (f32)other_g * 5.9604644775390625e-8f;
+    const f32 other_d = (f32)other_h * 5.9604644775390625e-8f + run->rule.lambda;
+    return (t * t * other_d + other_t * other_t * d) / (d * other_d);
 }
 
 <%def name="each_border()">
@@ -72,7 +75,6 @@ FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
 /* The highest rough score of the borders; -1 if there is none. */
 FN f32 best_rough(const item_t* item, const run_t* run) {
     f32 most = -1.0f;
-    if (run->exact_only) return most;
 <%call expr="each_border()">
                 const f32 rough = rough_split(run, g, h);
                 most = rough > most ? rough : most;
@@ -81,12 +83,12 @@ FN f32 best_rough(const item_t* item, const run_t* run) {
 }
 
 /* The best of the borders whose rough score is at least `least_score`; its key is that of its place. */
-FN best_t best_exact(const item_t* item, const run_t* run, const f32 least_score,
+FN best_t best_exact(const item_t* item, const run_t* run, const u32 exact_only, const f32 least_score,
                      GLOBAL const u32* features, GLOBAL const u32* constraints) {
     best_t best = no_split();
     (void)features; (void)constraints;
 <%call expr="each_border()">
-                if (!run->exact_only) {
+                if (!exact_only) {
                     const f32 rough = rough_split(run, g, h);
                     if (rough < least_score || rough * MORE < best.score.hi) continue;
                 }

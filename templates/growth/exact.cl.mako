@@ -7,8 +7,9 @@
 ##   gather       a root's quanta, in the order of its entries
 ##   sum_pieces   head     tail           head     tail        sums of the first and of the last segment
 ##   carry        before: 0    after: ^   before: ^            what a segment has in other pieces of the node
-##   find         running sums in each segment; a border behind the last entry of each bin is scored, with
+##   score_roughly  running sums in each segment; the border behind the last entry of each bin is scored, with
 ##                the missing rows on the right and, where there are any, on the left
+##   find         exact scores, in the pieces whose rough score is near their node's best
 ##   best_piece   the best of a node's pieces; `node_pieces` has this kernel and `carry`
 ##
 ##   The sums of missing rows are what a segment leaves of the node's. Order of splits: score, then lowest
@@ -100,46 +101,91 @@ KERNEL(${wg_size}) sum_pieces(
     }
 }
 
-KERNEL(${wg_size}) find(
+/* What the kernels that score borders know of their task. */
+#define READ_TASK \
+    const u32 index = find_node(task_begin, count, task), id = first + index; \
+    GLOBAL const node_t* node = &nodes[id]; \
+    const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin, entry_end, \
+                                   every, even, odd); \
+    const run_t run = run_of(node, scale + node->tree, reg_lambda, reg_alpha, max_delta_step, \
+                             min_child_weight); \
+    item_t item; \
+    read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide);
+
+KERNEL(${wg_size}) score_roughly(
         const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
+        GLOBAL const i64* RESTRICT carries, GLOBAL f32* RESTRICT rough, GLOBAL u32* node_rough,
+        GLOBAL candidate_t* RESTRICT found, ${pieces.list_arguments()}) {
+    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
+    LOCAL_ARRAY(i64, starts, ${4 * wg_size});
+    LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
+    LOCAL_ARRAY(f32, scores, ${wg_size});
+    (void)n_features; (void)allowed;
+    ${pieces.lists()}
+    const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
+    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
+        READ_TASK
+% if masked:
+        allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
+% endif
+        place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
+        const f32 most = group_max(best_rough(&item, &run), scores);
+        if (LOCAL_ID == 0) {
+            rough[task] = most;
+            found[task].score_hi = NO_SCORE;
+            if (most > 0.0f) atomic_max_global_u32(&node_rough[index], as_u32(most));
+        }
+        BARRIER();
+    }
+}
+
+/* The first of a group's tasks, from `task` on, whose best rough score is near its node's best: below, no
+   exact score can be the best. */
+FN u32 next_task(const u32 from, const u32 n_tasks, const u32 count, const u32 exact_only,
+                 GLOBAL const u32* task_begin, GLOBAL const f32* rough, GLOBAL const u32* node_rough) {
+    u32 task = from;
+    while (!exact_only && task < n_tasks) {
+        const f32 best = as_f32(node_rough[find_node(task_begin, count, task)]);
+        if (rough[task] >= best * 0.999969482421875f) break; /* 1 - 2^-15 */
+        task += N_GROUPS;
+    }
+    return task;
+}
+
+KERNEL(${wg_size}) find(
+        const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features, const u32 exact_only,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
-        GLOBAL const i64* RESTRICT carries,
-        GLOBAL candidate_t* RESTRICT found, ${pieces.list_arguments()}) {
+        GLOBAL const i64* RESTRICT carries, GLOBAL const f32* RESTRICT rough,
+        GLOBAL const u32* RESTRICT node_rough, GLOBAL candidate_t* RESTRICT found,
+        ${pieces.list_arguments()}) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
     LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
+% if wg_size > 1:
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
-% if not masked:
-    (void)allowed;
 % endif
-    (void)constraints; (void)n_features;
+    (void)constraints; (void)n_features; (void)allowed;
     ${pieces.lists()}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
-    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
-        const u32 index = find_node(task_begin, count, task), id = first + index;
-        GLOBAL const node_t* node = &nodes[id];
-        const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin,
-                                       entry_end, every, even, odd);
-        run_t run = run_of(node, scale + node->tree, reg_lambda, reg_alpha, max_delta_step,
-                           min_child_weight);
-        item_t item;
-        read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide);
+    u32 task = next_task(GROUP_ID, n_tasks, count, exact_only, task_begin, rough, node_rough);
+    while (task < n_tasks) {
+        READ_TASK
 % if masked:
         allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
 % endif
         place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
-        const f32 most = best_rough(&item, &run);
-        const f32 least_rough = group_max(most, best_hi) * 0.999969482421875f; /* 1 - 2^-15 */
-        const f32 least_score = run.exact_only ? -1.0f : least_rough;
-        best_t best = no_split();
-        if (run.exact_only || most >= least_score)
-            best = best_exact(&item, &run, least_score, features, constraints);
+        const f32 least_score = exact_only ? -1.0f : as_f32(node_rough[index]) * 0.999969482421875f;
+        best_t best = best_exact(&item, &run, exact_only, least_score, features, constraints);
         const u32 mine = best.at;
 % if wg_size > 1:
         group_best(&best.score, &best.at, best_hi, best_lo, best_key);
@@ -150,5 +196,6 @@ KERNEL(${wg_size}) find(
             write_candidate(&found[task], feature, best);
         }
         BARRIER();
+        task = next_task(task + N_GROUPS, n_tasks, count, exact_only, task_begin, rough, node_rough);
     }
 }

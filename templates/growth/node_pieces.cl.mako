@@ -29,9 +29,10 @@ ${carries.functions(wg_size)}
 BRIEF
 KERNEL(${wg_size}) begin_entries(
         const u32 n_entries, GLOBAL u32* RESTRICT entry_begin, GLOBAL u32* RESTRICT entry_end,
-        GLOBAL u32* RESTRICT task_begin) {
+        GLOBAL u32* RESTRICT task_begin, GLOBAL u32* RESTRICT node_rough) {
     const u32 tree = GROUP_ID;
     if (LOCAL_ID != 0) return;
+    node_rough[tree] = 0;
     entry_begin[tree] = tree * n_entries;
     entry_end[tree] = (tree + 1) * n_entries;
     task_begin[tree] = tree * tasks_of(n_entries, ${search_chunk});
@@ -42,7 +43,8 @@ KERNEL(${wg_size}) begin_entries(
 BRIEF
 KERNEL(${wg_size}) list_pieces(
         const u32 step, GLOBAL const level_t* RESTRICT levels, GLOBAL const u32* RESTRICT entry_begin,
-        GLOBAL const u32* RESTRICT entry_end, GLOBAL u32* RESTRICT task_begin) {
+        GLOBAL const u32* RESTRICT entry_end, GLOBAL u32* RESTRICT task_begin,
+        GLOBAL u32* RESTRICT node_rough) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[step].first, count = levels[step].count;
     u32 n_tasks = 0, more;
@@ -50,7 +52,10 @@ KERNEL(${wg_size}) list_pieces(
         const u32 index = base + LOCAL_ID, id = first + (index < count ? index : 0);
         const u32 tasks = index < count ? tasks_of(entry_end[id] - entry_begin[id], ${search_chunk}) : 0;
         const u32 begin = n_tasks + group_scan(tasks, shared, &more);
-        if (index < count) task_begin[index] = begin;
+        if (index < count) {
+            task_begin[index] = begin;
+            node_rough[index] = 0;
+        }
         n_tasks += more;
     }
     if (LOCAL_ID == 0) task_begin[count] = n_tasks;
@@ -146,12 +151,16 @@ KERNEL(${wg_size}) place_entries(
         const u32 id = NODE_OF(index);
         if (!SPLITS(id)) continue;
         const u32 begin = task_begin[index], end = task_begin[index + 1];
-        u32 n_left = 0, more;
-        for (u32 base = begin; base < end; base += ${wg_size}) {
-            const u32 task = base + LOCAL_ID, own = task < end ? lefts[task] : 0;
-            const u32 before = n_left + group_scan(own, shared, &more);
-            if (task < end) lefts[task] = before;
-            n_left += more;
+        const u32 per_item = (end - begin + ${wg_size - 1}) / ${wg_size};
+        const u32 from = begin + LOCAL_ID * per_item < end ? begin + LOCAL_ID * per_item : end;
+        const u32 to = from + per_item < end ? from + per_item : end;
+        u32 own = 0, n_left;
+        for (u32 task = from; task < to; task++) own += lefts[task];
+        u32 before = group_scan(own, shared, &n_left);
+        for (u32 task = from; task < to; task++) {
+            const u32 more = lefts[task];
+            lefts[task] = before;
+            before += more;
         }
         if (LOCAL_ID == 0) {
             const u32 left = nodes[id].left, middle = entry_begin[id] + n_left;
