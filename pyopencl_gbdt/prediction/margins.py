@@ -8,11 +8,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.features import Values
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction import predict
@@ -34,7 +37,7 @@ _RESIDENT_ROWS = 1024
 
 def predict_margins(
     ensemble: Ensemble,
-    values: F32 | DeviceMatrix,
+    values: Values,
     device: str | Device = "auto",
     *,
     start: F32 | None = None,
@@ -45,7 +48,7 @@ def predict_margins(
     Parameters
     ----------
     ensemble : Ensemble
-    values : float32 array or DeviceMatrix, shape (n_rows, n_features), C order
+    values : float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, n_features), C order
         NaN means missing. A matrix on the device is not copied.
     device : str or Device
     start : float32 array, shape of the result, or None
@@ -67,11 +70,13 @@ def predict_margins(
 
 def _open_and_predict(
     ensemble: Ensemble,
-    values: F32 | DeviceMatrix,
+    values: Values,
     device: str | Device,
     start: F32 | None,
     rounds: tuple[int, int] | None,
 ) -> F32:
+    if isinstance(values, SparseMatrix):
+        raise DataError("X is sparse: expected dense values to predict; give an array")
     opened = open_device(device)
     out = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
     out[:] = np.array(each(ensemble.base_margin))[:, None] if start is None else start
