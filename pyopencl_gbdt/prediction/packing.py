@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +39,7 @@ class PackedTrees:
         Number of places of the perfect parts of all trees.
     columns : uint32 array, shape (n_columns,)
         ``2 * feature + (missing goes left)`` of all splits, distinct and ascending.
-    column_of : uint32 array, shape (2 * n_features,)
-        Index into ``columns`` of each of these numbers.
+    n_features : int
     """
 
     nodes: npt.NDArray[np.void]
@@ -48,20 +48,43 @@ class PackedTrees:
     shapes: U32
     n_places: int
     columns: U32
-    column_of: U32
+    n_features: int
 
     @property
     def n_trees(self) -> int:
         return int(self.begin.size) - 1
 
-    @property
-    def n_features(self) -> int:
-        return int(self.column_of.size) // 2
+    @cached_property
+    def column_of(self) -> U32:
+        """Index into ``columns`` of each of its numbers, shape (2 * n_features,)."""
+        found = np.zeros(2 * self.n_features, np.uint32)
+        found[self.columns] = np.arange(self.columns.size)
+        return found
+
+    @cached_property
+    def compact(self) -> CompactTrees:
+        """The trees with only the features that they ask for, numbered anew."""
+        used = np.unique(self.columns >> 1)
+        nodes = self.nodes.copy()
+        inner = nodes["left"] != 0
+        nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
+        nodes["feature"][~inner] = 0
+        columns = 2 * np.searchsorted(used, self.columns >> 1) + (self.columns & 1)
+        own = replace(self, nodes=nodes, columns=columns.astype(np.uint32), n_features=used.size)
+        return CompactTrees(own, used.astype(np.int32))
 
     @property
     def goes_on(self) -> bool:
         """Whether a tree is deeper than its perfect upper part."""
         return bool(self.shapes[:, 2].any())
+
+
+@dataclass(frozen=True)
+class CompactTrees:
+    """Trees whose feature j is the column ``used[j]``; an int32 array that ascends."""
+
+    trees: PackedTrees
+    used: npt.NDArray[np.int32]
 
 
 def pack(ensemble: Ensemble) -> PackedTrees:
@@ -84,8 +107,6 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         asked = 2 * nodes["feature"].astype(np.int64) + nodes["default_left"]
         columns = np.unique(asked[~leaf]).astype(np.uint32) if not leaf.all() else columns
         deepest = _deepest(left, begin[:-1])
-    column_of = np.zeros(2 * ensemble.n_features, np.uint32)
-    column_of[columns] = np.arange(columns.size)
     needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)
     levels = np.clip(np.minimum(deepest, needed + 1), _LEAST_LEVELS, _MOST_LEVELS)
     places = np.concatenate([[0], np.cumsum(np.left_shift(1, levels))])
@@ -97,7 +118,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         shapes=np.column_stack([places[:-1], levels, behind]).astype(np.uint32),
         n_places=int(places[-1]),
         columns=columns,
-        column_of=column_of,
+        n_features=ensemble.n_features,
     )
 
 
