@@ -159,7 +159,10 @@ class Boosting:
         self.evaluation.append(rows)
         self._follow(rows)
         if self.tally is not None:
-            self.tally.evaluation_rows += n_rows
+            if isinstance(there, SparseRows):
+                self.tally.sparse_rows += n_rows
+            else:
+                self.tally.evaluation_rows += n_rows
 
     def watch_training_rows(self) -> None:
         """Watch the margins of the training rows, which takes no extra work."""

@@ -38,6 +38,8 @@ Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
 Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
+#: Whether `pages` quantises sparse matrices; estimators tell scikit-learn so.
+TRAINS_SPARSE = False
 #: Parameters that do not change a model, except for its number of rounds.
 _HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size", "verbosity"})
 
@@ -120,8 +122,8 @@ def prepare(
 
 
 def _refuse_sparse(data: Dataset) -> None:
-    """Raise an error for sparse training data, which `pages` cannot quantise yet."""
-    if data.is_sparse:
+    """Raise an error for sparse training data if `pages` cannot quantise them yet."""
+    if data.is_sparse and not TRAINS_SPARSE:
         raise DataError(
             f"the training data are sparse, {data.n_rows} x {data.n_features}: expected dense "
             "values, as sparse matrices cannot be trained on yet; predict takes them"
