@@ -35,7 +35,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
     try:
         import pyopencl as cl
 
-        from pyopencl_gbdt.device import opencl_facts
+        from pyopencl_gbdt.device import opencl_facts, pocl_target
     except ImportError as error:  # a pyopencl without a bundled loader, and no loader installed
         return [], [f"OpenCL: pyopencl does not load: {error} (install ocl-icd-libopencl1)"]
     found: list[DeviceInfo] = []
@@ -53,6 +53,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
         for d, device in enumerate(devices):
             device_id = f"opencl:{p}:{d}"
             try:
+                pocl_target.mend(device)
                 caps = opencl_facts.capabilities(device, device_id)
                 problem = opencl_facts.why_unusable(device)
             except Exception as error:
