@@ -74,7 +74,8 @@ def _libsvm(*paths: Path, one_based: bool = True) -> tuple[F32, F32]:
     own = {"file_format": "libsvm", "one_based": one_based}
     width = max(read_table(path, **own).X.shape[1] for path in paths)
     parts = [read_table(path, **own, n_features=width) for path in paths]
-    X = np.nan_to_num(np.concatenate([part.X for part in parts]))
+    dense = [part.X if isinstance(part.X, np.ndarray) else part.X.dense() for part in parts]
+    X = np.nan_to_num(np.concatenate(dense))
     return X, np.concatenate([part.y for part in parts if part.y is not None])
 
 

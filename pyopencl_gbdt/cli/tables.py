@@ -6,8 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
+from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
@@ -100,9 +103,9 @@ def read_labelled(
         The file cannot be used; the message names it.
     """
     n_features = args.n_features if like is None else like.X.shape[1]
-    table = _read(path, args, n_features=n_features)
+    table = _read(path, args, n_features=n_features, drop_beyond=like is not None)
     try:
-        check_target(table.y, len(table.X), objective=objective)
+        check_target(table.y, table.X.shape[0], objective=objective)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     if like is not None:
@@ -114,21 +117,23 @@ def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> Tab
     """Read rows to predict, with or without a label; a label is ignored.
 
     Unless an option tells, a file that cannot be read with a label is read without one. Since the
-    number of features is known, only one of the two can succeed for delimited text.
+    number of features is known, only one of the two can succeed for delimited text. Indices of
+    libsvm text beyond the features are left out, with a warning.
     """
+    same: dict[str, Any] = {"n_features": n_features, "drop_beyond": True}
     if args.no_label:
-        return _read(path, args, n_features=n_features, with_label=False)
+        return _read(path, args, **same, with_label=False)
     try:
-        return _read(path, args, n_features=n_features)
+        return _read(path, args, **same)
     except DataError as error:
         if args.label_column is not None:
             raise
         try:
-            table = _read(path, args, n_features=n_features, with_label=False)
+            table = _read(path, args, **same, with_label=False)
         except DataError as other:
-            same = str(other) == str(error)
+            alike = str(other) == str(error)
             raise DataError(
-                str(error) if same else f"{error}\nRead without a label: {other}"
+                str(error) if alike else f"{error}\nRead without a label: {other}"
             ) from None
     complain(f"note: {path} has no labels, features only")
     return table
@@ -143,6 +148,7 @@ def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
             f"{option} {path}: {lines} lines of {columns} numbers: expected {n_lines} lines of one "
             f"number, a line per {what} of the training data"
         )
+    assert isinstance(table.X, np.ndarray)  # delimited text is dense
     return table.X[:, 0]
 
 
@@ -155,7 +161,7 @@ def read_training(
     table = read_labelled(args.data, args, objective)
     weight = table.weight
     if args.weight is not None:
-        weight = read_weights(args.weight, len(table.X), "--weight", "row")
+        weight = read_weights(args.weight, table.X.shape[0], "--weight", "row")
     columns = args.feature_weights
     if columns is not None:
         columns = read_weights(columns, table.X.shape[1], "--feature-weights", "feature")
@@ -166,7 +172,20 @@ def read_training(
         evals.append((Dataset(rows.X, rows.y, rows.weight, qid=qid), name))
     qid = _queries(args.data, table, objective)
     names = table.feature_names
-    return Dataset(table.X, table.y, weight, names, feature_weights=columns, qid=qid), evals
+    X = _trainable(table.X, args.data)
+    return Dataset(X, table.y, weight, names, feature_weights=columns, qid=qid), evals
+
+
+def _trainable(X: Any, path: str) -> Any:
+    """Return the training rows, made dense if sparse ones cannot be trained on yet."""
+    from pyopencl_gbdt.training.preparing import TRAINS_SPARSE
+
+    if isinstance(X, np.ndarray) or TRAINS_SPARSE:
+        return X
+    n_rows, n_columns = X.shape
+    budget = Budget(path, Path(path).stat().st_size)
+    budget.check(4 * n_rows * n_columns, f"a dense matrix of {n_rows} x {n_columns} takes")
+    return X.dense()
 
 
 def _queries(path: str, table: TableData, objective: str) -> Any:

@@ -111,13 +111,18 @@ class SparseMatrix:
 
         return csr_matrix((self.values, self.columns, self.row_starts), self.shape)
 
-    def dense(self, columns: npt.ArrayLike, first_row: int = 0, last_row: int | None = None) -> F32:
+    def dense(
+        self,
+        columns: npt.ArrayLike | None = None,
+        first_row: int = 0,
+        last_row: int | None = None,
+    ) -> F32:
         """Return some columns of rows ``first_row .. last_row - 1`` as a dense array.
 
         Parameters
         ----------
-        columns : (n,) array-like of int
-            Distinct numbers of columns.
+        columns : (n,) array-like of int, or None
+            Distinct numbers of columns; None is all of them.
         first_row, last_row : int
             None is the last row plus 1.
 
@@ -127,7 +132,7 @@ class SparseMatrix:
             NaN where there is no entry.
         """
         part = self.rows(first_row, self.shape[0] if last_row is None else last_row)
-        asked = np.asarray(columns, np.int64)
+        asked = np.arange(self.shape[1]) if columns is None else np.asarray(columns, np.int64)
         found = np.full((part.shape[0], asked.size), np.nan, np.float32)
         order = np.argsort(asked)
         place = np.searchsorted(asked[order], part.columns)
