@@ -103,7 +103,7 @@ def _add_trees(
 
 def _walks(
     opened: Device, trees: PackedTrees, values: F32 | DeviceArray | SparseMatrix
-) -> Iterator[tuple[slice, predict.Walk]]:
+) -> Iterator[tuple[slice, predict.Adds]]:
     """Yield pieces of rows, each with a walk that has taken it."""
     limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
     if isinstance(values, SparseMatrix):

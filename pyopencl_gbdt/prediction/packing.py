@@ -62,29 +62,30 @@ class PackedTrees:
         return found
 
     @cached_property
-    def compact(self) -> CompactTrees:
-        """The trees with only the features that they ask for, numbered anew."""
-        used = np.unique(self.columns >> 1)
+    def used(self) -> U32:
+        """The features that the trees ask for, ascending."""
+        return np.unique(self.columns >> 1)
+
+    @property
+    def mean_steps(self) -> float:
+        """Steps of a row through all trees, if each tree's leaves had the same depth."""
+        return float(np.log2((np.diff(self.begin.astype(np.int64)) + 1) / 2).sum())
+
+    @cached_property
+    def compact(self) -> PackedTrees:
+        """The same trees whose feature j is the feature ``used[j]``."""
+        used = self.used
         nodes = self.nodes.copy()
         inner = nodes["left"] != 0
         nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
         nodes["feature"][~inner] = 0
         columns = 2 * np.searchsorted(used, self.columns >> 1) + (self.columns & 1)
-        own = replace(self, nodes=nodes, columns=columns.astype(np.uint32), n_features=used.size)
-        return CompactTrees(own, used.astype(np.int32))
+        return replace(self, nodes=nodes, columns=columns.astype(np.uint32), n_features=used.size)
 
     @property
     def goes_on(self) -> bool:
         """Whether a tree is deeper than its perfect upper part."""
         return bool(self.shapes[:, 2].any())
-
-
-@dataclass(frozen=True)
-class CompactTrees:
-    """Trees whose feature j is the column ``used[j]``; an int32 array that ascends."""
-
-    trees: PackedTrees
-    used: npt.NDArray[np.int32]
 
 
 def pack(ensemble: Ensemble) -> PackedTrees:

@@ -28,8 +28,15 @@ def rows_of(rng, shape, density=0.4):
     return check_sparse(sp.coo_array((dense[there], (row, column)), shape)), dense
 
 
+@pytest.fixture(params=["gathered", "searched"])
+def way(request, monkeypatch):
+    """Either way to find the values that trees ask for."""
+    monkeypatch.setattr(predict_sparse, "gathers", lambda *_: request.param == "gathered")
+    return request.param
+
+
 @pytest.mark.parametrize("n", [1, 15, 63, 64, 65, 300])
-def test_equals_walk_of_dense_rows(device, variant, force, rng, n):
+def test_equals_walk_of_dense_rows(device, variant, force, way, rng, n):
     force(variant)
     rows, dense = rows_of(rng, (n, 30))
     model = ensemble(rng, 10, 30, SPECIAL)
@@ -38,7 +45,7 @@ def test_equals_walk_of_dense_rows(device, variant, force, rng, n):
     assert_same_bits(prediction.predict_margins(model, rows, device), wanted)
 
 
-def test_pieces_are_of_rows_and_of_entries(device, variant, force, rng, monkeypatch):
+def test_pieces_are_of_rows_and_of_entries(device, variant, force, way, rng, monkeypatch):
     force(variant)
     rows, dense = rows_of(rng, (200, 40), density=0.9)
     model = ensemble(rng, 3, 40, SPECIAL, n_splits=3)
@@ -48,7 +55,7 @@ def test_pieces_are_of_rows_and_of_entries(device, variant, force, rng, monkeypa
         assert_same_bits(prediction.predict_margins(model, rows, device), wanted)
 
 
-def test_no_entries_no_trees_and_lone_leaves(device, variant, force, rng):
+def test_no_entries_no_trees_and_lone_leaves(device, variant, force, way, rng):
     force(variant)
     empty = check_sparse(sp.csr_array((20, 7)))
     dense = np.full((20, 7), np.nan, np.float32)
@@ -60,7 +67,7 @@ def test_no_entries_no_trees_and_lone_leaves(device, variant, force, rng):
         assert_same_bits(got, twin.predict(model, dense))
 
 
-def test_columns_far_beyond_those_of_the_trees(device, variant, force, rng):
+def test_columns_far_beyond_those_of_the_trees(device, variant, force, way, rng):
     """A work-item leaps over entries that no tree asks for; memory is that of columns in use."""
     force(variant)
     n_columns = 2**31 - 1
@@ -79,7 +86,14 @@ def test_columns_far_beyond_those_of_the_trees(device, variant, force, rng):
     dense = values.reshape(4, -1)[:, np.searchsorted(columns, used)]
     got = prediction.predict_margins(model, check_sparse(given), device)
     assert_same_bits(got, twin.predict(small, dense))
-    assert packing.packed(model).compact.used.tolist() == used.tolist()
+    assert packing.packed(model).used.tolist() == used.tolist()
+
+
+def test_many_steps_to_few_columns_are_gathered(rng):
+    rows, _ = rows_of(rng, (50, 30))
+    few, wide = ensemble(rng, 50, 30, SPECIAL), ensemble(rng, 2, 30, SPECIAL, n_splits=9)
+    assert predict_sparse.gathers(packing.packed(few), rows)
+    assert not predict_sparse.gathers(packing.packed(wide), rows)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
