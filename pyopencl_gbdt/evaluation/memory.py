@@ -39,7 +39,7 @@ def plan_evaluation(
         prefix, n_outputs = f"evals {name!r}", max(objective.n_outputs, rows.n_targets)
         if rows is not data:
             if rows.sparse is not None:
-                plan_rows(plan, prefix, rows.sparse)
+                plan_rows(plan, prefix, device, rows.sparse)
             elif not rows.lies_on(device):
                 plan.add(f"{prefix}: values", (rows.n_rows, rows.n_features), np.float32)
             plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)

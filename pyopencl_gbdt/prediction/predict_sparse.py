@@ -65,8 +65,10 @@ class SparseRows:
         return {"row_starts": self.row_starts, "columns": self.columns, "values": self.values}
 
 
-def plan_rows(plan: MemoryPlan, prefix: str, rows: SparseMatrix) -> None:
-    """Add the arrays of ``SparseRows`` to a plan."""
+def plan_rows(plan: MemoryPlan, prefix: str, device: Device, rows: SparseMatrix) -> None:
+    """Add the arrays of ``SparseRows`` to a plan; a device that shares memory needs none."""
+    if device.borrows:
+        return
     plan.add(f"{prefix}: row starts", rows.shape[0] + 1, np.int64)
     plan.add(f"{prefix}: columns", rows.n_entries, np.int32)
     plan.add(f"{prefix}: values", rows.n_entries, np.float32)

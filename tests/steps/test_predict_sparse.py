@@ -147,6 +147,16 @@ def test_a_model_predicts_sparse_rows(fitted, kind):
     assert_same_bits(model.predict(data, device=TEST_DEVICE), wanted)
 
 
+def test_xgboost_takes_absent_values_alike(fitted, tmp_path):
+    """What is absent is missing there too, and a stored 0 is a value."""
+    xgboost = pytest.importorskip("xgboost")
+    model, rows, _ = fitted
+    model.save_model(tmp_path / "model.json")
+    booster = xgboost.Booster(model_file=tmp_path / "model.json")
+    found = booster.inplace_predict(rows.scipy())
+    np.testing.assert_allclose(found, model.predict(rows.scipy(), device=TEST_DEVICE), rtol=1e-6)
+
+
 def test_what_prediction_refuses(fitted):
     model, rows, _ = fitted
     with pytest.raises(DataError, match="X has 7 features, but the model is expecting 8"):
