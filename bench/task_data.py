@@ -71,11 +71,10 @@ def split(table: Table, seed: int, most_rows: int) -> tuple[Table, Table]:
 
 def _libsvm(*paths: Path, one_based: bool = True) -> tuple[F32, F32]:
     """Read files of one width; what is absent is 0."""
-    own = {"file_format": "libsvm", "one_based": one_based}
+    own = {"file_format": "libsvm", "one_based": one_based, "dense": True}
     width = max(read_table(path, **own).X.shape[1] for path in paths)
     parts = [read_table(path, **own, n_features=width) for path in paths]
-    dense = [part.X if isinstance(part.X, np.ndarray) else part.X.dense() for part in parts]
-    X = np.nan_to_num(np.concatenate(dense))
+    X = np.nan_to_num(np.concatenate([part.X for part in parts]))
     return X, np.concatenate([part.y for part in parts if part.y is not None])
 
 

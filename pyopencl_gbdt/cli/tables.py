@@ -10,7 +10,6 @@ import numpy as np
 
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
-from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
@@ -102,10 +101,14 @@ def read_labelled(
     DataError
         The file cannot be used; the message names it.
     """
+    from pyopencl_gbdt.training.preparing import TRAINS_SPARSE
+
     n_features = args.n_features if like is None else like.X.shape[1]
-    table = _read(path, args, n_features=n_features, drop_beyond=like is not None)
+    dense = like is None and not TRAINS_SPARSE
+    drop_beyond = like is not None
+    table = _read(path, args, n_features=n_features, drop_beyond=drop_beyond, dense=dense)
     try:
-        check_target(table.y, table.X.shape[0], objective=objective)
+        check_target(table.y, len(table.X), objective=objective)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     if like is not None:
@@ -161,7 +164,7 @@ def read_training(
     table = read_labelled(args.data, args, objective)
     weight = table.weight
     if args.weight is not None:
-        weight = read_weights(args.weight, table.X.shape[0], "--weight", "row")
+        weight = read_weights(args.weight, len(table.X), "--weight", "row")
     columns = args.feature_weights
     if columns is not None:
         columns = read_weights(columns, table.X.shape[1], "--feature-weights", "feature")
@@ -172,20 +175,7 @@ def read_training(
         evals.append((Dataset(rows.X, rows.y, rows.weight, qid=qid), name))
     qid = _queries(args.data, table, objective)
     names = table.feature_names
-    X = _trainable(table.X, args.data)
-    return Dataset(X, table.y, weight, names, feature_weights=columns, qid=qid), evals
-
-
-def _trainable(X: Any, path: str) -> Any:
-    """Return the training rows, made dense if sparse ones cannot be trained on yet."""
-    from pyopencl_gbdt.training.preparing import TRAINS_SPARSE
-
-    if isinstance(X, np.ndarray) or TRAINS_SPARSE:
-        return X
-    n_rows, n_columns = X.shape
-    budget = Budget(path, Path(path).stat().st_size)
-    budget.check(4 * n_rows * n_columns, f"a dense matrix of {n_rows} x {n_columns} takes")
-    return X.dense()
+    return Dataset(table.X, table.y, weight, names, feature_weights=columns, qid=qid), evals
 
 
 def _queries(path: str, table: TableData, objective: str) -> Any:

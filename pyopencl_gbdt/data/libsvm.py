@@ -60,6 +60,7 @@ def parse_libsvm(
     with_label: bool = True,
     one_based: bool = False,
     drop_beyond: bool = False,
+    dense: bool = False,
     budget: Budget | None = None,
 ) -> tuple[NDArray[np.float32] | SparseMatrix, NDArray[np.float32] | None]:
     r"""Parse libsvm text into a matrix: sparse if less than half of its values are present.
@@ -78,6 +79,8 @@ def parse_libsvm(
         Index 1 is column 0.
     drop_beyond : bool
         Leave out indices from ``n_features`` on, with a warning.
+    dense : bool
+        Return a dense matrix, however few of the values are present.
     budget : Budget or None
         The memory limit of the file; None: no limit.
 
@@ -106,7 +109,7 @@ def parse_libsvm(
         counts, columns, values = _within(n_features, counts, columns, values, where)
         where = Where(path, numbers, counts)
     shape = check_shape(columns, where, n_features, one_based)
-    X = matrix_of(columns, values, counts, where, shape, in_use, budget)
+    X = matrix_of(columns, values, counts, where, shape, in_use, budget, dense=dense)
     return X, labels if with_label else None
 
 

@@ -68,6 +68,8 @@ def matrix_of(
     shape: tuple[int, int],
     in_use: int,
     budget: Budget | None,
+    *,
+    dense: bool = False,
 ) -> NDArray[np.float32] | SparseMatrix:
     """Return the pairs as a matrix.
 
@@ -83,6 +85,8 @@ def matrix_of(
     in_use : int
         Bytes in use beside the matrix.
     budget : Budget or None
+    dense : bool
+        Whether the matrix is dense, however few pairs there are.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def matrix_of(
         A line has a column twice, or the file needs more memory than its budget.
     """
     n_rows, n_columns = shape
-    is_dense = columns.size >= _DENSE_FROM * n_rows * n_columns
+    is_dense = dense or columns.size >= _DENSE_FROM * n_rows * n_columns
     if budget is not None:
         own = 4 * n_rows * n_columns if is_dense else 8 * (columns.size + n_rows)
         text = f"{plural(n_rows, 'row')} x {plural(n_columns, 'column')}"

@@ -61,6 +61,7 @@ def read_table(
     with_label: bool = True,
     one_based: bool = False,
     drop_beyond: bool = False,
+    dense: bool = False,
     file_format: str = "auto",
     max_bytes: int | None = None,
 ) -> TableData:
@@ -90,6 +91,8 @@ def read_table(
     drop_beyond : bool
         libsvm: leave out indices from ``n_features`` on, with a warning; by default they are an
         error. For rows to predict with a model that has not seen these features.
+    dense : bool
+        libsvm: return a dense matrix, however few of the values are present.
     file_format : {"auto", "delimited", "libsvm", "npz"}
         "auto" decides by the content, and by the file's ending for libsvm.
     max_bytes : int or None
@@ -129,7 +132,7 @@ def read_table(
         if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
             X, y = parse_libsvm(
                 data, path, n_features=n_features, with_label=with_label, one_based=one_based,
-                drop_beyond=drop_beyond, budget=budget,
+                drop_beyond=drop_beyond, dense=dense, budget=budget,
             )  # fmt: skip
             return TableData(X, y, None, None, query_ids(data, path))
         label = label_column if with_label else None

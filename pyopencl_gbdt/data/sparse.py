@@ -49,6 +49,9 @@ class SparseMatrix:
         n_rows, n_columns = self.shape
         return f"SparseMatrix({n_rows} x {n_columns}, {self.n_entries} present)"
 
+    def __len__(self) -> int:
+        return self.shape[0]
+
     @property
     def n_entries(self) -> int:
         return int(self.values.size)

@@ -14,6 +14,7 @@ import os
 import platform
 import struct
 import sys
+from pathlib import Path
 from typing import Any
 
 #: Bytes of the record that are searched; PoCL 1.8 to 3.0 keep the name within the first 700.
@@ -25,6 +26,7 @@ _LEVELS = (
     (b"x86-64-v3", {"avx2", "bmi1", "bmi2", "fma", "f16c", "movbe", "abm"}),
     (b"x86-64-v2", {"cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
 )
+_CPUINFO = Path("/proc/cpuinfo")
 _BASELINE = b"x86-64"
 #: Names that PoCL's records point to; they must stay where they are.
 _KEPT: dict[bytes, Any] = {}
@@ -58,8 +60,7 @@ def mend(device: Any) -> bool:
     for place in range(0, len(record) - 7, 8):
         (address,) = struct.unpack_from("<Q", record, place)
         if _read(address, len(_UNKNOWN)) == _UNKNOWN:
-            with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-                name = instruction_set(file.read())
+            name = instruction_set(_CPUINFO.read_text(encoding="utf-8", errors="replace"))
             text = _KEPT.setdefault(name, ctypes.create_string_buffer(name))
             slot = ctypes.c_uint64.from_address(device.int_ptr + place)
             slot.value = ctypes.addressof(text)

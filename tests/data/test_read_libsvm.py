@@ -79,6 +79,7 @@ def test_half_of_the_values_make_it_dense(read):
     np.testing.assert_array_equal(half.X, [[5, NAN, NAN, 0], [NAN, 6, 7, NAN]])
     assert isinstance(fewer.X, SparseMatrix)
     np.testing.assert_array_equal(values(fewer), [[5, NAN, NAN, 0], [NAN, 6, NAN, NAN]])
+    np.testing.assert_array_equal(read("1 2:3\n", dense=True).X, [[NAN, NAN, 3]])
     wide = read("1 2147483646:2\n")
     assert wide.X.shape == (1, 2**31 - 1)
 
