@@ -6,12 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
             f"{option} {path}: {lines} lines of {columns} numbers: expected {n_lines} lines of one "
             f"number, a line per {what} of the training data"
         )
-    assert isinstance(table.X, np.ndarray)  # delimited text is dense
+    assert not isinstance(table.X, SparseMatrix)  # delimited text is dense
     return table.X[:, 0]
 
 
