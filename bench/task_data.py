@@ -71,7 +71,7 @@ def split(table: Table, seed: int, most_rows: int) -> tuple[Table, Table]:
 
 def _libsvm(*paths: Path, one_based: bool = True) -> tuple[F32, F32]:
     """Read files of one width; what is absent is 0."""
-    own = {"file_format": "libsvm", "one_based": one_based}
+    own = {"file_format": "libsvm", "one_based": one_based, "dense": True}
     width = max(read_table(path, **own).X.shape[1] for path in paths)
     parts = [read_table(path, **own, n_features=width) for path in paths]
     X = np.nan_to_num(np.concatenate([part.X for part in parts]))

@@ -109,6 +109,26 @@ def test_narrower_libsvm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert Model.load_model(saved).ensemble.n_features == 9
 
 
+def test_sparse_libsvm_and_columns_beyond_those_of_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, saved, wide = tmp_path / "a.libsvm", str(tmp_path / "m.json"), tmp_path / "wide.libsvm"
+    data.write_text("".join(f"{i % 2} {i % 5}:{i % 3}\n" for i in range(60)))
+    wide.write_text("1 0:1 7:3\n0 900:2 3:0\n")
+    train_it = ["train", str(data), "--model", saved, "--eval", str(wide), *SMALL]
+    assert main(train_it) == 0
+    said = capsys.readouterr()
+    assert "60 rows, 5 features" in said.out
+    beyond = "wide.libsvm: 2 values in columns from 5 on (from 0; the first in line 1) are left out"
+    assert said.err.count(beyond) == 1
+    assert main(["predict", str(wide), "--model", saved, *DEVICE]) == 0
+    said = capsys.readouterr()
+    assert said.err.count(beyond) == 1
+    nan = np.nan
+    wanted = Model.load_model(saved).predict([[1, *[nan] * 4], [nan, nan, nan, 0, nan]])
+    np.testing.assert_array_equal(read_numbers(said.out), wanted)
+
+
 def test_one_based_libsvm_and_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, saved = tmp_path / "a.svm", str(tmp_path / "m.json")
     data.write_text("1 qid:1 1:0.5\n0 qid:1 1:-2 2:1\n")

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import train
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
@@ -16,6 +18,7 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.quantize import quantized
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.predict_sparse import SparseRows, plan_rows
 from pyopencl_gbdt.training.booster import Boosting
 from tests.conftest import TEST_DEVICE
 from tests.test_evaluated_metrics import CASES, problem
@@ -41,6 +44,20 @@ def test_the_plan_is_what_is_taken(case):
     evaluation.launch()
     taken = device.allocated_bytes - before
     assert 0.9 * taken - 4096 <= plan.total_bytes <= 1.25 * taken + 4096
+
+
+@pytest.mark.parametrize("borrows", [False, True])
+def test_the_plan_of_sparse_rows(monkeypatch, borrows):
+    device = open_device(TEST_DEVICE)
+    monkeypatch.setattr(device, "borrows", borrows)
+    rows = SparseMatrix(
+        (5, 9), np.arange(6) * 2, np.int32(np.arange(10) % 9), np.ones(10, np.float32)
+    )
+    plan, before = MemoryPlan(), device.allocated_bytes
+    plan_rows(plan, "evals", device, rows)
+    there = SparseRows.of(device, rows)
+    assert plan.total_bytes == device.allocated_bytes - before
+    assert there.values.get().tolist() == [1] * 10
 
 
 def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):

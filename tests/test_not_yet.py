@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pyopencl_gbdt import Dataset, Model
+from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
@@ -84,4 +84,4 @@ def test_what_models_lack_is_listed(table):
 def test_sparse_matrices_are_listed_and_refused(table):
     assert "sparse matrices" in table
     with pytest.raises(GBDTError, match="sparse"):
-        Dataset(sparse.eye(3, format="csr"), np.zeros(3))
+        train({}, Dataset(sparse.eye(3, format="csr"), np.zeros(3)), 1)

@@ -312,12 +312,14 @@ def test_a_lonely_root():
 
 def test_a_fit_adds_up_its_trees():
     tally = traffic.Tally(Workspace())
-    tally.evaluation_rows = 100
+    tally.evaluation_rows, tally.sparse_rows = 100, 10
     tally.add_tree(*tree())
     tally.add_tree(*tree())
     assert tally.n_bytes("histogram", weighted=False) == 2 * ATOMICS["histogram"]
     # 100 rows: a margin in and out, and 2.1 values, as many as splits on a training row's way
     assert tally.n_bytes("predict", weighted=False) == 2 * 1640
+    # 10 sparse rows: the column of each value too
+    assert tally.n_bytes("predict_sparse", weighted=False) == 2 * (164 + 84)
     assert tally.n_bytes("nonsense", weighted=False) is None
 
 

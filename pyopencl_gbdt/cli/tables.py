@@ -13,6 +13,7 @@ from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 
 if TYPE_CHECKING:
@@ -109,8 +110,12 @@ def read_labelled(
     DataError
         The file cannot be used; the message names it.
     """
+    from pyopencl_gbdt.training.preparing import TRAINS_SPARSE
+
     n_features = args.n_features if like is None else like.X.shape[1]
-    table = _read(path, args, n_features=n_features)
+    dense = like is None and not TRAINS_SPARSE
+    drop_beyond = like is not None
+    table = _read(path, args, n_features=n_features, drop_beyond=drop_beyond, dense=dense)
     try:
         check_target(table.y, len(table.X), objective=objective)
     except DataError as error:
@@ -124,21 +129,23 @@ def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> Tab
     """Read rows to predict, with or without a label; a label is ignored.
 
     Unless an option tells, a file that cannot be read with a label is read without one. Since the
-    number of features is known, only one of the two can succeed for delimited text.
+    number of features is known, only one of the two can succeed for delimited text. Indices of
+    libsvm text beyond the features are left out, with a warning.
     """
+    same: dict[str, Any] = {"n_features": n_features, "drop_beyond": True}
     if args.no_label:
-        return _read(path, args, n_features=n_features, with_label=False)
+        return _read(path, args, **same, with_label=False)
     try:
-        return _read(path, args, n_features=n_features)
+        return _read(path, args, **same)
     except DataError as error:
         if args.label_column is not None:
             raise
         try:
-            table = _read(path, args, n_features=n_features, with_label=False)
+            table = _read(path, args, **same, with_label=False)
         except DataError as other:
-            same = str(other) == str(error)
+            alike = str(other) == str(error)
             raise DataError(
-                str(error) if same else f"{error}\nRead without a label: {other}"
+                str(error) if alike else f"{error}\nRead without a label: {other}"
             ) from None
     complain(f"note: {path} has no labels, features only")
     return table
@@ -153,6 +160,7 @@ def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
             f"{option} {path}: {lines} lines of {columns} numbers: expected {n_lines} lines of one "
             f"number, a line per {what} of the training data"
         )
+    assert not isinstance(table.X, SparseMatrix)  # delimited text is dense
     return table.X[:, 0]
 
 

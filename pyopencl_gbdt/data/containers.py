@@ -44,6 +44,11 @@ def is_series(values: object) -> bool:
     )
 
 
+def is_sparse(values: object) -> bool:
+    """Tell whether `values` is a matrix or an array of scipy.sparse."""
+    return any(_is_instance(values, "scipy.sparse", name) for name in ("spmatrix", "sparray"))
+
+
 def missing_types() -> tuple[type, ...]:
     """Return the types whose instances all mean "missing": those of None, pandas' NA and NaT."""
     pandas = sys.modules.get("pandas")
@@ -60,12 +65,10 @@ def as_array(values: Any, source: Source) -> NDArray[Any]:
     DataError
         The input is sparse, or it cannot be converted to an array.
     """
-    if _is_instance(values, "scipy.sparse", "spmatrix") or _is_instance(
-        values, "scipy.sparse", "sparray"
-    ):
+    if is_sparse(values):
         raise DataError(
-            f"{source.name} is a sparse {values.format} matrix: sparse data is not supported yet; "
-            f"use {source.name}.toarray() if it fits into memory (absent elements become 0)"
+            f"{source.name} is a sparse {values.format} matrix: expected a dense array; use "
+            f"{source.name}.toarray() if it fits into memory (absent elements become 0)"
         )
     if isinstance(values, np.ma.MaskedArray):
         return values

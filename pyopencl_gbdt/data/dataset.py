@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,12 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
+from pyopencl_gbdt.data.digests import digest, digest_of_entries
 from pyopencl_gbdt.data.features import Values, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import check_feature_names, shortened
 from pyopencl_gbdt.data.narrow import check_missing
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights, check_rows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
@@ -31,10 +32,11 @@ class Dataset:
 
     Parameters
     ----------
-    X : (n_rows, n_features) array-like or DataFrame
+    X : (n_rows, n_features) array-like, DataFrame or sparse matrix
         Numbers, which are compared in float32; NaN, None, nulls and ``pandas.NA`` are missing
         values. A pandas DataFrame, a polars or Arrow table, or an array of NumPy, CuPy, PyOpenCL
-        or any library that supports DLPack; `docs/data.md` says which are read without a copy.
+        or any library that supports DLPack; `docs/data.md` says which are read without a copy. A
+        matrix of scipy.sparse stays sparse: what is absent in it is missing, not 0.
     label : (n_rows,) array-like, (n_rows, n_targets), or None
         Finite numbers; 0 and 1 for ``binary:logistic``, 0 .. num_class - 1 for ``multi:softprob``.
         Rows to predict need no label.
@@ -58,12 +60,16 @@ class Dataset:
         What is known of each label, for ``survival:aft``: ``0 <= lower <= upper``. The upper
         bound of a censored row is infinity. Without ``label``, the lower bound is the label.
     missing : float or None
-        A number in X that means "missing", besides NaN, such as 0 or -999; X is not changed.
+        A number in X that means "missing", besides NaN, such as 0 or -999; X is not changed. In a
+        sparse X, it cannot be 0.
 
     Attributes
     ----------
     values : float32 array, shape (n_rows, n_features), C order
-        The values on the host; reading this copies them from the device if X lies there.
+        The values on the host; reading this copies them from the device if X lies there, and
+        raises ``DataError`` if X is sparse.
+    sparse : SparseMatrix or None
+        The values if X is sparse.
     label : float32 array, shape (n_rows,) or (n_rows, n_targets)
         Reading this raises ``DataError`` if there are no labels.
     feature_names : list of str or None
@@ -105,7 +111,7 @@ class Dataset:
             )
         self.missing = check_missing(missing)
         self._features, names = check_features(X, missing=missing)
-        self._values = None if isinstance(self._features, DeviceMatrix) else self._features
+        self._values = self._features if isinstance(self._features, np.ndarray) else None
         self.feature_names = feature_names if feature_names is not None else names
         bounds = check_bounds(label_lower_bound, label_upper_bound, self.n_rows)
         self.label_lower_bound, self.label_upper_bound = bounds
@@ -119,11 +125,25 @@ class Dataset:
 
     @property
     def features(self) -> Values:
-        """The values, on the host or on a device."""
+        """The values: a dense array on the host, a matrix on a device, or a sparse matrix."""
         return self._features
 
     @property
+    def sparse(self) -> SparseMatrix | None:
+        return self._features if isinstance(self._features, SparseMatrix) else None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is sparse: what has no entry is missing."""
+        return self.sparse is not None
+
+    @property
     def values(self) -> F32:
+        if isinstance(self._features, SparseMatrix):
+            raise DataError(
+                f"X is sparse, {self.n_rows} x {self.n_features}: expected dense values here; read "
+                "Dataset.sparse, or make the Dataset of a dense array"
+            )
         if self._values is None:
             assert isinstance(self._features, DeviceMatrix)
             self._values = self._features.host()
@@ -134,7 +154,13 @@ class Dataset:
         return isinstance(self.features_for(device), DeviceArray)
 
     def features_for(self, device: Device) -> F32 | DeviceArray:
-        """Return the values on the device if they lie there, else the values on the host."""
+        """Return the values on the device if they lie there, else the values on the host.
+
+        Raises
+        ------
+        DataError
+            If the values are sparse.
+        """
         there = self._features.on(device) if isinstance(self._features, DeviceMatrix) else None
         return self.values if there is None else there
 
@@ -220,6 +246,7 @@ class Dataset:
             rows.
         """
         chosen = check_rows(rows, self.n_rows)
+        values = self.values[chosen] if self.sparse is None else self.sparse.take(chosen)
         lower, upper = self.label_lower_bound, self.label_upper_bound
         own = (self._label, self.weight, self.base_margin, lower, upper)
         label, weight, base_margin, *bounds = (
@@ -229,15 +256,14 @@ class Dataset:
         if offsets is not None:
             group = np.diff(slice_offsets(offsets, chosen % self.n_rows))
         return Dataset(
-            self.values[chosen], label, weight, self.feature_names, base_margin,
+            values, label, weight, self.feature_names, base_margin,
             self.feature_weights, group=group, label_lower_bound=bounds[0],
             label_upper_bound=bounds[1],
         )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by the part's name; equal data have equal digests."""
-        parts = {
-            "values": self.values,
+        parts: dict[str, F32 | None] = {
             "label": self._label,
             "weight": self.weight,
             "base_margin": self.base_margin,
@@ -245,9 +271,11 @@ class Dataset:
         }
         if self.label_lower_bound is not None:
             parts |= {LOWER: self.label_lower_bound, UPPER: self.label_upper_bound}
-        found = {name: "" if part is None else _digest(part) for name, part in parts.items()}
+        own = digest(self.values) if self.sparse is None else digest_of_entries(self.sparse)
+        found = {"values": own}
+        found |= {name: "" if part is None else digest(part) for name, part in parts.items()}
         if self.group_offsets is not None:
-            found["groups"] = _digest(self.group_offsets, "<i8")
+            found["groups"] = digest(self.group_offsets, "<i8")
         return {
             **found,
             "shape": str((self.n_rows, self.n_features)),
@@ -260,17 +288,16 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without device memory."""
-        return {
-            **self.__dict__,
-            "kept": None,
-            "_features": self.values,
-            "_values": self.values,
-        }
+        values = None if self.is_sparse else self.values
+        features = self.sparse if values is None else values
+        return {**self.__dict__, "kept": None, "_features": features, "_values": values}
 
     def __repr__(self) -> str:
         parts = [f"{self.n_rows} rows x {self.n_features} features"]
         if self._feature_names is not None:
             parts[0] += f" ({shortened(self._feature_names)})"
+        if self.sparse is not None:
+            parts += ["sparse", f"{100 * self.sparse.density:.2g} % present"]
         if self._label is None:
             parts.append("no labels")
         else:
@@ -283,8 +310,3 @@ class Dataset:
             if getattr(self, name) is not None:
                 parts.append(name)
         return f"Dataset({', '.join(parts)})"
-
-
-def _digest(values: npt.NDArray[Any], dtype: str = "<f4") -> str:
-    little = np.ascontiguousarray(values, dtype)
-    return hashlib.sha256(little.data.cast("B")).hexdigest()

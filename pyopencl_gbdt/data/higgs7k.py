@@ -27,5 +27,6 @@ def load_higgs7k() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
 def _load(name: str) -> tuple[FloatArray, FloatArray]:
     with as_file(files("pyopencl_gbdt.data").joinpath(name)) as path:
         table = read_table(path, header=False)
+    assert isinstance(table.X, np.ndarray)
     assert table.y is not None  # label_column is 0, so there is a label
     return table.X, table.y

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.files import Data, lines_of
+from pyopencl_gbdt.data.libsvm_matrix import Where, check_shape, matrix_of
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
@@ -49,21 +52,6 @@ class _Lines:
     values: list[str] = field(default_factory=list)
 
 
-class _Where:
-    """The line number of each token in a list, for error messages."""
-
-    def __init__(self, path: str | PathLike[str], numbers: Any, counts: Any = 1) -> None:
-        self.path = path
-        self.numbers = numbers
-        self.counts = counts
-
-    def line(self, token: int) -> int:
-        return int(np.repeat(np.asarray(self.numbers), self.counts)[token])
-
-    def error(self, token: int, found: str) -> DataError:
-        return DataError(f"{self.path}, line {self.line(token)}: {found}")
-
-
 def parse_libsvm(
     data: Data,
     path: str | PathLike[str],
@@ -71,9 +59,11 @@ def parse_libsvm(
     n_features: int | None = None,
     with_label: bool = True,
     one_based: bool = False,
+    drop_beyond: bool = False,
+    dense: bool = False,
     budget: Budget | None = None,
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    r"""Parse libsvm text into a dense matrix.
+) -> tuple[NDArray[np.float32] | SparseMatrix, NDArray[np.float32] | None]:
+    r"""Parse libsvm text into a matrix: sparse if less than half of its values are present.
 
     Parameters
     ----------
@@ -87,13 +77,17 @@ def parse_libsvm(
         True: every line starts with a label. False: a line may; its label is ignored.
     one_based : bool
         Index 1 is column 0.
+    drop_beyond : bool
+        Leave out indices from ``n_features`` on, with a warning.
+    dense : bool
+        Return a dense matrix, however few of the values are present.
     budget : Budget or None
         The memory limit of the file; None: no limit.
 
     Returns
     -------
-    X : (n_rows, n_features) float32 array, C order
-        NaN for indices that a line does not list.
+    X : (n_rows, n_features) float32 array, C order, or SparseMatrix
+        NaN, or no entry, for indices that a line does not list.
     y : (n_rows,) float32 array, or None without labels
 
     Raises
@@ -109,20 +103,37 @@ def parse_libsvm(
         raise DataError(f"{path}: no rows; expected lines of the form 'label index:value ...'")
     numbers, counts, columns, values, labels = map(np.concatenate, zip(*blocks, strict=True))
     del blocks
-    where = _Where(path, numbers, counts)
+    where = Where(path, numbers, counts)
     columns -= int(one_based)
-    _check_range(columns, where, n_features, one_based)
-    n_columns = n_features if n_features is not None else int(columns.max(initial=-1)) + 1
-    if n_columns < 1:
-        raise DataError(f"{path}: no line has an index:value pair; give n_features")
-    if budget is not None:
-        shape = f"{plural(len(counts), 'row')} x {plural(n_columns, 'column')}"
-        _check_size(columns, where, 4 * len(counts) * n_columns + in_use, shape, budget)
-    flat = np.repeat(np.arange(len(counts)), counts) * n_columns + columns
-    _check_distinct(flat, columns, where)
-    X = np.full((len(counts), n_columns), np.nan, np.float32)
-    X.reshape(-1)[flat] = values
+    if drop_beyond and n_features is not None:
+        counts, columns, values = _within(n_features, counts, columns, values, where)
+        where = Where(path, numbers, counts)
+    shape = check_shape(columns, where, n_features, one_based)
+    X = matrix_of(columns, values, counts, where, shape, in_use, budget, dense=dense)
     return X, labels if with_label else None
+
+
+def _within(
+    n_features: int,
+    counts: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float32],
+    where: Where,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Leave out pairs of columns from ``n_features`` on; return what is left, and warn."""
+    gone = columns >= n_features
+    if not gone.any():
+        return counts, columns, values
+    token = int(np.argmax(gone))
+    warnings.warn(
+        f"{where.path}: {plural(int(gone.sum()), 'value')} in columns from {n_features} on (from "
+        f"0; the first in line {where.line(token)}) are left out, as the model has {n_features} "
+        "features",
+        stacklevel=4,
+    )
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    kept = ends - np.searchsorted(np.flatnonzero(gone), ends)
+    return np.diff(kept), columns[~gone], values[~gone]
 
 
 def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None:
@@ -188,7 +199,7 @@ def _is_line(line: str, with_label: bool) -> bool:
 
 def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ...]:
     """Return line numbers, counts and indices as int64, values and labels as float32."""
-    where = _Where(path, lines.numbers, lines.counts)
+    where = Where(path, lines.numbers, lines.counts)
     try:
         indices = np.fromiter(map(int, lines.indices), np.int64, len(lines.indices))
     except (OverflowError, ValueError):
@@ -197,7 +208,7 @@ def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ..
             token, f"found index {show(lines.indices[token])}: expected fewer digits; correct it"
         ) from None
     values = _float32(lines.values, where, "value", allow_missing=True)
-    labels = _float32(lines.labels, _Where(path, lines.numbers), "label", allow_missing=False)
+    labels = _float32(lines.labels, Where(path, lines.numbers), "label", allow_missing=False)
     return np.array(lines.numbers), np.array(lines.counts), indices, values, labels
 
 
@@ -233,50 +244,8 @@ def _wrong_line(line: str, path: str | PathLike[str], number: int, with_label: b
     return DataError(f"{path}, line {number}: not libsvm: {show(line)}; separate items by spaces")
 
 
-def _check_range(
-    columns: NDArray[np.int64], where: _Where, n_features: int | None, one_based: bool
-) -> None:
-    """Raise an error for a column outside the matrix."""
-    first = int(one_based)
-    wrong = columns < 0
-    if n_features is not None:
-        wrong |= columns >= n_features
-    if wrong.any():
-        token = int(np.argmax(wrong))
-        most = "" if n_features is None else n_features - 1 + first
-        raise where.error(
-            token,
-            f"found index {columns[token] + first}: expected {first}..{most}; "
-            f"check n_features, one_based and the file",
-        )
-
-
-def _check_size(
-    columns: NDArray[np.int64], where: _Where, n_bytes: int, shape: str, budget: Budget
-) -> None:
-    """Refuse a dense matrix too large for the file's size; the error names the widest line."""
-    move = ""
-    if columns.size:
-        widest = int(np.argmax(columns))
-        move = f"correct column {columns[widest]} (from 0) in line {where.line(widest)}"
-    budget.check(n_bytes, f"a dense matrix of {shape} takes", move)
-
-
-def _check_distinct(flat: NDArray[np.int64], columns: NDArray[np.int64], where: _Where) -> None:
-    """Raise an error for an index that a line has twice."""
-    if np.all(np.diff(flat) > 0):  # indices ascend in each line: the usual case
-        return
-    order = np.argsort(flat, kind="stable")
-    twice = order[1:][np.diff(flat[order]) == 0]
-    if twice.size:
-        token = int(twice.min())
-        raise where.error(
-            token, f"column {columns[token]} (from 0) is given twice; keep one of the values"
-        )
-
-
 def _float32(
-    tokens: list[str], where: _Where, what: str, *, allow_missing: bool
+    tokens: list[str], where: Where, what: str, *, allow_missing: bool
 ) -> NDArray[np.float32]:
     """Convert tokens; the error names the first that is not a number or does not fit float32."""
     try:

@@ -16,6 +16,7 @@ from pyopencl_gbdt.data.delimited import parse_delimited
 from pyopencl_gbdt.data.files import ZIP_MAGIC, Data, lines_of, read_bytes, to_text
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.npz import read_npz
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 
 FORMATS = ("auto", "delimited", "libsvm", "npz")
@@ -30,8 +31,9 @@ class TableData:
 
     Attributes
     ----------
-    X : (n_rows, n_features) float32 array, C order
-        NaN means missing.
+    X : (n_rows, n_features) float32 array, C order, or SparseMatrix
+        NaN means missing. A libsvm file of which less than half of the values are present is
+        sparse: what has no entry is missing.
     y : (n_rows,) float32 array, or None
         The labels, if they were asked for.
     weight : (n_rows,) float32 array, or None
@@ -42,7 +44,7 @@ class TableData:
         The query of each row: ``qid:`` in libsvm, a column of delimited text, or an npz array.
     """
 
-    X: NDArray[np.float32]
+    X: NDArray[np.float32] | SparseMatrix
     y: NDArray[np.float32] | None
     weight: NDArray[np.float32] | None
     feature_names: list[str] | None
@@ -58,6 +60,8 @@ def read_table(
     n_features: int | None = None,
     with_label: bool = True,
     one_based: bool = False,
+    drop_beyond: bool = False,
+    dense: bool = False,
     file_format: str = "auto",
     max_bytes: int | None = None,
 ) -> TableData:
@@ -84,6 +88,11 @@ def read_table(
     one_based : bool
         libsvm: indices start at 1, so that index 1 is column 0. By default they start at 0, as in
         XGBoost.
+    drop_beyond : bool
+        libsvm: leave out indices from ``n_features`` on, with a warning; by default they are an
+        error. For rows to predict with a model that has not seen these features.
+    dense : bool
+        libsvm: return a dense matrix, however few of the values are present.
     file_format : {"auto", "delimited", "libsvm", "npz"}
         "auto" decides by the content, and by the file's ending for libsvm.
     max_bytes : int or None
@@ -123,7 +132,7 @@ def read_table(
         if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
             X, y = parse_libsvm(
                 data, path, n_features=n_features, with_label=with_label, one_based=one_based,
-                budget=budget,
+                drop_beyond=drop_beyond, dense=dense, budget=budget,
             )  # fmt: skip
             return TableData(X, y, None, None, query_ids(data, path))
         label = label_column if with_label else None

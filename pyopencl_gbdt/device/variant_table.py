@@ -302,6 +302,10 @@ _ENTRIES = (
         phase="prediction",
         tuned={"wg_size": _GROUP, "items": _ITEMS, "rows": _ROWS},
     ),
+    _kernel(
+        "predict_sparse",
+        *_both(cpu={"wg_size": 1, "items": 64}, gpu={"wg_size": 64, "items": 1}),
+    ),
 )
 
 #: Every kernel by its name.

@@ -28,6 +28,7 @@ from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.continuing import as_ensemble
 from pyopencl_gbdt.training.train import Model, train
 
@@ -74,8 +75,8 @@ class Base(Parametrised):
 
         Parameters
         ----------
-        X : (n_rows, n_features) array-like or DataFrame
-            NaN means missing.
+        X : (n_rows, n_features) array-like, DataFrame or sparse matrix
+            NaN means missing, and so does what a sparse matrix has no entry for.
         y : (n_rows,) array-like, or (n_rows, n_targets)
             A regressor takes numbers. A classifier takes distinct labels of any type, or an array
             of shape (n_rows, n_labels) that is 1 if the row has the label, else 0.
@@ -252,6 +253,7 @@ class Base(Parametrised):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = preparing.TRAINS_SPARSE
         return tags
 
     def evals_result(self) -> dict[str, dict[str, list[float]]]:

@@ -66,7 +66,7 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n_rows, n_features) array-like or DataFrame
+        X : (n_rows, n_features) array-like, DataFrame or sparse matrix
         output_margin : bool, default False
             Return margins (sums of leaf values) instead.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None

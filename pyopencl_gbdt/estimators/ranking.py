@@ -68,7 +68,7 @@ class GBDTRanker(Base):
 
         Parameters
         ----------
-        X : (n_rows, n_features) array-like or DataFrame
+        X : (n_rows, n_features) array-like, DataFrame or sparse matrix
             A DataFrame may have the queries in a column ``qid``.
         y : (n_rows,) array-like
             Relevance, larger is better: 0 to 31 for ``rank:ndcg``, 0 or 1 for ``rank:map``.

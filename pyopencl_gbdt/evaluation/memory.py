@@ -13,6 +13,7 @@ from pyopencl_gbdt.evaluation.prepared import by_kind, n_classes_of, runs_kernel
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.metrics.rows import N_WORDS, RowShape
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.prediction.predict_sparse import plan_rows
 
 
 def plan_evaluation(
@@ -37,8 +38,10 @@ def plan_evaluation(
     for rows, name in evals:
         prefix, n_outputs = f"evals {name!r}", max(objective.n_outputs, rows.n_targets)
         if rows is not data:
-            shape = 0 if rows.lies_on(device) else (rows.n_rows, rows.n_features)
-            plan.add(f"{prefix}: values", shape, np.float32)
+            if rows.sparse is not None:
+                plan_rows(plan, prefix, device, rows.sparse)
+            elif not rows.lies_on(device):
+                plan.add(f"{prefix}: values", (rows.n_rows, rows.n_features), np.float32)
             plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)
         on_device = {
             m: one for m, one in metrics.items() if runs_kernels(device, one, objective, rows)

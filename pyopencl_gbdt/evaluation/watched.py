@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.prediction import predict
+from pyopencl_gbdt.prediction import predict, predict_sparse
+from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 
 F32 = npt.NDArray[np.float32]
 #: Margins before the first tree; broadcasts to (n_rows,) or (n_outputs, n_rows).
@@ -31,14 +33,14 @@ class WatchedRows:
 
     Attributes
     ----------
-    values : DeviceArray of float32, shape (n_rows, n_features), or None
+    values : DeviceArray of float32, shape (n_rows, n_features), SparseRows, or None
         None for the training rows, whose margins training updates anyway.
     start : float or float32 array
         Margins before the first tree; broadcasts to the shape of ``margins``.
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
     """
 
-    values: DeviceArray | None
+    values: DeviceArray | SparseRows | None
     start: Start
     margins: DeviceArray
 
@@ -48,15 +50,10 @@ class WatchedRows:
             return []
         first = batch.first // ws.n_parallel
         outputs = (first, first + max(1, batch.size // ws.n_parallel))
-        return [
-            predict.prepare(
-                ws.device,
-                self.values,
-                ws["walk"],
-                ws["roots"],
-                self.margins,
-                trees=(0, batch.size),
-                outputs=outputs,
-                longest=ws.longest,
-            )
-        ]
+        arrays = (ws["walk"], ws["roots"], self.margins)
+        walk: dict[str, Any] = {
+            "trees": (0, batch.size), "outputs": outputs, "longest": ws.longest,
+        }  # fmt: skip
+        if isinstance(self.values, SparseRows):
+            return [predict_sparse.prepare(ws.device, self.values, *arrays, **walk)]
+        return [predict.prepare(ws.device, self.values, *arrays, **walk)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +18,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 #: Kernels' codes of monotone features: predictions rise with the feature, or fall.
 RISING, FALLING = 1, 2
 _CODES = {0: 0, 1: RISING, -1: FALLING}
+#: The name of a column where the data have no names.
+_NUMBERED = re.compile(r"f(0|[1-9][0-9]{0,17})")
 
 
 class Columns(Protocol):
@@ -84,21 +87,20 @@ def _monotone(text: str, data: Columns) -> npt.NDArray[np.uint32] | None:
         return None
     given = _parsed(name, text, expected)
     if isinstance(given, Mapping):
-        signs = [0] * data.n_features
-        for column, sign in given.items():
-            signs[_column(name, column, data)] = sign
+        signs = {_column(name, column, data): sign for column, sign in given.items()}
     else:
-        signs = list(given) if isinstance(given, list) else [given]
-        if len(signs) > data.n_features:
+        listed = list(given) if isinstance(given, list) else [given]
+        if len(listed) > data.n_features:
             raise ParameterError(
-                f"{name} has {len(signs)} entries: expected {data.n_features} at most, the columns "
-                "of X; leave some out"
+                f"{name} has {len(listed)} entries: expected {data.n_features} at most, the "
+                "columns of X; leave some out"
             )
-        signs += [0] * (data.n_features - len(signs))
-    for sign in signs:
+        signs = dict(enumerate(listed))
+    codes = np.zeros(data.n_features, np.uint32)
+    for column, sign in signs.items():
         if isinstance(sign, bool) or sign not in tuple(_CODES):
             raise ParameterError(f"{name} holds {show(sign)}: expected {expected}; correct it")
-    codes = np.array([_CODES[sign] for sign in signs], np.uint32)
+        codes[column] = _CODES[sign]
     return codes if codes.any() else None
 
 
@@ -118,15 +120,20 @@ def _columns(name: str, group: Iterable[Any], data: Columns) -> tuple[int, ...]:
 
 def _column(name: str, column: Any, data: Columns) -> int:
     """Return the index of a column, given by name or number."""
-    names = data.feature_names or [f"f{i}" for i in range(data.n_features)]
-    if column in names:
+    names = data.feature_names
+    if names is not None and column in names:
         return names.index(column)
+    if names is None and isinstance(column, str):  # names are f0, f1, ..., perhaps millions
+        numbered = _NUMBERED.fullmatch(column)
+        if numbered is not None and int(numbered[1]) < data.n_features:
+            return int(numbered[1])
     is_number = isinstance(column, int) and not isinstance(column, bool)
     if is_number and 0 <= column < data.n_features:
         return int(column)
     if isinstance(column, str) and column.isdecimal() and int(column) < data.n_features:
         return int(column)
-    known = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    first = [f"f{i}" for i in range(min(6, data.n_features))] if names is None else names[:6]
+    known = ", ".join(map(repr, first[:5])) + (", ..." if len(first) > 5 else "")
     raise ParameterError(
         f"{name} names the column {show(column)}: expected one of {known}, or 0.."
         f"{data.n_features - 1}; correct it"

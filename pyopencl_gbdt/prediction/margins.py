@@ -8,6 +8,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.features import Values
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix
@@ -16,7 +18,8 @@ from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction import predict
-from pyopencl_gbdt.prediction.packing import packed
+from pyopencl_gbdt.prediction.packing import PackedTrees, packed
+from pyopencl_gbdt.prediction.predict_sparse import walked_pieces
 
 F32 = npt.NDArray[np.float32]
 #: Rows are copied to the device in pieces of at most this many bytes.
@@ -34,7 +37,7 @@ _RESIDENT_ROWS = 1024
 
 def predict_margins(
     ensemble: Ensemble,
-    values: F32 | DeviceMatrix,
+    values: Values,
     device: str | Device = "auto",
     *,
     start: F32 | None = None,
@@ -45,7 +48,7 @@ def predict_margins(
     Parameters
     ----------
     ensemble : Ensemble
-    values : float32 array or DeviceMatrix, shape (n_rows, n_features), C order
+    values : float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, n_features), C order
         NaN means missing. A matrix on the device is not copied.
     device : str or Device
     start : float32 array, shape of the result, or None
@@ -67,7 +70,7 @@ def predict_margins(
 
 def _open_and_predict(
     ensemble: Ensemble,
-    values: F32 | DeviceMatrix,
+    values: Values,
     device: str | Device,
     start: F32 | None,
     rounds: tuple[int, int] | None,
@@ -84,17 +87,11 @@ def _open_and_predict(
 def _add_trees(
     opened: Device,
     ensemble: Ensemble,
-    values: F32 | DeviceArray,
+    values: F32 | DeviceArray | SparseMatrix,
     out: F32,
     rounds: tuple[int, int],
 ) -> None:
-    if not isinstance(values, DeviceArray):
-        values = np.ascontiguousarray(values, np.float32)  # no copy if the caller kept the contract
-    n_rows = values.shape[0]
-    limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
-    walk = predict.plan_walk(opened, packed(ensemble), n_rows, limit)
-    for piece in _pieces(values, walk.piece_rows, opened.borrows):
-        walk.take(_rows(opened, values, piece))
+    for piece, walk in _walks(opened, packed(ensemble), values):
         for output, own in enumerate(out):
             margins = opened.upload(own[piece])
             n_together = max(1, _WALKS_A_LAUNCH // margins.size)
@@ -102,6 +99,22 @@ def _add_trees(
             for tree in range(begin, end, n_together):
                 walk.add(margins, (tree, min(tree + n_together, end)))
             own[piece] = margins.get()
+
+
+def _walks(
+    opened: Device, trees: PackedTrees, values: F32 | DeviceArray | SparseMatrix
+) -> Iterator[tuple[slice, predict.Adds]]:
+    """Yield pieces of rows, each with a walk that has taken it."""
+    limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
+    if isinstance(values, SparseMatrix):
+        yield from walked_pieces(opened, trees, values, limit)
+        return
+    if not isinstance(values, DeviceArray):
+        values = np.ascontiguousarray(values, np.float32)  # no copy if the caller kept the contract
+    walk = predict.plan_walk(opened, trees, values.shape[0], limit)
+    for piece in _pieces(values, walk.piece_rows, opened.borrows):
+        walk.take(_rows(opened, values, piece))
+        yield piece, walk
 
 
 def _rows(opened: Device, values: F32 | DeviceArray, piece: slice) -> F32 | DeviceArray:

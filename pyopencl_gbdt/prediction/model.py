@@ -115,8 +115,9 @@ class Model:
 
         Parameters
         ----------
-        X : (n_rows, n_features) array-like or DataFrame, or Dataset
-            Named columns must be those of training, in the same order; arrays have no names. A
+        X : (n_rows, n_features) array-like, DataFrame or sparse matrix, or Dataset
+            Named columns must be those of training, in the same order; arrays have no names. What
+            a sparse matrix has no entry for is missing; it is not made dense. A
             Dataset needs no labels; its ``base_margin`` is used.
         output_margin : bool, default False
             Return margins (sums of leaf values) instead of probabilities.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +39,7 @@ class PackedTrees:
         Number of places of the perfect parts of all trees.
     columns : uint32 array, shape (n_columns,)
         ``2 * feature + (missing goes left)`` of all splits, distinct and ascending.
-    column_of : uint32 array, shape (2 * n_features,)
-        Index into ``columns`` of each of these numbers.
+    n_features : int
     """
 
     nodes: npt.NDArray[np.void]
@@ -48,15 +48,39 @@ class PackedTrees:
     shapes: U32
     n_places: int
     columns: U32
-    column_of: U32
+    n_features: int
 
     @property
     def n_trees(self) -> int:
         return int(self.begin.size) - 1
 
+    @cached_property
+    def column_of(self) -> U32:
+        """Index into ``columns`` of each of its numbers, shape (2 * n_features,)."""
+        found = np.zeros(2 * self.n_features, np.uint32)
+        found[self.columns] = np.arange(self.columns.size)
+        return found
+
+    @cached_property
+    def used(self) -> U32:
+        """The features that the trees ask for, ascending."""
+        return np.unique(self.columns >> 1)
+
     @property
-    def n_features(self) -> int:
-        return int(self.column_of.size) // 2
+    def mean_steps(self) -> float:
+        """Steps of a row through all trees, if each tree's leaves had the same depth."""
+        return float(np.log2((np.diff(self.begin.astype(np.int64)) + 1) / 2).sum())
+
+    @cached_property
+    def compact(self) -> PackedTrees:
+        """The same trees whose feature j is the feature ``used[j]``."""
+        used = self.used
+        nodes = self.nodes.copy()
+        inner = nodes["left"] != 0
+        nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
+        nodes["feature"][~inner] = 0
+        columns = 2 * np.searchsorted(used, self.columns >> 1) + (self.columns & 1)
+        return replace(self, nodes=nodes, columns=columns.astype(np.uint32), n_features=used.size)
 
     @property
     def goes_on(self) -> bool:
@@ -84,8 +108,6 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         asked = 2 * nodes["feature"].astype(np.int64) + nodes["default_left"]
         columns = np.unique(asked[~leaf]).astype(np.uint32) if not leaf.all() else columns
         deepest = _deepest(left, begin[:-1])
-    column_of = np.zeros(2 * ensemble.n_features, np.uint32)
-    column_of[columns] = np.arange(columns.size)
     needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)
     levels = np.clip(np.minimum(deepest, needed + 1), _LEAST_LEVELS, _MOST_LEVELS)
     places = np.concatenate([[0], np.cumsum(np.left_shift(1, levels))])
@@ -97,7 +119,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         shapes=np.column_stack([places[:-1], levels, behind]).astype(np.uint32),
         n_places=int(places[-1]),
         columns=columns,
-        column_of=column_of,
+        n_features=ensemble.n_features,
     )
 
 

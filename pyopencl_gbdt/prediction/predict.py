@@ -95,7 +95,14 @@ def _row_arguments(
     }  # fmt: skip
 
 
-class Walk(Protocol):
+class Adds(Protocol):
+    """Adds an ensemble's trees to the margins of a piece of rows."""
+
+    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
+        """Add trees ``trees[0] .. trees[1] - 1`` to the margins of the current piece."""
+
+
+class Walk(Adds, Protocol):
     """Adds an ensemble's trees to margins, for one piece of rows after another."""
 
     piece_rows: int
@@ -103,9 +110,6 @@ class Walk(Protocol):
 
     def take(self, values: F32 | DeviceArray) -> None:
         """Copy the next piece of rows, float32 (n_rows, n_features), to the device."""
-
-    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
-        """Add trees ``trees[0] .. trees[1] - 1`` to the margins of the current piece."""
 
 
 def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> Walk:

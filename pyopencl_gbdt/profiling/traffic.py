@@ -104,11 +104,13 @@ class Tally:
     ----------
     evaluation_rows : int
         Number of rows of evaluation sets, which walk every tree.
+    sparse_rows : int
+        The same, of sparse evaluation sets.
     """
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self.evaluation_rows = 0
+        self.evaluation_rows = self.sparse_rows = 0
         self._trees: Counter[str] = Counter()
 
     def add_tree(self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> None:
@@ -118,8 +120,11 @@ class Tally:
             if rule.of_tree is not None:
                 self._trees[kernel] += rule.of_tree(self.ws, tree)
         # margins read and written, and a value at each step; paths are as long as in training
-        values = 2 * outputs_of(self.ws, tree) + int(tree.nodes[0]) * mean_steps(tree)
-        self._trees["predict"] += round(self.evaluation_rows * values * _FLOAT)
+        both = 2 * outputs_of(self.ws, tree)
+        steps = int(tree.nodes[0]) * mean_steps(tree)
+        self._trees["predict"] += round(self.evaluation_rows * (both + steps) * _FLOAT)
+        # an entry's column too; columns that a search passes on its way are not counted
+        self._trees["predict_sparse"] += round(self.sparse_rows * (both + 2 * steps) * _FLOAT)
 
     def forget_trees(self) -> None:
         """Reset the sums, since the trees so far are trained again."""

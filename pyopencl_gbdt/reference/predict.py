@@ -1,10 +1,11 @@
-"""Twin of ``prediction.predict``: row by row and tree by tree."""
+"""Twin of ``prediction.predict`` and ``predict_sparse``: row by row and tree by tree."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
@@ -22,18 +23,28 @@ def leaf_of(tree: Tree, x: F32) -> int:
     return node
 
 
-def predict(ensemble: Ensemble, values: F32) -> F32:
+def dense_row(values: SparseMatrix, row: int) -> F32:
+    """Return a row of a sparse matrix, float32 (n_features,), NaN where it has no entry."""
+    x = np.full(values.shape[1], np.nan, np.float32)
+    for entry in range(values.row_starts[row], values.row_starts[row + 1]):
+        x[values.columns[entry]] = values.values[entry]
+    return x
+
+
+def predict(ensemble: Ensemble, values: F32 | SparseMatrix) -> F32:
     """Return margins: base score plus leaf values, added in float32 in the order of the trees.
 
     Parameters
     ----------
     ensemble : Ensemble
-    values : float32 array, shape (n_rows, n_features)
+    values : float32 array or SparseMatrix, shape (n_rows, n_features)
 
     Returns
     -------
     float32 array, shape (n_rows,), or (n_outputs, n_rows) if there are several outputs
     """
+    if isinstance(values, SparseMatrix):
+        values = np.array([dense_row(values, row) for row in range(values.shape[0])])
     margins = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
     margins[:] = np.array(each(ensemble.base_margin), np.float32)[:, None]
     for index, tree in enumerate(ensemble.trees):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
@@ -33,6 +34,7 @@ from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
 from pyopencl_gbdt.pages.paged import expected_columns, paged, sizes_of
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
 from pyopencl_gbdt.training.reservations import Reservations
 
@@ -140,12 +142,12 @@ class Boosting:
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
             launches.extend(rows.launches(self.ws, batch))
 
-    def watch(self, values: F32 | DeviceArray, start: Start | None = None) -> None:
+    def watch(self, values: F32 | DeviceArray | SparseMatrix, start: Start | None = None) -> None:
         """Update the margins of another set of rows in every round.
 
         Parameters
         ----------
-        values : float32 array or DeviceArray, shape (n_rows, n_features), C order
+        values : float32 array, DeviceArray or SparseMatrix, shape (n_rows, n_features), C order
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Margins before the first tree; None is the margin that all training rows start from.
         """
@@ -153,12 +155,19 @@ class Boosting:
         start = self.base_margin if start is None else start
         margins = device.empty(self.ws.margin_shape(n_rows), np.float32)
         margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
-        there = values if isinstance(values, DeviceArray) else device.upload(values)
+        there: DeviceArray | SparseRows
+        if isinstance(values, SparseMatrix):
+            there = SparseRows.of(device, values)
+        else:
+            there = values if isinstance(values, DeviceArray) else device.upload(values)
         rows = WatchedRows(there, start, margins)
         self.evaluation.append(rows)
         self._follow(rows)
         if self.tally is not None:
-            self.tally.evaluation_rows += n_rows
+            if isinstance(there, SparseRows):
+                self.tally.sparse_rows += n_rows
+            else:
+                self.tally.evaluation_rows += n_rows
 
     def watch_training_rows(self) -> None:
         """Watch the margins of the training rows, which takes no extra work."""

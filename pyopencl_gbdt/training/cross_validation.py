@@ -143,7 +143,7 @@ def cv(
         else:
             rows = query_folds(data.group_offsets, nfold, **how)
     else:
-        rows = given_folds(folds, data.values, data.label)
+        rows = given_folds(folds, _given(data), data.label)
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
     if period:
         listed.append(EvaluationMonitor(period, show_stdv, report))
@@ -170,6 +170,11 @@ def cv(
         clear_frames(error)
         raise
     return _table(log, as_pandas)
+
+
+def _given(data: Dataset) -> Any:
+    """Return the values in a form that scikit-learn's splitters take."""
+    return data.values if data.sparse is None else data.sparse.scipy()
 
 
 def _prepared(

@@ -126,7 +126,7 @@ class Fit:
             if other is None:
                 self.boosting.watch_training_rows()
             else:
-                self.boosting.watch(rows.features_for(device), other)
+                self.boosting.watch(rows.sparse or rows.features_for(device), other)
         done = task.history
         self.history: History = {
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}

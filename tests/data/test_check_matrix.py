@@ -136,8 +136,8 @@ def test_mask_is_missing_and_leaves_the_input_alone():
         (np.array([["2020"]], "M8[D]"), r"dtype datetime64\[D\]: expected real numbers"),
         (np.zeros((1, 1), [("a", int)]), "expected real numbers"),
         ([[1, 10**400]], "<integer of 1329 bits> at row 0, column 1"),
-        (scipy.sparse.csr_matrix(SMALL), r"sparse csr .*not supported yet; use X.toarray\(\)"),
-        (scipy.sparse.coo_array(SMALL), r"sparse coo .*not supported yet; use X.toarray\(\)"),
+        (scipy.sparse.csr_matrix(SMALL), r"sparse csr .*expected a dense array; use X.toarray\(\)"),
+        (scipy.sparse.coo_array(SMALL), r"sparse coo .*expected a dense array; use X.toarray\(\)"),
     ],
 )
 def test_messages(given, message):

@@ -10,6 +10,7 @@ import pytest
 
 from pyopencl_gbdt.data import libsvm as libsvm_module
 from pyopencl_gbdt.data import read_table
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 
 NAN = float("nan")
@@ -27,6 +28,11 @@ def read(tmp_path):
     return read_text
 
 
+def values(table):
+    """Return a table's values as a dense array; NaN is missing."""
+    return table.X if isinstance(table.X, np.ndarray) else table.X.dense()
+
+
 @pytest.mark.parametrize("chunk", [0, 3, 1 << 20])
 @pytest.mark.parametrize("name", ["table.libsvm", "table.svm.txt", "table"])
 @pytest.mark.parametrize(
@@ -40,9 +46,10 @@ def read(tmp_path):
 def test_absent_is_missing(read, monkeypatch, chunk, name, text):
     monkeypatch.setattr(libsvm_module, "CHUNK", chunk)
     table = read(text, name)
-    assert table.X.dtype == table.y.dtype == np.float32
-    assert table.X.flags.c_contiguous
-    np.testing.assert_array_equal(table.X, [[2, NAN, 3], [NAN, 4, NAN], [NAN, NAN, NAN]])
+    assert isinstance(table.X, SparseMatrix)
+    assert table.X.values.dtype == table.y.dtype == np.float32
+    assert table.X.row_starts.tolist() == [0, 2, 3, 3]
+    np.testing.assert_array_equal(values(table), [[2, NAN, 3], [NAN, 4, NAN], [NAN, NAN, NAN]])
     assert table.y.tolist() == [1, 0, -1]
     assert table.feature_names is None
 
@@ -53,16 +60,41 @@ def test_gzip(read):
 
 def test_one_based(read):
     assert read("1 1:5 2:6\n", one_based=True).X.tolist() == [[5, 6]]
-    np.testing.assert_array_equal(read("1 1:5 2:6\n").X, [[NAN, 5, 6]])
+    np.testing.assert_array_equal(values(read("1 1:5 2:6\n")), [[NAN, 5, 6]])
 
 
 def test_n_features_is_the_width(read):
-    np.testing.assert_array_equal(read("1 0:5\n", n_features=3).X, [[5, NAN, NAN]])
-    assert np.isnan(read("1\n0\n", n_features=1).X).all()
+    np.testing.assert_array_equal(values(read("1 0:5\n", n_features=3)), [[5, NAN, NAN]])
+    assert np.isnan(values(read("1\n0\n", n_features=1))).all()
 
 
 def test_nan_is_missing(read):
     np.testing.assert_array_equal(read("1 0:nan 1:5\n").X, [[NAN, 5]])
+    assert read("1 0:nan 1:5\n", n_features=9).X.n_entries == 1
+
+
+def test_half_of_the_values_make_it_dense(read):
+    half, fewer = read("1 0:5 3:0\n0 1:6 2:7\n"), read("1 0:5 3:0\n0 1:6\n")
+    assert half.X.flags.c_contiguous
+    np.testing.assert_array_equal(half.X, [[5, NAN, NAN, 0], [NAN, 6, 7, NAN]])
+    assert isinstance(fewer.X, SparseMatrix)
+    np.testing.assert_array_equal(values(fewer), [[5, NAN, NAN, 0], [NAN, 6, NAN, NAN]])
+    np.testing.assert_array_equal(read("1 2:3\n", dense=True).X, [[NAN, NAN, 3]])
+    wide = read("1 2147483646:2\n")
+    assert wide.X.shape == (1, 2**31 - 1)
+
+
+def test_indices_beyond_the_features_are_left_out(tmp_path):
+    path = tmp_path / "wide.libsvm"
+    path.write_text("1 5:1 0:2\n\n0 1:3 4:9 7:8\n1 2:5\n")
+    said = r"3 values in columns from 4 on \(from 0; the first in line 1\) are left out"
+    with pytest.warns(UserWarning, match=said):
+        table = read_table(path, n_features=4, drop_beyond=True)
+    wanted = [[2, NAN, NAN, NAN], [NAN, 3, NAN, NAN], [NAN, NAN, 5, NAN]]
+    np.testing.assert_array_equal(values(table), wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(path, n_features=8, drop_beyond=True).X.n_entries == 6
 
 
 @pytest.mark.parametrize("text", ["0:5 1:6\n", "1 0:5 1:6\n", "what 0:5 1:6\n"])
@@ -108,7 +140,7 @@ def test_query_ids(tmp_path):
         (
             "1 3000000000:1\n",
             {},
-            "of 1 row x 3000000001 columns takes 12 GB: expected at mo",
+            "line 1: found index 3000000000: expected 0..2147483646; check n_features",
         ),
         ("1 123456789012345678901:1\n", {}, "line 1: found index '123.*fewer digits"),
         ("1\n0\n", {}, "no line has an index:value pair; give n_features"),

@@ -79,6 +79,7 @@ SOURCES = {
     ),
     "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0}),
+    "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),
     "scan-sequential": ("scan", {"wg_size": 1, "type": "i64", "op": "max"}),
     "scan-portable": ("scan", {"wg_size": 256, "type": "u32", "op": "sum"}),
     "compact-portable": ("compact", {"wg_size": 256, "items": 8, "type": "u32"}),

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.data import read_table
 from pyopencl_gbdt.data.block_parsers import PARSERS
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from tests.fuzz.formats import Format
 from tests.fuzz.mutations import mutate
 
@@ -39,9 +40,10 @@ class Table(Format):
     def read(self, path: Path) -> None:
         for with_label in (True, False):
             table = read_table(path, with_label=with_label)
-            assert table.X.ndim == 2
-            assert table.X.dtype == np.float32
-            assert not np.isinf(table.X).any()
+            values = table.X.values if isinstance(table.X, SparseMatrix) else table.X
+            assert len(table.X.shape) == 2
+            assert values.dtype == np.float32
+            assert not np.isinf(values).any()
             assert with_label == (table.y is not None)
 
 

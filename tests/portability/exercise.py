@@ -31,6 +31,7 @@ from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction import predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.reference import compact as compact_twin
 from pyopencl_gbdt.reference import predict as predict_twin
@@ -46,7 +47,7 @@ from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
 from tests.portability.other_metrics import other_metric_checks
-from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, problem
+from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, present, problem
 from tests.primitives.samples import cuts, elements
 from tests.steps.evaluated import evaluated, weights_of
 from tests.steps.evaluated import run as run_metric
@@ -133,8 +134,13 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             yield f"training {name} {variant.name}: model", (got, wanted)
             data.forget()  # quantise again: its kernels are watched too
         if name in EVERY_HISTOGRAM:
+            wanted = predict_twin.predict(twin, p.values)
             margins = predict_margins(twin, p.values, device)
-            yield f"training {name}: predictions", (margins, predict_twin.predict(twin, p.values))
+            yield f"training {name}: predictions", (margins, wanted)
+            for way in (True, False):  # to gather columns, and to search them
+                with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
+                    margins = predict_margins(twin, present(p.values), device)
+                yield f"training {name}: sparse predictions {way}", (margins, wanted)
 
 
 def metric_checks(device: Device, size: str) -> Iterator[Check]:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.sparse import SparseMatrix
+
 F32 = npt.NDArray[np.float32]
 #: Rows, features, trees and depth of a training.
 SHAPES = {"tiny": (300, 3, 2, 3), "full": (3000, 6, 3, 6)}
@@ -60,6 +62,15 @@ class Problem:
     label: F32
     weight: F32 | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def present(values: F32) -> SparseMatrix:
+    """Return a dense matrix as a sparse one, without its missing values."""
+    there = ~np.isnan(values)
+    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    return SparseMatrix(
+        (len(values), values.shape[1]), starts, np.nonzero(there)[1].astype(np.int32), values[there]
+    )
 
 
 def problem(size: str, name: str) -> Problem:

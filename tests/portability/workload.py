@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from unittest.mock import patch
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from pyopencl_gbdt import primitives
 from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.prediction import predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
@@ -23,6 +25,7 @@ from tests.device.plausible import LIBRARIES, few, templates
 from tests.portability import prepared_fits
 from tests.portability.null_device import N_ROWS, NullDevice
 from tests.portability.prepared_fits import MAX_BINS
+from tests.portability.problems import present
 
 #: Templates that no step and no primitive builds: yardsticks and probes.
 TOOLS = frozenset({"copy", "math_probe"})
@@ -166,7 +169,11 @@ def _prediction(device: NullDevice) -> None:
         weight=np.zeros((1, 1), np.float32),
     )
     ensemble = Ensemble([tree], "reg:squarederror", 2, 0.0, 0.0)
-    predict_margins(ensemble, np.zeros((N_ROWS, 2), np.float32), device)
+    values = np.zeros((N_ROWS, 2), np.float32)
+    predict_margins(ensemble, values, device)
+    for way in (True, False):  # to gather columns, and to search them
+        with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
+            predict_margins(ensemble, present(values), device)
 
 
 def _others(device: NullDevice) -> None:

@@ -1,0 +1,23 @@
+"""Digests of data: equal data have equal digests, on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.sparse import SparseMatrix
+
+
+def digest(values: npt.NDArray[Any], dtype: str = "<f4") -> str:
+    """Return the digest of an array; ``dtype`` says in which byte order and type it is read."""
+    little = np.ascontiguousarray(values, dtype)
+    return hashlib.sha256(little.data.cast("B")).hexdigest()
+
+
+def digest_of_entries(values: SparseMatrix) -> str:
+    """Return the digests of a sparse matrix's three arrays; never that of a dense matrix."""
+    parts = ((values.row_starts, "<i8"), (values.columns, "<i4"), (values.values, "<f4"))
+    return " ".join(["sparse", *(digest(*part) for part in parts)])

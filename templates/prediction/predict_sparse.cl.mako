@@ -1,0 +1,82 @@
+## predict_sparse: margin[row] += leaf value of every tree, for rows that list present values alone
+## uses: portable_math structs value_decision
+##
+##   row r has the entries row_starts[r] .. row_starts[r + 1] - 1: columns, ascending, and their values.
+##   What is not among them is missing. Nodes and margins are those of `predict`
+##
+##   predict_sparse   a work-item walks all trees for a row, then for its next row; at each node it
+##                    searches the row's entries for the node's feature
+##   gather_columns   block[row, j] = the row's value in column used[j], or NaN; used ascends. The
+##                    kernels of `predict` walk this block
+##
+##   Columns of `used` are found in turn, so a work-item starts where the last search ended, with
+##   steps of 1, 2, 4, ... entries: a column a few entries on takes a few reads.
+##
+## params: wg_size; items, rows of a work-item
+<%page args="wg_size, items"/>
+
+/* The first of the entries begin .. end - 1 whose column is at least `column`, or end. */
+FN u64 first_from(GLOBAL const i32* columns, const u64 begin, const u64 end, const i32 column) {
+    u64 low = begin;
+    u64 high = end;
+    while (low < high) {
+        const u64 middle = low + (high - low) / 2;
+        if (columns[middle] < column) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+#define NOTHING as_f32(0x7FC00000u) /* NaN: the value of what is missing */
+
+KERNEL(${wg_size}) predict_sparse(
+        const u64 n_rows, const u32 first_output, const u32 first_tree, const u32 n_trees,
+        const u32 longest, GLOBAL const i64* RESTRICT row_starts, GLOBAL const i32* RESTRICT columns,
+        GLOBAL const f32* RESTRICT values, GLOBAL const walk_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
+    const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* all outputs have the same number of trees */
+    margins += (first_output + GROUP_ID_Y) * n_rows;
+    for (u32 item = 0; item < ${items}; item++) {
+        const u64 row = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
+        if (row >= n_rows) return;
+        const u64 start = (u64)row_starts[row];
+        const u64 end = (u64)row_starts[row + 1];
+        f32 margin = margins[row];
+        for (u32 tree = begin; tree < begin + n_trees; tree++) {
+            GLOBAL const walk_t* node = nodes + tree_begin[tree];
+            GLOBAL const walk_t* at = node;
+            for (u32 step_count = 0; at->left && step_count < longest; step_count++) {
+                const i32 column = (i32)at->feature;
+                const u64 entry = first_from(columns, start, end, column);
+                const f32 value = entry < end && columns[entry] == column ? values[entry] : NOTHING;
+                const u32 left = value_goes_left(value, at->number, at->default_left);
+                at = node + at->left + 1 - left;
+            }
+            margin += at->number;
+        }
+        margins[row] = margin;
+    }
+}
+
+KERNEL(${wg_size}) gather_columns(
+        const u64 n_rows, const u32 n_used, GLOBAL const i64* RESTRICT row_starts,
+        GLOBAL const i32* RESTRICT columns, GLOBAL const f32* RESTRICT values,
+        GLOBAL const i32* RESTRICT used, GLOBAL f32* RESTRICT block) {
+    for (u32 item = 0; item < ${items}; item++) {
+        const u64 row = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
+        if (row >= n_rows) return;
+        u64 at = (u64)row_starts[row];
+        const u64 end = (u64)row_starts[row + 1];
+        GLOBAL f32* x = block + row * n_used;
+        for (u32 j = 0; j < n_used; j++) {
+            const i32 column = used[j];
+            u64 step = 1;
+            while (at + step <= end && columns[at + step - 1] < column) {
+                at += step;
+                step += step;
+            }
+            at = first_from(columns, at, at + step <= end ? at + step - 1 : end, column);
+            x[j] = at < end && columns[at] == column ? values[at] : NOTHING;
+        }
+    }
+}
