@@ -58,7 +58,7 @@ def test_the_example_of_the_documentation(
     dump = "".join(f"booster[{i}]:\n{tree}" for i, tree in enumerate(booster.get_dump()))
     assert Path("dump.txt").read_text() == dump
     assert dump.startswith(shown)
-    rows = read_table("bench/data/agaricus.test.libsvm.gz")
+    rows = read_table("bench/data/agaricus.test.libsvm.gz", dense=True)
     expected = Model.load_model("mushroom.json").predict(rows.X, device=TEST_DEVICE)
     written = Path("pred.txt").read_text().splitlines()
     assert np.array_equal(np.array(written, np.float32), expected)

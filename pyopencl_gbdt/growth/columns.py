@@ -63,7 +63,8 @@ class PartitionByColumns:
         return [
             self.nodes.bind(
                 "begin_entries", batch.size, n_entries=ws.pages[0].columns.n_entries,
-                task_begin=ws["piece_begin"], **ws.arguments("entry_begin", "entry_end", "node_rough"),
+                task_begin=ws["piece_begin"],
+                **ws.arguments("entry_begin", "entry_end", "node_rough"),
             )
         ]  # fmt: skip
 
@@ -93,7 +94,8 @@ class PartitionByColumns:
             bind("move_entries", self.groups, lefts=lefts, **moved, **tasks),
             self.nodes.bind(
                 "list_pieces", 1, step=step + 1, levels=page["levels"],
-                task_begin=ws["piece_begin"], **ws.arguments("entry_begin", "entry_end", "node_rough"),
+                task_begin=ws["piece_begin"],
+                **ws.arguments("entry_begin", "entry_end", "node_rough"),
             ),
         ]  # fmt: skip
 
