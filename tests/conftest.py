@@ -106,6 +106,7 @@ def pytest_collection_finish() -> None:
     """Leave what was imported and collected, a million objects, out of garbage collection."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)
 
 
 @pytest.fixture(scope="session", autouse=True)
