@@ -75,7 +75,7 @@ def model_of(monkeypatch, n_pages, data, params):
             sizes.extend(page.n_rows for page in self.ws.pages)
 
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", InPages)
-    model = train({"n_estimators": 3, "max_depth": 4, "device": TEST_DEVICE, **params}, data)
+    model = train({"n_estimators": 2, "max_depth": 4, "device": TEST_DEVICE, **params}, data)
     assert len(sizes) == n_pages
     return to_xgboost_json(model.ensemble)
 

@@ -23,8 +23,8 @@ from tests.portability import matrix, mutations, offline, runtimes, tables, targ
 from tests.portability.null_device import FOR_CPUS, NullDevice, kernels_of, mismatch
 
 CHIPS = [*targets.AMD, *targets.INTEL, *targets.NVIDIA]
-#: One of every maker; the other chips are `thorough`.
-UNLIKE = ("gfx906", "skl", "sm_90")
+#: Sub-groups of 64 and of 32; the other chips are `thorough`.
+UNLIKE = ("gfx906", "sm_90")
 LEAST = baseline(targets.AMD[0].caps)
 
 

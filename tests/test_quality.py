@@ -9,16 +9,18 @@ import pytest
 import xgboost
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.metrics import auc, rmse
 
 from .conftest import TEST_DEVICE
+from .higgs import load_higgs7k
 
 #: Long trainings: kernels as the compiler optimises them take less time than their builds do more.
 OPTIMISED = True
 #: Splits, and Student's t of 95 % for them.
 STUDENT = {10: 2.262, 50: 2.010}
-SPLITS = pytest.mark.parametrize("n_splits", [10, pytest.param(50, marks=pytest.mark.thorough)])
+SPLITS = pytest.mark.parametrize(
+    ("n_splits", "n_rounds"), [(10, 40), pytest.param(50, 100, marks=pytest.mark.thorough)]
+)
 
 
 def lower_bound(differences: np.ndarray) -> float:
@@ -27,16 +29,16 @@ def lower_bound(differences: np.ndarray) -> float:
     return differences.mean() - STUDENT[n] * differences.std(ddof=1) / np.sqrt(n)
 
 
-def both(params, X, y, test):
-    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), 100)
+def both(params, X, y, test, n_rounds):
+    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), n_rounds)
     theirs = xgboost.train(
-        {**params, "tree_method": "hist", "nthread": 1}, xgboost.DMatrix(X, y), 100
+        {**params, "tree_method": "hist", "nthread": 1}, xgboost.DMatrix(X, y), n_rounds
     )
     return ours.predict(test, device=TEST_DEVICE), theirs.predict(xgboost.DMatrix(test))
 
 
 @SPLITS
-def test_higgs7k(n_splits):
+def test_higgs7k(n_splits, n_rounds):
     X, y, X_test, y_test = load_higgs7k()
     X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
     params = {"objective": "binary:logistic", "max_depth": 6, "learning_rate": 0.1}
@@ -44,13 +46,13 @@ def test_higgs7k(n_splits):
     for seed in range(n_splits):
         order = np.random.default_rng(seed).permutation(y.size)
         learn, hold = order[:5000], order[5000:]
-        ours, theirs = both(params, X[learn], y[learn], X[hold])
+        ours, theirs = both(params, X[learn], y[learn], X[hold], n_rounds)
         differences.append(auc(y[hold], ours) - auc(y[hold], theirs))
     assert lower_bound(np.array(differences)) > -0.005
 
 
 @SPLITS
-def test_computer_hardware(n_splits):
+def test_computer_hardware(n_splits, n_rounds):
     lines = (Path(__file__).parents[1] / "bench" / "data" / "machine.data").read_text().split()
     table = np.array([line.split(",")[2:9] for line in lines], np.float32)
     X, y = table[:, :-1], table[:, -1]
@@ -59,6 +61,6 @@ def test_computer_hardware(n_splits):
     for seed in range(n_splits):
         order = np.random.default_rng(seed).permutation(y.size)
         learn, hold = order[:150], order[150:]
-        ours, theirs = both(params, X[learn], y[learn], X[hold])
+        ours, theirs = both(params, X[learn], y[learn], X[hold], n_rounds)
         ratios.append(1 - rmse(y[hold], ours) / rmse(y[hold], theirs))
     assert lower_bound(np.array(ratios)) > -0.02

@@ -82,7 +82,7 @@ def test_depths_bins_and_weights(objective, weighted, max_bin, max_depth):
 )
 def test_regularisation(objective, params):
     for weighted in (False, True):
-        check(*rows(weighted=weighted), objective=objective, n_estimators=3, max_depth=5, **params)
+        check(*rows(weighted=weighted), objective=objective, n_estimators=2, max_depth=5, **params)
 
 
 @pytest.mark.parametrize("variant", [v.name for v in runnable("histogram", CAPS)])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import devices, open_device, runnable
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import OBJECTIVES
 
 from .conftest import TEST_DEVICE
+from .higgs import load_higgs7k
 
 #: Kernels of CPUs as the compiler optimises them: what users get, and where it could change bits.
 OPTIMISED = True

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.device import devices
 from pyopencl_gbdt.metrics import METRICS
 
 from .conftest import TEST_DEVICE
+from .higgs import load_higgs7k
 from .test_reproducible import loss_labels
 
 #: All combinations are ``thorough``, see tests/conftest.py.

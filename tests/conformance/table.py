@@ -169,9 +169,13 @@ def all_cases() -> tuple[Case, ...]:
         for axis, values in AXES.items()
     ]
     cases = [Case(values) for values in itertools.product(*axes)]
+    taken: dict[str, bool] = {}  # missing values and weights are no parameters
+    for case in cases:
+        if (params := repr(case.params)) not in taken:
+            taken[params] = not refusal(case.params)
     return tuple(
         case for case in cases
-        if not refusal(case.params)
+        if taken[repr(case.params)]
         # XGBoost weighs queries, not their rows
         and not ("qid" in case["loss"].needs and case["weights"].name != "equal")
     )  # fmt: skip

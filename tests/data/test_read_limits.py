@@ -132,17 +132,17 @@ def test_a_file_warrants_what_files_usually_take(tmp_path):
 @pytest.mark.parametrize("text", [b"\n", b" ", b"1,2\n", b"1,\n", b"1 1:1\n", b"1\n", b'"1",2\n'])
 def test_gzip_of_what_repeats(tmp_path, text):
     path = tmp_path / "bomb.gz"
-    path.write_bytes(gzip.compress(text * (100_000_000 // len(text)), 1))
+    path.write_bytes(gzip.compress(text * (40_000_000 // len(text)), 1))
     message = refused_within_memory(path, "takes? a")
     assert "unpack it with gunzip, or pass max_bytes=" in message
 
 
 def test_gzip_of_usual_text(tmp_path):
     rng = np.random.default_rng(0)
-    text = "\n".join(",".join(map(str, row)) for row in rng.integers(0, 10, (80_000, 20)).tolist())
+    text = "\n".join(",".join(map(str, row)) for row in rng.integers(0, 10, (20_000, 20)).tolist())
     path = tmp_path / "digits.csv.gz"
     path.write_bytes(gzip.compress(text.encode(), 6))
-    assert read_table(path).X.shape == (80_000, 19)
+    assert read_table(path).X.shape == (20_000, 19)
 
 
 def test_gzip_within_the_users_limit(tmp_path):

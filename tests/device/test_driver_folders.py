@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -234,17 +235,28 @@ def test_other_failures_are_not_tried_again(monkeypatch):
 
 
 # -- PoCL's cache ------------------------------------------------------------------------------
+def build_below(place):
+    """Build in a folder that the user named."""
+    places = {"POCL_CACHE_DIR": str(place), "HOME": str(place)}
+    return strangers.run(["-c", BUILD.replace("assert not", "assert 1 or")], places)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    place = tmp_path_factory.mktemp("built")
+    ran_in(build_below(place))
+    return place
+
+
 @pytest.mark.parametrize("size", [0, 1000])
-def test_a_damaged_program_of_pocl_is_built_again_and_the_folder_is_named(size, tmp_path):
-    places = {"POCL_CACHE_DIR": str(tmp_path), "HOME": str(tmp_path)}
-    build = BUILD.replace("assert not", "assert 1 or")
-    ran_in(strangers.run(["-c", build], places))
+def test_a_damaged_program_of_pocl_is_built_again_and_the_folder_is_named(size, built, tmp_path):
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     programs = list(tmp_path.rglob("program.bc"))
     assert programs
     for program in programs:
         with program.open("r+b") as file:
             file.truncate(size)
-    done = strangers.run(["-c", build], places)
+    done = build_below(tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("RUN")
     assert f"a program in {tmp_path}, where PoCL keeps what it builds, is damaged" in done.stderr

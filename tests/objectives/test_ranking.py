@@ -198,7 +198,15 @@ def test_same_predictions_as_xgboost(name, options, weighted):
             np.testing.assert_allclose(1 / twin.inverse[side][here], bias[here], rtol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{}, MEAN, {"lambdarank_num_pair_per_sample": 4}], ids=id_of)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param(MEAN, marks=pytest.mark.thorough),
+        pytest.param({"lambdarank_num_pair_per_sample": 4}, marks=pytest.mark.thorough),
+    ],
+    ids=id_of,
+)
 def test_ndcg_is_not_lower_than_xgboosts(options):
     xgboost = pytest.importorskip("xgboost")
     differences = []
