@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy import sparse
 
-from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.errors import GBDTError, ParameterError
+from pyopencl_gbdt import Model
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
@@ -79,9 +77,3 @@ def test_what_models_lack_is_listed(table):
     for name in METHODS:
         assert (name if name != "__getitem__" else "booster[2:5]") in table
         assert not hasattr(Model, name)
-
-
-def test_sparse_matrices_are_listed_and_refused(table):
-    assert "sparse matrices" in table
-    with pytest.raises(GBDTError, match="sparse"):
-        train({}, Dataset(sparse.eye(3, format="csr"), np.zeros(3)), 1)

@@ -17,13 +17,9 @@ from pyopencl_gbdt import (
 )
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.training import preparing
 
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE
-
-if not preparing.TRAINS_SPARSE:
-    pytest.skip("sparse data cannot be trained on yet", allow_module_level=True)
 
 RNG = np.random.default_rng(4)
 N_ROWS = 120
@@ -95,3 +91,18 @@ def test_warm_start_and_checkpoints(tmp_path):
         saver = TrainingCheckPoint(tmp_path, interval=1)
         resumed = train(SMALL, Dataset(SPARSE, Y), 5, callbacks=[saver])
         same_models(resumed, other)
+
+
+@pytest.mark.parametrize("method", ["hist", "exact"])
+def test_few_bins_and_weights(method):
+    rng = np.random.default_rng(1)
+    dense = rng.normal(size=(900, 4)).astype(np.float32)
+    dense[rng.random(dense.shape) < 0.3] = np.nan
+    dense[:, 3] = rng.integers(0, 5, 900)  # nothing is missing here
+    weight = rng.integers(0, 3, 900).astype(np.float32) / 3
+    there = ~np.isnan(dense)
+    matrix = sp.csr_array((dense[there], np.nonzero(there)), dense.shape)
+    bins = {"max_bin": 19} if method == "hist" else {}
+    params = {**FEW, "tree_method": method, **bins}
+    label = np.nan_to_num(dense[:, 0]) + rng.normal(size=900)
+    same_models(*(train(params, Dataset(X, label, weight)) for X in (matrix, dense)))

@@ -110,12 +110,9 @@ def read_labelled(
     DataError
         The file cannot be used; the message names it.
     """
-    from pyopencl_gbdt.training.preparing import TRAINS_SPARSE
-
     n_features = args.n_features if like is None else like.X.shape[1]
-    dense = like is None and not TRAINS_SPARSE
     drop_beyond = like is not None
-    table = _read(path, args, n_features=n_features, drop_beyond=drop_beyond, dense=dense)
+    table = _read(path, args, n_features=n_features, drop_beyond=drop_beyond)
     try:
         check_target(table.y, len(table.X), objective=objective)
     except DataError as error:

@@ -28,7 +28,6 @@ from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 from pyopencl_gbdt.parameters.names import ROWS
-from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.continuing import as_ensemble
 from pyopencl_gbdt.training.train import Model, train
 
@@ -253,7 +252,7 @@ class Base(Parametrised):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = preparing.TRAINS_SPARSE
+        tags.input_tags.sparse = True
         return tags
 
     def evals_result(self) -> dict[str, dict[str, list[float]]]:

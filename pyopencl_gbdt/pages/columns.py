@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.numerics import weights
@@ -84,6 +85,12 @@ def present_values(values: F32) -> Columns:
     np.cumsum(there.sum(axis=1), out=starts[1:])
     rows = np.broadcast_to(np.arange(values.shape[0], dtype=np.uint32), there.shape)[there]
     return Columns(starts, rows, values.T[there], values.shape[0])
+
+
+def entries_of(matrix: SparseMatrix) -> Columns:
+    """Return the columns of a sparse matrix; what has no entry is missing."""
+    starts, rows, values = matrix.by_column()
+    return Columns(starts, rows.view(np.uint32), values, matrix.shape[0])
 
 
 def sort_columns(columns: Columns) -> tuple[Columns, U64]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.pages.columns import ColumnSizes, present_values, upload_columns
+from pyopencl_gbdt.pages.columns import ColumnSizes, entries_of, present_values, upload_columns
 from pyopencl_gbdt.pages.page import QuantizedData, SortedColumns
 from pyopencl_gbdt.pages.quantize import quantized
 
@@ -16,9 +16,9 @@ Method = Literal["hist", "exact"]
 
 def expected_columns(data: Dataset, method: Method) -> ColumnSizes | None:
     """Return what sorted columns take at most, before they are made; None is pages of codes."""
-    if method == "hist":
-        return None
-    return ColumnSizes(data.n_rows * data.n_features)
+    if data.sparse is not None:
+        return ColumnSizes(data.sparse.n_entries)
+    return None if method == "hist" else ColumnSizes(data.n_rows * data.n_features)
 
 
 def sizes_of(codes: QuantizedData) -> ColumnSizes | None:
@@ -33,6 +33,8 @@ def paged(
     data: Dataset, device: Device, method: Method, max_bin: int, n_pages: int = 0
 ) -> QuantizedData:
     """Return a data set as pages on a device; the data set keeps the result for the next call.
+
+    Dense data become codes, or sorted columns for exact search. Sparse data become sorted columns.
 
     Parameters
     ----------
@@ -49,13 +51,15 @@ def paged(
     MemoryPlanError
         If the pages, or the arrays to compute them, do not fit the device.
     """
-    if method == "hist":
+    if method == "hist" and data.sparse is None:
         return quantized(data, device, max_bin, n_pages)
-    key = (device.process_key, method)
+    most = max_bin if method == "hist" else None
+    key = (device.process_key, method, most)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former pages first
-    page, layout = upload_columns(device, present_values(data.values), data.weight, None)
+    columns = present_values(data.values) if data.sparse is None else entries_of(data.sparse)
+    page, layout = upload_columns(device, columns, data.weight, most)
     made = QuantizedData([page], layout)
     data.kept = (key, made)
     return made

@@ -38,8 +38,6 @@ Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
 Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
-#: Whether `pages` quantises sparse matrices; estimators tell scikit-learn so.
-TRAINS_SPARSE = False
 #: Parameters that do not change a model, except for its number of rounds.
 _HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size", "verbosity"})
 
@@ -95,7 +93,6 @@ def prepare(
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
     _check_labelled(data, "the training data")
-    _refuse_sparse(data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits_of(p, data)  # raises if constraints do not match the data
@@ -119,15 +116,6 @@ def prepare(
     for rows, _ in evals:
         check_ranked(metrics, rows)
     return Task(p, objective, data, evals, metrics, start)
-
-
-def _refuse_sparse(data: Dataset) -> None:
-    """Raise an error for sparse training data if `pages` cannot quantise them yet."""
-    if data.is_sparse and not TRAINS_SPARSE:
-        raise DataError(
-            f"the training data are sparse, {data.n_rows} x {data.n_features}: expected dense "
-            "values, as sparse matrices cannot be trained on yet; predict takes them"
-        )
 
 
 def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective) -> None:

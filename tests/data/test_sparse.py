@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.data import sparse
 from pyopencl_gbdt.data.check_sparse import check_sparse
 from pyopencl_gbdt.errors import DataError, ParameterError
 from tests.compare import assert_same_bits
-from tests.conftest import TEST_DEVICE
 
 NAN = np.nan
 #: -1 stands for a zero that is stored, and 0 for what is absent.
@@ -197,9 +196,3 @@ def test_a_data_set_of_it():
         data.values  # noqa: B018
     assert not Dataset(DENSE).is_sparse
     assert Dataset(DENSE).sparse is None
-
-
-def test_training_on_it_is_refused_before_anything_runs():
-    data = Dataset(stored(), [0, 1, 2, 3])
-    with pytest.raises(DataError, match="training data are sparse, 4 x 4: expected dense"):
-        train({"device": TEST_DEVICE}, data, 1)
