@@ -225,6 +225,7 @@ _ENTRIES = (
         phase="set-up",
         tuned={"wg_size": _GROUP, "items": _ITEMS},
     ),
+    _kernel("column_bins", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("mean_loss", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("ranking_metric", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("cox_metric", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),

@@ -16,14 +16,13 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.numerics import weights
-from pyopencl_gbdt.pages.cuts import ordered
+from pyopencl_gbdt.pages.cuts import midpoints, ordered, tops
 from pyopencl_gbdt.pages.page import Layout, SortedColumns
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
-_LARGEST = float(np.finfo(np.float32).max)
 #: Most entries and places: kernels number both by 31 bits.
 MOST_ENTRIES = 2**31 - 1
 
@@ -187,12 +186,9 @@ def _layout(columns: Columns, runs: _Runs, ends: I64) -> tuple[Layout, U32]:
     below = columns.values[runs.last[ends]]
     following = np.minimum(ends + 1, runs.feature.size - 1)
     above = columns.values[runs.first[following]]
-    middle = ((below.astype(np.float64) + above) / 2).astype(np.float32)
-    middle = np.where(middle > below, middle, above)  # no float32 lies between
     top = np.append(feature[1:] != feature[:-1], True)[: ends.size]
-    beyond = np.minimum(below.astype(np.float64) + np.abs(below) + 1.0, _LARGEST)
     thresholds = np.zeros(int(offset[-1]), np.float32)
-    thresholds[places] = np.where(top, beyond, middle)
+    thresholds[places] = np.where(top, tops(below), midpoints(below, above))
     fullest = np.zeros(n_bins.size, np.uint32)
     layout = Layout(n_bins.astype(np.uint32), offset.astype(np.uint32), thresholds, fullest)
     return layout, places.astype(np.uint32)
@@ -246,15 +242,10 @@ def cut_columns(
     return rows, places, layout
 
 
-def upload_columns(
+def uploaded_columns(
     device: Device, columns: Columns, weight: F32 | None, max_bin: int | None
 ) -> tuple[SortedColumns, Layout]:
-    """Sort and cut columns; return them on a device, and the layout of their bins."""
-    if columns.rows.size > MOST_ENTRIES:
-        raise MemoryPlanError(
-            f"X has {columns.rows.size} present values: expected {MOST_ENTRIES} at most; train on "
-            "a sample"
-        )
+    """Sort and cut columns on the host; return them on a device, and the layout of their bins."""
     rows, places, layout = cut_columns(columns, weight, max_bin)
     offset = layout.feature_offset.astype(np.int64)
     features = np.repeat(np.arange(columns.n_features, dtype=np.uint32), offset[1:] - offset[:-1])
@@ -266,3 +257,11 @@ def upload_columns(
         missing=bool(columns.missing.any()),
     )
     return page, layout
+
+
+def check_entries(n_entries: int) -> None:
+    """Raise ``MemoryPlanError`` for more entries than kernels can number."""
+    if n_entries > MOST_ENTRIES:
+        raise MemoryPlanError(
+            f"X has {n_entries} present values: expected {MOST_ENTRIES} at most; train on a sample"
+        )

@@ -38,15 +38,26 @@ class Cuts:
     fullest: U32
 
 
+def midpoints(below: F32, above: F32) -> F32:
+    """Return thresholds half-way between values; the upper value where no float32 lies between."""
+    middle = ((below.astype(np.float64) + above) / 2).astype(np.float32)
+    return np.where(middle > below, middle, above)
+
+
+def tops(values: F32) -> F32:
+    """Return thresholds above columns' largest values."""
+    wide = values.astype(np.float64)
+    return np.minimum(wide + np.abs(wide) + 1.0, _LARGEST).astype(np.float32)
+
+
 def make_layout(cuts: Cuts) -> Layout:
     """Put thresholds half-way between the values on both sides; number all features' codes.
 
     The last threshold of a feature is above all its values: it separates values from missing ones.
     """
     used = np.arange(cuts.below.shape[1]) < cuts.n_bins[:, None]
-    below, above = (np.where(used, side, 0).astype(np.float64) for side in (cuts.below, cuts.above))
-    middle = ((below + above) / 2).astype(np.float32)
-    middle = np.where(middle > cuts.below, middle, cuts.above)  # no float32 lies between
+    below, above = (np.where(used, side, np.float32(0)) for side in (cuts.below, cuts.above))
+    middle = midpoints(below, above)
     n_bins = cuts.n_bins.astype(np.int64)
     offset = np.zeros(n_bins.size + 1, np.int64)
     np.cumsum(n_bins + cuts.missing, out=offset[1:])
@@ -54,8 +65,7 @@ def make_layout(cuts: Cuts) -> Layout:
     places = offset[:-1, None] + np.arange(used.shape[1])
     thresholds[places[used]] = middle[used]
     filled = np.flatnonzero(n_bins)
-    top = below[filled, n_bins[filled] - 1]
-    thresholds[offset[filled] + n_bins[filled] - 1] = np.minimum(top + np.abs(top) + 1.0, _LARGEST)
+    thresholds[offset[filled] + n_bins[filled] - 1] = tops(below[filled, n_bins[filled] - 1])
     fullest = np.minimum(cuts.fullest, np.maximum(n_bins + cuts.missing, 1) - 1)
     return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds, fullest.astype(np.uint32))
 

@@ -6,7 +6,14 @@ from typing import Literal
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.pages.columns import ColumnSizes, entries_of, present_values, upload_columns
+from pyopencl_gbdt.pages.column_bins import sorted_on_device
+from pyopencl_gbdt.pages.columns import (
+    ColumnSizes,
+    check_entries,
+    entries_of,
+    present_values,
+    uploaded_columns,
+)
 from pyopencl_gbdt.pages.page import QuantizedData, SortedColumns
 from pyopencl_gbdt.pages.quantize import quantized
 
@@ -59,7 +66,12 @@ def paged(
         return data.kept[1]
     data.forget()  # frees the former pages first
     columns = present_values(data.values) if data.sparse is None else entries_of(data.sparse)
-    page, layout = upload_columns(device, columns, data.weight, most)
+    check_entries(columns.rows.size)
+    every_row_counts = data.weight is None or bool(data.weight.all())
+    if most is None and every_row_counts and columns.rows.size:
+        page, layout = sorted_on_device(device, columns)
+    else:
+        page, layout = uploaded_columns(device, columns, data.weight, most)
     made = QuantizedData([page], layout)
     data.kept = (key, made)
     return made
