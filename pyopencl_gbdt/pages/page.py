@@ -86,7 +86,7 @@ class SortedColumns:
     ----------
     rows, places : uint32 DeviceArray, shape (n_entries,)
     features : uint32 DeviceArray, shape (n_codes,)
-        The feature of every place.
+        The feature of every bin's place; nothing reads those of missing values.
     n_rows : int
     missing : bool
         Whether some row has no entry in some feature.

@@ -57,6 +57,5 @@ KERNEL(${wg_size}) bins(
         features[place] = column;
         below[place] = values[i];
         above[place] = values[last ? i : i + 1];
-        if (last && missing_before[column + 1] > missing_before[column]) features[place + 1] = column;
     }
 }
