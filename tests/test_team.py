@@ -70,6 +70,14 @@ def test_devices_of_any_kind(names):
           names=names)  # fmt: skip
 
 
+def test_exact_search_is_refused():
+    params = Parameters.from_dict({"tree_method": "exact"})
+    with pytest.raises(
+        ParameterError, match=r"^tree_method='exact': expected 'hist' where several"
+    ):
+        in_team((TEST_DEVICE, TEST_DEVICE), params, Dataset(X, LABELS["number"]))
+
+
 @pytest.mark.intel
 @pytest.mark.parametrize("loss", ["binary:logistic", "multi:softprob", "reg:quantileerror"])
 def test_pocl_and_intel(loss):

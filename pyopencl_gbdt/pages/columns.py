@@ -242,6 +242,11 @@ def cut_columns(
     return rows, places, layout
 
 
+def columns_bytes(n_entries: int, n_codes: int) -> int:
+    """Return the bytes of sorted columns on a device: rows, places, and the features of places."""
+    return 4 * (2 * n_entries + n_codes)
+
+
 def uploaded_columns(
     device: Device, columns: Columns, weight: F32 | None, max_bin: int | None
 ) -> tuple[SortedColumns, Layout]:

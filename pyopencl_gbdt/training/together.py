@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team import Threads, threads
-from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
@@ -82,10 +82,16 @@ def train_together(
     Raises
     ------
     ParameterError
-        If the loss looks at several rows, or there are fewer rows than devices.
+        If the loss looks at several rows, there are fewer rows than devices, or splits are searched
+        along sorted columns, which one device has to hold.
     DeviceError
         If devices disagree on the trees, which means that a driver is at fault.
     """
+    if params.search != "hist":
+        raise ParameterError(
+            f"tree_method={params.tree_method!r}: expected 'hist' where several devices train "
+            "together; train on one device"
+        )
     n, size = data.n_rows, len(devices)
     cuts = Quantizer(devices[0], data.values, data.weight, params.max_bin).cuts()
     layout = make_layout(cuts)

@@ -1,0 +1,72 @@
+"""The least bytes of kernels along sorted columns, for the tree of ``test_traffic``."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE
+from pyopencl_gbdt.profiling import traffic
+from pyopencl_gbdt.profiling.least_bytes import RULES
+from pyopencl_gbdt.profiling.tree_counts import count_tree
+
+from .test_traffic import ATOMICS, Workspace, tree
+
+#: The counts are of entries, two for each of 5 rows.
+ENTRIES, FEW_ROWS = 10, 5
+COLUMNS = {
+    # rows of 26 entries, quanta of 13 rows; sums and features of the pieces: A 2, b C D e
+    "exact.sum_pieces": 26 * 4 + 13 * 8 + 6 * (32 + 8),
+    "exact.carry": 6 * (32 + 8 + 32),
+    # entries and quanta; of a piece, what is in other ones, and its best split
+    "exact.find": 26 * 8 + 13 * 8 + 6 * (32 + CANDIDATE.itemsize),
+    "exact.best_piece": (6 + 5) * CANDIDATE.itemsize,
+    "columns.begin_entries": 12,
+    # b, C; D, e
+    "columns.list_pieces": 4 * 12,
+    # A; b, C
+    "columns.list_moves": 3 * (12 + NODE.itemsize),
+    # entries of A and C, nodes of 8 rows; pieces: A 2, C
+    "columns.count_lefts": 16 * 4 + 8 * 4 + 3 * 4,
+    "columns.place_entries": 2 * 3 * 4 + 2 * (NODE.itemsize + 12 + 24),
+    "columns.move_entries": 2 * 16 * 8 + 8 * 4 + 3 * 4,
+    # three steps; the first reads nothing
+    "row_nodes.follow": 5 * 5 * 4,
+    # 10 of 21 entries' rows: a side of A, C and D
+    "row_nodes.follow_split": 10 * 8 // 2,
+    "row_nodes.add_leaves": 5 * 8 + 5 * 4,
+}
+
+
+def along_columns(**options):
+    ws = Workspace(**options)
+    ws.columns, ws.n_rows = SimpleNamespace(n_entries=ENTRIES), FEW_ROWS
+    return ws
+
+
+@pytest.mark.parametrize("kernel", COLUMNS)
+def test_hand_count_along_columns(kernel):
+    assert RULES[kernel].of_tree(along_columns(), count_tree(*tree())) == COLUMNS[kernel]
+
+
+def test_rows_of_sorted_columns_know_their_leaf():
+    found = RULES["renew_leaves.count_first"].of_tree(along_columns(), count_tree(*tree()))
+    assert found == 5 * (8 + 8 + 8) + 5 * 4
+
+
+def test_roots_of_sorted_columns_count_entries():
+    nodes, levels = tree()
+    nodes["count"][0] = FEW_ROWS
+    ws = along_columns()
+    ws.left_out = ("histogram", "split", "partition", "update_margins")
+    tally = traffic.Tally(ws)
+    tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
+    assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]
+    assert tally.n_bytes("histogram", weighted=False) is None
+    assert nodes["count"][0] == FEW_ROWS
+
+
+def test_every_formula_is_counted_by_hand():
+    of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
+    assert of_trees - ATOMICS.keys() - COLUMNS.keys() == {"histogram.reduce"}
