@@ -53,7 +53,7 @@ class Workspace(dict):
     n_rows, n_levels, n_parallel, histogram_groups = ROWS, DEPTH, 1, 2
     feature_weights = None
     lists_drawn = False
-    columns, left_out = None, ("exact", "columns", "row_nodes")
+    columns, left_out = None, ("exact", "node_pieces", "columns", "row_nodes")
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)

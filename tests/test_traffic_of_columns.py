@@ -16,23 +16,27 @@ from .test_traffic import ATOMICS, Workspace, tree
 #: The counts are of entries, two for each of 5 rows.
 ENTRIES, FEW_ROWS = 10, 5
 COLUMNS = {
-    # rows of 26 entries, quanta of 13 rows; sums and features of the pieces: A 2, b C D e
-    "exact.sum_pieces": 26 * 4 + 13 * 8 + 6 * (32 + 8),
-    "exact.carry": 6 * (32 + 8 + 32),
-    # entries and quanta; of a piece, what is in other ones, and its best split
-    "exact.find": 26 * 8 + 13 * 8 + 6 * (32 + CANDIDATE.itemsize),
-    "exact.best_piece": (6 + 5) * CANDIDATE.itemsize,
-    "columns.begin_entries": 12,
+    # rows of entries, quanta of rows and of entries
+    "exact.gather": 10 * 4 + (5 + 10) * 8,
+    # quanta of 26 entries; sums and features of the pieces: A 2, b C D e
+    "exact.sum_pieces": 26 * 8 + 6 * (32 + 8),
+    "node_pieces.carry": 6 * (32 + 8 + 32),
+    # places and quanta; of a piece, what is in other ones, and its best split
+    "exact.find": 26 * 12 + 6 * (32 + CANDIDATE.itemsize),
+    "node_pieces.best_piece": (6 + 5) * CANDIDATE.itemsize,
+    "node_pieces.begin_entries": 12,
     # b, C; D, e
-    "columns.list_pieces": 4 * 12,
+    "node_pieces.list_pieces": 4 * 12,
     # A; b, C
-    "columns.list_moves": 3 * (12 + NODE.itemsize),
-    # entries of A and C, nodes of 8 rows; pieces: A 2, C
-    "columns.count_lefts": 16 * 4 + 8 * 4 + 3 * 4,
-    "columns.place_entries": 2 * 3 * 4 + 2 * (NODE.itemsize + 12 + 24),
-    "columns.move_entries": 2 * 16 * 8 + 8 * 4 + 3 * 4,
+    "node_pieces.list_moves": 3 * (12 + NODE.itemsize),
+    # rows of the entries of A and C; bits of 8 rows and 16 entries; pieces: A 2, C
+    "columns.count_lefts": 16 * 4 + (8 + 16) // 8 + 3 * 4,
+    "node_pieces.place_entries": 2 * 3 * 4 + 2 * (NODE.itemsize + 12 + 24),
+    "columns.move_entries": 2 * 16 * 16 + 16 // 8 + 3 * 4,
     # three steps; the first reads nothing
     "row_nodes.follow": 5 * 5 * 4,
+    # two steps: a word in, a bit out
+    "row_nodes.pack_sides": 2 * (5 * 4 + 5 // 8),
     # 10 of 21 entries' rows: a side of A, C and D
     "row_nodes.follow_split": 10 * 8 // 2,
     "row_nodes.add_leaves": 5 * 8 + 5 * 4,

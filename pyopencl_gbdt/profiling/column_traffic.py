@@ -19,7 +19,8 @@ from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts
 from pyopencl_gbdt.profiling.tree_traffic import moving, outputs_of
 
 _PLACE = _ID = _FLOAT = 4
-_ENTRY = ROW.itemsize + _PLACE
+_QUANTA = 2 * QUANTA.itemsize
+_ENTRY = ROW.itemsize + _PLACE + _QUANTA
 #: Of a piece: sums of its first and its last segment, and what these have in other pieces.
 _SUMS = 4 * SUM.itemsize
 #: Of a node: begin and end of its entries, and its first piece.
@@ -51,18 +52,20 @@ def _searched(tree: TreeCounts) -> int:
     return sum(int(sizes.sum()) for sizes in tree.sizes)
 
 
-def _quanta(ws: Workspace, entries: int) -> int:
-    return _rows_of(ws, entries) * 2 * QUANTA.itemsize
+@of_tree("exact.gather")
+def _gather(ws: Workspace, tree: TreeCounts) -> int:
+    assert ws.columns is not None
+    trees, entries = int(tree.nodes[0]), ws.columns.n_entries
+    return entries * ROW.itemsize + trees * (ws.n_rows + entries) * _QUANTA
 
 
 @of_tree("exact.sum_pieces")
 def _sum_pieces(ws: Workspace, tree: TreeCounts) -> int:
-    # the rows of all entries, as if every segment reached over the borders of pieces
-    entries, pieces = _searched(tree), _pieces(ws, "exact", tree.sizes)
-    return entries * ROW.itemsize + _quanta(ws, entries) + pieces * (_SUMS + 2 * _PLACE)
+    # the quanta of all entries, as if every segment reached over the borders of pieces
+    return _searched(tree) * _QUANTA + _pieces(ws, "exact", tree.sizes) * (_SUMS + 2 * _PLACE)
 
 
-@of_tree("exact.carry")
+@of_tree("node_pieces.carry")
 def _carry(ws: Workspace, tree: TreeCounts) -> int:
     return _pieces(ws, "exact", tree.sizes) * (2 * _SUMS + 2 * _PLACE)
 
@@ -70,26 +73,26 @@ def _carry(ws: Workspace, tree: TreeCounts) -> int:
 @of_tree("exact.find")
 def _find(ws: Workspace, tree: TreeCounts) -> int:
     entries, pieces = _searched(tree), _pieces(ws, "exact", tree.sizes)
-    return entries * _ENTRY + _quanta(ws, entries) + pieces * (_SUMS + CANDIDATE.itemsize)
+    return entries * (_PLACE + _QUANTA) + pieces * (_SUMS + CANDIDATE.itemsize)
 
 
-@of_tree("exact.best_piece")
+@of_tree("node_pieces.best_piece")
 def _best_piece(ws: Workspace, tree: TreeCounts) -> int:
     searched = int(tree.nodes[:-1].sum())
     return (_pieces(ws, "exact", tree.sizes) + searched) * CANDIDATE.itemsize
 
 
-@of_tree("columns.begin_entries")
+@of_tree("node_pieces.begin_entries")
 def _begin_entries(ws: Workspace, tree: TreeCounts) -> int:
     return int(tree.nodes[0]) * _LISTED
 
 
-@of_tree("columns.list_pieces")
+@of_tree("node_pieces.list_pieces")
 def _list_pieces(ws: Workspace, tree: TreeCounts) -> int:
     return 2 * int(tree.splits[moving(ws)].sum()) * _LISTED
 
 
-@of_tree("columns.list_moves")
+@of_tree("node_pieces.list_moves")
 def _list_moves(ws: Workspace, tree: TreeCounts) -> int:
     picks = ws.policy.picks_leaves
     looked_at = int(tree.splits.sum() if picks else tree.nodes[moving(ws)].sum())
@@ -107,11 +110,11 @@ def _moved_pieces(ws: Workspace, tree: TreeCounts) -> int:
 @of_tree("columns.count_lefts")
 def _count_lefts(ws: Workspace, tree: TreeCounts) -> int:
     moved = _moved(ws, tree)
-    nodes_of_rows = _rows_of(ws, moved) * _ID
-    return moved * ROW.itemsize + nodes_of_rows + _moved_pieces(ws, tree) * _ID
+    sides = (_rows_of(ws, moved) + moved) // 8  # a bit for each row is read, for each entry written
+    return moved * ROW.itemsize + sides + _moved_pieces(ws, tree) * _ID
 
 
-@of_tree("columns.place_entries")
+@of_tree("node_pieces.place_entries")
 def _place_entries(ws: Workspace, tree: TreeCounts) -> int:
     splits = int(tree.splits[moving(ws)].sum())
     # a node is read, and begin, end and count of its children are written
@@ -122,14 +125,19 @@ def _place_entries(ws: Workspace, tree: TreeCounts) -> int:
 @of_tree("columns.move_entries")
 def _move_entries(ws: Workspace, tree: TreeCounts) -> int:
     moved = _moved(ws, tree)
-    nodes_of_rows = _rows_of(ws, moved) * _ID
-    return 2 * moved * _ENTRY + nodes_of_rows + _moved_pieces(ws, tree) * _ID
+    return 2 * moved * _ENTRY + moved // 8 + _moved_pieces(ws, tree) * _ID
 
 
 @of_tree("row_nodes.follow")
 def _follow(ws: Workspace, tree: TreeCounts) -> int:
     passes = 2 * (tree.nodes.size - 1) - 1  # read and written at every step; the first only writes
     return int(tree.nodes[0]) * ws.n_rows * passes * _ID
+
+
+@of_tree("row_nodes.pack_sides")
+def _pack_sides(ws: Workspace, tree: TreeCounts) -> int:
+    moves = tree.nodes.size - 1 - (not ws.policy.moves_last_rows)
+    return int(tree.nodes[0]) * moves * (ws.n_rows * _ID + ws.n_rows // 8)
 
 
 @of_tree("row_nodes.follow_split")

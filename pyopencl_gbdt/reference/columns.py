@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 U32 = npt.NDArray[np.uint32]
-Entries = tuple[U32, U32]
+#: Rows and places of entries, and what else is kept of each.
+Entries = tuple[npt.NDArray[Any], ...]
 
 
 def goes_left(
-    node_rows: U32, entries: Entries, feature_places: tuple[int, int], bin_: int, default_left: bool
-) -> npt.NDArray[np.bool_]:
+    node_rows: U32,
+    entries: tuple[U32, U32],
+    feature_places: tuple[int, int],
+    bin_: int,
+    default_left: bool,
+) -> npt.NDArray[np.bool_]:  # fmt: skip
     """Return which rows of a node go left.
 
     Parameters
@@ -39,11 +46,10 @@ def move_entries(entries: Entries, left_rows: U32) -> tuple[Entries, Entries]:
 
     Parameters
     ----------
-    entries : pair of uint32 arrays, shape (n_entries,)
-        Rows and places.
+    entries : tuple of array, shape (n_entries, ...)
+        Rows, places and what else is kept of each.
     left_rows : uint32 array, shape (n_left,)
         The rows that go left.
     """
-    rows, places = entries
-    left = np.isin(rows, left_rows)
-    return (rows[left], places[left]), (rows[~left], places[~left])
+    left = np.isin(entries[0], left_rows)
+    return tuple(part[left] for part in entries), tuple(part[~left] for part in entries)

@@ -9,6 +9,7 @@ from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
+from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.columns import goes_left, move_entries
 from tests.compare import assert_same_bits
@@ -24,7 +25,7 @@ from tests.steps.builders import (
 
 WG_SIZES = (1, 64, 256)
 WG_SIZES_CPU = (1, 64, pytest.param(256, marks=pytest.mark.thorough))
-CHUNK, SEARCH_CHUNK, OTHERS = 100, 64, 7
+CHUNK, SEARCH_CHUNK, OTHERS = 96, 64, 7
 MIXED = make_layout([9, 255, 1, 300], [True, True, False, False])
 MISSING = make_layout([9, 1, 255], [True] * 3)
 
@@ -33,6 +34,10 @@ MISSING = make_layout([9, 1, 255], [True] * 3)
 def small_chunks(device, force):
     force(choose("columns", device.caps), chunk=CHUNK)
     force(choose("exact", device.caps), chunk=SEARCH_CHUNK)
+
+
+def partition_of(ws):
+    return PartitionByColumns(ws, ExactSearch(ws).nodes)
 
 
 class Trees:
@@ -80,8 +85,7 @@ class Trees:
         ws.arrays["nodes"] = device.zeros(behind + 2 * len(self.nodes), ws["nodes"].dtype)
         for name in ("entry_begin", "entry_end"):
             ws.arrays[name] = device.empty(behind + 2 * len(self.nodes), np.uint32)
-        self.lists = {name: spoil(ws[name], rng) for name in
-                      ("even_rows", "even_places", "odd_rows", "odd_places")}  # fmt: skip
+        self.lists = {name: spoil(ws[name], rng) for name in TURNS}
         self.source, self.target = ("odd", "even") if self.depth % 2 else ("even", "odd")
         self.entries, self.begin, at = [], [], 0
         for node, mine in zip(self.nodes, self.rows, strict=True):
@@ -90,12 +94,14 @@ class Trees:
             if self.depth:
                 for name, values in zip(("rows", "places"), own, strict=True):
                     self.lists[f"{self.source}_{name}"][at : at + own[0].size] = values
+            to = slice(at, at + own[0].size)  # quanta are whatever is there
+            own = (*own, self.lists[f"{self.source}_quanta"][to])
             self.entries.append(own)
             self.begin.append(at)
             at += own[0].size
         for name, values in self.lists.items():
             ws[name].set(values)
-        self.end = [a + rows.size for a, (rows, _) in zip(self.begin, self.entries, strict=True)]
+        self.end = [a + own[0].size for a, own in zip(self.begin, self.entries, strict=True)]
 
     def check(self, rng, step=None, splits=None):
         """Move; compare everything that changes with the twin."""
@@ -119,30 +125,31 @@ class Trees:
         for name, values in (("entry_begin", self.begin), ("entry_end", self.end)):
             ws[name].set(np.uint32(values), first)
         ws["row_nodes"].set(self.row_nodes)
-        run(PartitionByColumns(ws).move(step, Batch(0, self.n_trees)))
+        run(partition_of(ws).move(step, Batch(0, self.n_trees)))
         self.compare(np.flatnonzero(splits), behind, step)
 
     def compare(self, splits, behind, step):
         ws, offset = self.ws, self.layout.feature_offset
         row_nodes, moved = self.row_nodes.copy(), dict(self.lists)
-        for name in ("rows", "places"):
+        for name in ("rows", "places", "quanta"):
             moved[f"{self.target}_{name}"] = self.lists[f"{self.target}_{name}"].copy()
         pieces = [0]
-        begins, ends = ws["entry_begin"].get(), ws["entry_end"].get()
+        begins, ends, nodes = (ws[name].get() for name in ("entry_begin", "entry_end", "nodes"))
         for number, index in enumerate(splits):
             node, rows, entries = self.nodes[index], self.rows[index], self.entries[index]
             own = tuple(int(place) for place in offset[node["feature"] :][:2])
-            left = goes_left(rows, entries, own, node["bin"], bool(node["default_left"]))
+            left = goes_left(rows, entries[:2], own, node["bin"], bool(node["default_left"]))
             row_nodes[node["tree"], rows] = np.where(left, node["left"], node["left"] + 1)
             sides, at = move_entries(entries, rows[left]), self.begin[index]
-            for child, (side_rows, side_places) in enumerate(sides):
-                to = slice(at, at + side_rows.size)
-                moved[f"{self.target}_rows"][to] = side_rows
-                moved[f"{self.target}_places"][to] = side_places
+            for child, side in enumerate(sides):
+                to = slice(at, at + side[0].size)
+                for name, values in zip(("rows", "places", "quanta"), side, strict=True):
+                    moved[f"{self.target}_{name}"][to] = values
                 at = to.stop
                 found = behind + 2 * number + child
                 assert (begins[found], ends[found]) == (to.start, to.stop), f"node {found}"
-                pieces.append(pieces[-1] - -side_rows.size // SEARCH_CHUNK)
+                assert nodes["count"][found] == side[0].size
+                pieces.append(pieces[-1] - -side[0].size // SEARCH_CHUNK)
         assert_same_bits(ws["row_nodes"].get(), row_nodes, "nodes of rows")
         for name, values in moved.items():
             assert_same_bits(ws[name].get(), values, name)
@@ -152,10 +159,10 @@ class Trees:
 
 def test_equals_twin(device, rng, wg):
     for counts, depth in (
-        ([2], 1),
+        ([2, 5], 1),
         ([CHUNK // 4, CHUNK // 4 + 1], 2),  # features without missing values fill a piece
-        ([1000], 3),
-        ([700, 1, 256, 99, 300], 3),
+        ([1000, 3], 3),
+        ([700, 1, 256, 99, 300, 2], 3),
         (rng.integers(1, 60, 14), 4),
     ):
         trees = Trees(device, rng, wg, MIXED, counts, depth=depth)
@@ -184,7 +191,7 @@ def test_all_missing(device, rng, wg):
 
 def test_begin_gives_roots_all_entries(device, rng, wg):
     ws = Trees(device, rng, wg, MIXED, [300], depth=0, trees=3).ws
-    run(PartitionByColumns(ws).begin(Batch(0, 3)))
+    run(partition_of(ws).begin(Batch(0, 3)))
     n, tasks = ws.columns.n_entries, -(-ws.columns.n_entries // SEARCH_CHUNK)
     assert ws["entry_begin"].get()[:3].tolist() == [0, n, 2 * n]
     assert ws["entry_end"].get()[:3].tolist() == [n, 2 * n, 3 * n]
@@ -202,7 +209,7 @@ def test_leaves_are_added_by_the_rows_nodes(device, rng, wg):
     margins = rng.normal(size=(2, 500)).astype(np.float32)
     for name, values in (("nodes", nodes), ("row_nodes", row_nodes), ("margins", margins)):
         ws[name].set(values)
-    run(UpdateMarginsByNode(ws, PartitionByColumns(ws)).add(Batch(0, 6)))
+    run(UpdateMarginsByNode(ws, partition_of(ws)).add(Batch(0, 6)))
     for tree in range(6):
         margins[tree // 3] += nodes["value"][row_nodes[tree]]
     assert_same_bits(ws["margins"].get(), margins, "margins")

@@ -9,10 +9,11 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.growth.exact import ExactSearch
+from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.exact import best_split_of_entries
 from pyopencl_gbdt.reference.gain import make_rule
+from pyopencl_gbdt.reference.gradients import words
 from pyopencl_gbdt.reference.histogram import histogram
 from pyopencl_gbdt.reference.split import best_split
 from tests.compare import assert_same_bits
@@ -47,25 +48,23 @@ def node_rows(counts):
     return [np.arange(end - count, end) for count, end in zip(counts, ends, strict=True)]
 
 
-def set_entries(ws, layout, codes, nodes, rows, first):
+def set_entries(ws, layout, codes, nodes, rows, quanta, first):
     """List every node's entries, those of a tree behind the tree before, and the pieces."""
     n = ws.columns.n_entries
     begin, end = np.zeros((2, ws["entry_begin"].size), np.uint32)
-    side = "odd" if nodes["depth"][0] % 2 else "even"
-    lists = {name: spoil(ws[f"{side}_{name}"], np.random.default_rng(0)) for name in
-             ("rows", "places")}  # fmt: skip
-    at = 0
+    lists = {name: spoil(ws[name], np.random.default_rng(0)) for name in TURNS}
+    side, at = "odd" if nodes["depth"][0] % 2 else "even", 0
     for index, (node, mine) in enumerate(zip(nodes, rows, strict=True)):
         own = entries_of(layout, codes, mine)
         at = max(at, n * int(node["tree"]))
-        begin[first + index], end[first + index] = at, at + own[0].size
+        to = slice(at, at + own[0].size)
+        begin[first + index], end[first + index] = to.start, to.stop
         if node["depth"]:
-            lists["rows"][at : at + own[0].size], lists["places"][at : at + own[0].size] = own
-        at += own[0].size
-    for name, values in lists.items():
-        ws[f"{side}_{name}"].set(values)
-    ws["entry_begin"].set(begin)
-    ws["entry_end"].set(end)
+            lists[f"{side}_rows"][to], lists[f"{side}_places"][to] = own
+            lists[f"{side}_quanta"][to] = words(quanta[node["tree"]])[0][own[0]]
+        at = to.stop
+    for name, values in {**lists, "entry_begin": begin, "entry_end": end}.items():
+        ws[name].set(values)
     sizes = (end - begin)[first : first + len(nodes)].astype(np.int64)
     pieces = np.zeros(ws["piece_begin"].size, np.uint32)
     pieces[: len(nodes) + 1] = np.concatenate([[0], np.cumsum(-(-sizes // CHUNK))])
@@ -95,14 +94,14 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
     set_quanta(ws, own.reshape(-1, 2), wide=wide, rng=rng)
     depth = min(depth, ws.n_levels - 1)
     first = set_level(ws, depth, nodes)
-    set_entries(ws, layout, codes, nodes, rows, first)
+    set_entries(ws, layout, codes, nodes, rows, own, first)
     actions = ExactSearch(ws).search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
         bits = np.packbits(allowed, axis=1, bitorder="little")
-        words = np.zeros(ws["allowed"].shape, np.uint32).reshape(-1, -(-layout.n_features // 32))
-        words.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
-        ws["allowed"].set(words.reshape(ws["allowed"].shape))
+        masks = np.zeros(ws["allowed"].shape, np.uint32).reshape(-1, -(-layout.n_features // 32))
+        masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
+        ws["allowed"].set(masks.reshape(ws["allowed"].shape))
     spoil(ws["chosen"], rng)
     run(actions)
     chosen = ws["chosen"].get()[: len(nodes)]
