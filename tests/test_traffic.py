@@ -53,14 +53,15 @@ class Workspace(dict):
     n_rows, n_levels, n_parallel, histogram_groups = ROWS, DEPTH, 1, 2
     feature_weights = None
     lists_drawn = False
-    columns, left_out = None, ("exact", "node_pieces", "columns", "row_nodes")
+    monotone = columns = None
+    left_out = ("exact", "node_pieces", "columns", "row_nodes")
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
     )
 
     def __init__(self, *, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **params):
-        given = {"samples_rows": False, "sampling_method": "uniform", **params}
+        given = {"samples_rows": False, "sampling_method": "uniform", "reg_alpha": 0.0, **params}
         self.params = SimpleNamespace(**given)
         super().__init__(
             sums=np.zeros((5, 2), np.int64),

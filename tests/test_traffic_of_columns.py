@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE
@@ -21,8 +22,10 @@ COLUMNS = {
     # quanta of 26 entries; sums and features of the pieces: A 2, b C D e
     "exact.sum_pieces": 26 * 8 + 6 * (32 + 8),
     "node_pieces.carry": 6 * (32 + 8 + 32),
-    # places and quanta; of a piece, what is in other ones, and its best split
-    "exact.find": 26 * 12 + 6 * (32 + CANDIDATE.itemsize),
+    # places and quanta; of a piece, what is in other ones, its rough score and a place for its best
+    "exact.score_roughly": 26 * 12 + 6 * (32 + 4 + CANDIDATE.itemsize),
+    # rough scores; the first 8 entries of A, and all of b C D e; of these pieces, best splits
+    "exact.find": 6 * 4 + (8 + 16) * 12 + 5 * (32 + CANDIDATE.itemsize),
     "node_pieces.best_piece": (6 + 5) * CANDIDATE.itemsize,
     "node_pieces.begin_entries": 12,
     # b, C; D, e
@@ -52,6 +55,14 @@ def along_columns(**options):
 @pytest.mark.parametrize("kernel", COLUMNS)
 def test_hand_count_along_columns(kernel):
     assert RULES[kernel].of_tree(along_columns(), count_tree(*tree())) == COLUMNS[kernel]
+
+
+def test_where_terms_cancel_all_borders_are_scored_exactly():
+    all_pieces = 26 * 12 + 6 * (32 + CANDIDATE.itemsize)
+    constrained = along_columns()
+    constrained.monotone = np.zeros(2, np.uint32)
+    for ws in (constrained, along_columns(reg_alpha=0.5)):
+        assert RULES["exact.find"].of_tree(ws, count_tree(*tree())) == all_pieces
 
 
 def test_rows_of_sorted_columns_know_their_leaf():

@@ -70,10 +70,22 @@ def _carry(ws: Workspace, tree: TreeCounts) -> int:
     return _pieces(ws, "exact", tree.sizes) * (2 * _SUMS + 2 * _PLACE)
 
 
+@of_tree("exact.score_roughly")
+def _score_roughly(ws: Workspace, tree: TreeCounts) -> int:
+    entries, pieces = _searched(tree), _pieces(ws, "exact", tree.sizes)
+    return entries * (_PLACE + _QUANTA) + pieces * (_SUMS + _FLOAT + CANDIDATE.itemsize)
+
+
 @of_tree("exact.find")
 def _find(ws: Workspace, tree: TreeCounts) -> int:
-    entries, pieces = _searched(tree), _pieces(ws, "exact", tree.sizes)
-    return entries * (_PLACE + _QUANTA) + pieces * (_SUMS + CANDIDATE.itemsize)
+    if ws.monotone is not None or ws.params.reg_alpha > 0:  # no rough scores
+        entries, pieces = _searched(tree), _pieces(ws, "exact", tree.sizes)
+        return entries * (_PLACE + _QUANTA) + pieces * (_SUMS + CANDIDATE.itemsize)
+    # the rough score of every piece; of a node at least a piece with the best one
+    chunk, rough = ws.variant("exact").params["chunk"], _pieces(ws, "exact", tree.sizes)
+    entries = sum(int(np.minimum(sizes, chunk).sum()) for sizes in tree.sizes)
+    nodes = sum(int(np.count_nonzero(sizes)) for sizes in tree.sizes)
+    return rough * _FLOAT + entries * (_PLACE + _QUANTA) + nodes * (_SUMS + CANDIDATE.itemsize)
 
 
 @of_tree("node_pieces.best_piece")

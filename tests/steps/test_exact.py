@@ -65,6 +65,7 @@ def set_entries(ws, layout, codes, nodes, rows, quanta, first):
         at = to.stop
     for name, values in {**lists, "entry_begin": begin, "entry_end": end}.items():
         ws[name].set(values)
+    ws.device.clear(ws["node_rough"])
     sizes = (end - begin)[first : first + len(nodes)].astype(np.int64)
     pieces = np.zeros(ws["piece_begin"].size, np.uint32)
     pieces[: len(nodes) + 1] = np.concatenate([[0], np.cumsum(-(-sizes // CHUNK))])
