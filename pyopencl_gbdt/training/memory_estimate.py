@@ -13,7 +13,7 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
-from pyopencl_gbdt.pages.columns import ColumnSizes, columns_bytes
+from pyopencl_gbdt.pages.columns import ColumnSizes, columns_bytes, sorting_bytes
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -105,7 +105,7 @@ def estimate_memory(
     ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)
     if exact:
         page = columns_bytes(n_rows * n_features, layout.n_codes)
-        set_up = page  # columns are sorted on the host
+        set_up = sorting_bytes(n_rows * n_features, layout.n_codes)
     else:
         page = page_bytes(device, n_rows, n_features, n_bins)
         set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted).n_bytes

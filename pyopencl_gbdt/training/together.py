@@ -18,6 +18,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.cuts import make_layout
 from pyopencl_gbdt.pages.page import Layout, QuantizedData
+from pyopencl_gbdt.pages.paged import expected_columns
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Boosting
@@ -87,9 +88,10 @@ def train_together(
     DeviceError
         If devices disagree on the trees, which means that a driver is at fault.
     """
-    if params.search != "hist":
+    if expected_columns(data, params.search) is not None:
+        given = "sparse data" if data.sparse is not None else f"tree_method={params.tree_method!r}"
         raise ParameterError(
-            f"tree_method={params.tree_method!r}: expected 'hist' where several devices train "
+            f"{given}: expected dense data and tree_method='hist' where several devices train "
             "together; train on one device"
         )
     n, size = data.n_rows, len(devices)
