@@ -6,7 +6,7 @@ typedef struct {
     i64 sum_g;       /* gradients of its rows, in quanta of 2^-scale.g */
     i64 sum_h;       /* Hessians, in quanta of 2^-scale.h */
     u32 begin;       /* index of its first row in the row list of its depth */
-    u32 count;       /* number of its rows */
+    u32 count;       /* number of its rows; below a root of sorted columns, of its entries */
     u32 parent;      /* node id; NO_NODE for the root */
     u32 left;        /* node id of the left child, the right child is next; NO_NODE in a leaf */
     u32 feature;     /* feature of the split */

@@ -1,4 +1,4 @@
-"""Same data, same parameters, XGBoost ``hist`` beside us: structure, exchange, weights."""
+"""Same data, same parameters, XGBoost beside us: structure, exchange, weights."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import xgboost
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.model import Tree, from_xgboost_json, to_xgboost_json
 
+from .conformance.compare import EQUAL, compare_trees
 from .conftest import TEST_DEVICE
 
 
@@ -65,6 +66,28 @@ def test_same_structure(objective, more):
             if np.isnan(X[ours_rows[int(node)], a.feature[node]]).any():
                 assert a.default_left[node] == b.default_left[node]
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"max_depth": 6},
+        {"objective": "binary:logistic", "reg_lambda": 0.0, "gamma": 3.0},
+        {"objective": "binary:logistic", "reg_alpha": 2.0},
+        {"objective": "binary:logistic", "max_delta_step": 0.3, "min_child_weight": 20.0},
+    ],
+    ids=["plain", "gamma", "alpha", "delta-weight"],
+)
+def test_same_structure_of_exact_search(more):
+    """By the rows of nodes: XGBoost's thresholds lie half-way between the values of a node."""
+    rng = np.random.default_rng(3)
+    params = {"objective": "reg:squarederror", "max_depth": 4, "tree_method": "exact", **more}
+    X, y = few_values(params["objective"], seed=7, n_rows=1500)
+    X = (X + rng.standard_normal(X.shape)).astype(np.float32)  # all values differ
+    theirs = xgboost.train({**params, "nthread": 2}, xgboost.DMatrix(X, y), 4)
+    theirs = from_xgboost_json(bytes(theirs.save_raw("json"))).trees
+    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), 4).ensemble.trees
+    assert compare_trees(ours, theirs, X, params) == (True, EQUAL)  # without ties
 
 
 @pytest.mark.parametrize("objective", ["reg:squarederror", "binary:logistic"])

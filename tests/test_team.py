@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, devices
 from pyopencl_gbdt.device import DeviceArray, open_device
@@ -68,6 +69,19 @@ def test_devices_of_any_kind(names):
     check({"subsample": 0.7}, "two classes", weight=WEIGHT, names=names)
     check({"objective": "reg:absoluteerror", "max_leaves": 6, "grow_policy": "lossguide"}, "number",
           names=names)  # fmt: skip
+
+
+def test_exact_search_and_sparse_data_are_refused():
+    """One device has to hold all sorted columns."""
+    exact, plain = Parameters.from_dict({"tree_method": "exact"}), Parameters.from_dict({})
+    dense = Dataset(X, LABELS["number"])
+    sparse = Dataset(csr_matrix(np.nan_to_num(X)), LABELS["number"])
+    for params, data, name in (
+        (exact, dense, "tree_method='exact'"),
+        (plain, sparse, "sparse data"),
+    ):
+        with pytest.raises(ParameterError, match=f"^{name}: expected dense data and tree_method"):
+            in_team((TEST_DEVICE, TEST_DEVICE), params, data)
 
 
 @pytest.mark.intel

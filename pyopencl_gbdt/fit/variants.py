@@ -15,7 +15,7 @@ from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_group
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
 _BY_HISTOGRAM = ("histogram", "split", "partition", "update_margins")
-_BY_COLUMNS = ("exact", "columns", "row_nodes")
+_BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes")
 
 
 def fit_kernels() -> list[str]:
@@ -80,6 +80,8 @@ class FitVariants(FitShape):
 
     def candidates_of(self, step: int) -> Candidates:
         """Return what the search leaves of a step; few candidates are left uncompared."""
+        if self.columns is not None:
+            return Candidates(True, self.layout.n_features)
         wg_size = min(self.wg_size(self.variant("plan")), self.device.caps.max_work_group)
         n_features, nodes_each = self.layout.n_features, -(-self.level_capacity(step) // wg_size)
         return Candidates(n_features * nodes_each > FEW_CANDIDATES, n_features)
@@ -126,10 +128,15 @@ class FitVariants(FitShape):
         cleared = self.adds_histograms or self.variant("histogram").int64_atomics
         return 2 * self.layout.n_codes if cleared else 0
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Kernels of the way of searching splits that this fit does not take."""
+        return _BY_COLUMNS if self.columns is None else _BY_HISTOGRAM
+
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit."""
         kernels = fit_kernels()
         if self.columns is not None:
-            kernels = [name for name in kernels if name not in _BY_HISTOGRAM]
+            kernels = [name for name in kernels if name not in self.left_out]
             kernels += _BY_COLUMNS
         return {kernel: self.variant(kernel).name for kernel in kernels}

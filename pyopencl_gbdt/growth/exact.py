@@ -99,7 +99,7 @@ class ExactSearch:
 
     def candidates(self, step: int) -> Candidates:
         """Return that a node's best split is left."""
-        return Candidates(compared=True, n_features=self.ws.layout.n_features)
+        return self.ws.candidates_of(step)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that fill ``chosen`` for the new nodes of a step."""

@@ -242,6 +242,20 @@ def cut_columns(
     return rows, places, layout
 
 
+def columns_bytes(n_entries: int, n_codes: int) -> int:
+    """Return the bytes of sorted columns on a device: rows, places, and the features of places."""
+    return 4 * (2 * n_entries + n_codes)
+
+
+def sorting_bytes(n_entries: int, n_codes: int) -> int:
+    """Return the peak bytes of sorting columns on a device, see ``column_bins``.
+
+    These are the columns and, of each entry, its value, feature and run; of each place, the values
+    on both sides.
+    """
+    return columns_bytes(n_entries, n_codes) + 4 * (3 * n_entries + 2 * n_codes)
+
+
 def uploaded_columns(
     device: Device, columns: Columns, weight: F32 | None, max_bin: int | None
 ) -> tuple[SortedColumns, Layout]:

@@ -5,7 +5,8 @@ the finished trees, which tell how many rows each node had. Small tables (task o
 feature) are not counted. A kernel that reads a value twice, or a whole memory transaction for one
 byte, moves more; its share of the bandwidth shows that.
 
-A new kernel needs one rule, here or in `tree_traffic`; a test finds kernels without one.
+A new kernel needs one rule, here, in `tree_traffic` or in `column_traffic`; a test finds kernels
+without one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, whole_arrays
 from pyopencl_gbdt.profiling.tree_counts import count_tree
 from pyopencl_gbdt.profiling.tree_traffic import mean_steps, outputs_of
@@ -75,6 +77,7 @@ def _encode(ws: Workspace, weighted: bool) -> int:
 _WHOLE = {
     "aft": "aft_gradients",
     "auc": "class_shares curve_area curve_keys curve_pairs total_areas",
+    "column_bins": "bins count heads",
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",
     "custom": "check_gradients custom_gradients",
@@ -115,9 +118,12 @@ class Tally:
 
     def add_tree(self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> None:
         """Add a finished tree; the arguments are those of ``count_tree``."""
+        columns = self.ws.columns
+        if columns is not None:
+            nodes = with_entries_of_roots(nodes, int(levels["count"][0]), columns.n_entries)
         tree = count_tree(nodes, levels)
         for kernel, rule in RULES.items():
-            if rule.of_tree is not None:
+            if rule.of_tree is not None and kernel.split(".")[0] not in self.ws.left_out:
                 self._trees[kernel] += rule.of_tree(self.ws, tree)
         # margins read and written, and a value at each step; paths are as long as in training
         both = 2 * outputs_of(self.ws, tree)

@@ -18,6 +18,8 @@ I64 = npt.NDArray[np.int64]
 class TreeCounts:
     """Counts per level of a finished tree; int64 arrays, shape (max_depth + 1,).
 
+    Along sorted columns, entries are counted in place of rows.
+
     Attributes
     ----------
     nodes, splits : array
@@ -27,8 +29,9 @@ class TreeCounts:
     built, built_rows : array
         Nodes whose histogram was built from rows, and their rows; the histogram of the larger
         sibling is a difference. On the last level none are built.
-    built_sizes, split_sizes : list of array
-        Rows of each node that was built, and of each node that splits, level by level.
+    sizes, built_sizes, split_sizes : list of array
+        Rows of each node that was searched, of each that was built, and of each that splits, level
+        by level.
     """
 
     nodes: I64
@@ -36,6 +39,7 @@ class TreeCounts:
     split_rows: I64
     built: I64
     built_rows: I64
+    sizes: list[I64]
     built_sizes: list[I64]
     split_sizes: list[I64]
 
@@ -50,7 +54,7 @@ def count_tree(nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.voi
     levels : array of ``dtypes.LEVEL``, shape (max_depth + 1,)
     """
     per_level = np.zeros((5, levels.size), np.int64)
-    built_sizes, split_sizes = [], []
+    sizes, built_sizes, split_sizes = [], [], []
     for depth, level in enumerate(levels):
         first = int(level["first"])
         here = slice(first, first + int(level["count"]))
@@ -58,12 +62,14 @@ def count_tree(nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.voi
         searched = depth < levels.size - 1
         splits = (nodes["left"][here] != NO_NODE) & searched
         from_rows = (nodes["sibling_slot"][here] < 0) & searched
+        sizes.append(rows if searched else rows[:0])
         built_sizes.append(rows[from_rows])
         split_sizes.append(rows[splits])
         per_level[:3, depth] = rows.size, splits.sum(), rows[splits].sum()
         per_level[3:, depth] = from_rows.sum(), rows[from_rows].sum()
     n_nodes, n_splits, split_rows, built, built_rows = per_level
-    return TreeCounts(n_nodes, n_splits, split_rows, built, built_rows, built_sizes, split_sizes)
+    lists = (sizes, built_sizes, split_sizes)
+    return TreeCounts(n_nodes, n_splits, split_rows, built, built_rows, *lists)
 
 
 def partial_histograms(sizes: I64, chunk: int, groups: int) -> I64:

@@ -165,26 +165,26 @@ def _decide_picked(ws: Workspace, tree: TreeCounts) -> int:
     return int(tree.splits.sum()) * (4 * NODE.itemsize + CANDIDATE.itemsize)
 
 
-def _moving(ws: Workspace) -> slice:
+def moving(ws: Workspace) -> slice:
     """Return the levels whose rows move: all, or all but the last split level."""
     return slice(None) if ws.policy.moves_last_rows else slice(-2)
 
 
 @of_tree("plan.place")
 def _place(ws: Workspace, tree: TreeCounts) -> int:
-    splits = int(tree.splits[_moving(ws)].sum())
+    splits = int(tree.splits[moving(ws)].sum())
     looked_at = splits if ws.policy.picks_leaves else int(tree.nodes[:-2].sum())
     return (looked_at + 2 * 2 * splits) * NODE.itemsize
 
 
 @of_tree("partition.move")
 def _move(ws: Workspace, tree: TreeCounts) -> int:
-    moved = tree.split_rows[_moving(ws)]
+    moved = tree.split_rows[moving(ws)]
     codes = ws.code_bytes
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(ws, moved)
     # a work-group that moves a whole small child also clears its histogram
     chunk = ws.variant("histogram").params["chunk"]
-    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[_moving(ws)])
+    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[moving(ws)])
     return rows + cleared * ws.cells_to_clear * SUM.itemsize
 
 
@@ -207,9 +207,12 @@ def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:
 
 @of_tree("renew_leaves.count_first")
 def _count_first(ws: Workspace, tree: TreeCounts) -> int:
-    codes = int(tree.split_rows.sum()) * ws.code_bytes
+    if ws.columns is None:
+        found = int(tree.split_rows.sum()) * ws.code_bytes
+    else:
+        found = _rows(ws, tree) * _ROW_ID  # every row has its node
     kept = _rows(ws, tree) * 2 * _ROW_ID  # leaf and key
-    return _rows(ws, tree) * 2 * _FLOAT + kept + _renew_weights(ws, tree) + codes
+    return _rows(ws, tree) * 2 * _FLOAT + kept + _renew_weights(ws, tree) + found
 
 
 @of_tree("renew_leaves.count_next")

@@ -86,6 +86,20 @@ def best_split(
     if not features.size:
         return None
     borders = np.concatenate([_borders(hist, layout, int(feature)) for feature in features])
+    return best_of(borders, sum_g, sum_h, rule, least, monotone)
+
+
+def best_of(
+    borders: I64, sum_g: int, sum_h: int, rule: Rule, least: int,
+    monotone: npt.NDArray[np.uint32] | None = None,
+) -> Candidate | None:  # fmt: skip
+    """Return the best of some splits of a node, or None; parameters as for ``best_split``.
+
+    Parameters
+    ----------
+    borders : int64 array, shape (n, 5)
+        ``left_g``, ``left_h``, feature, bin and direction of every split.
+    """
     right_h = sum_h - borders[:, 1]
     borders = borders[(right_h > 0) & (right_h >= least) & (borders[:, 1] >= least)]
     if monotone is not None:

@@ -13,6 +13,7 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
+from pyopencl_gbdt.pages.columns import ColumnSizes, columns_bytes, sorting_bytes
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -26,9 +27,9 @@ class MemoryEstimate:
     Attributes
     ----------
     set_up_bytes : int
-        Peak while the data are quantised.
+        Peak while the data are quantised, or their columns sorted.
     training_bytes : int
-        During training: codes, histograms, evaluation sets and everything else.
+        During training: codes or sorted columns, histograms, evaluation sets and everything else.
     """
 
     set_up_bytes: int
@@ -70,8 +71,9 @@ def estimate_memory(
     """Estimate the device memory of a fit; allocates nothing.
 
     The estimate assumes ``max_bin`` bins per feature, or as many as rows; features with few
-    distinct values take less. If a few gradients are much larger than the others, a fit may
-    take 8 bytes more per row and tree grown at a time.
+    distinct values take less. With ``tree_method="exact"`` it assumes a bin for every row and
+    feature, and that no value is missing. If a few gradients are much larger than the others,
+    a fit may take 8 bytes more per row and tree grown at a time.
 
     Parameters
     ----------
@@ -90,16 +92,23 @@ def estimate_memory(
     evaluation_rows : int, default 0
         Total number of rows of all evaluation sets.
     """
-    n_bins = min(params.max_bin, n_rows)
+    exact = params.search == "exact"
+    n_bins = n_rows if exact else min(params.max_bin, n_rows)
     layout = expected_layout(n_features, n_bins)
     objective = get_objective(params.objective, params)
     own_weights = weighted and not objective.applies_weights
     ws = Workspace(device, params, policy_of(params), layout, (), n_rows, own_weights, 0, 0)
+    if exact:
+        ws.columns = ColumnSizes(n_rows * n_features)
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
     ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)
-    codes = page_bytes(device, n_rows, n_features, n_bins)
+    if exact:
+        page = columns_bytes(n_rows * n_features, layout.n_codes)
+        set_up = sorting_bytes(n_rows * n_features, layout.n_codes)
+    else:
+        page = page_bytes(device, n_rows, n_features, n_bins)
+        set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted).n_bytes
     row = n_features + ws.n_outputs + n_targets  # values, margins and labels
-    training = ws.plan().total_bytes + codes + evaluation_rows * row * VALUE.itemsize
-    set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted)
-    return MemoryEstimate(set_up.n_bytes, training)
+    training = ws.plan().total_bytes + page + evaluation_rows * row * VALUE.itemsize
+    return MemoryEstimate(set_up, training)

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team import Threads, threads
-from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.cuts import make_layout
 from pyopencl_gbdt.pages.page import Layout, QuantizedData
+from pyopencl_gbdt.pages.paged import expected_columns
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Boosting
@@ -82,10 +83,17 @@ def train_together(
     Raises
     ------
     ParameterError
-        If the loss looks at several rows, or there are fewer rows than devices.
+        If the loss looks at several rows, there are fewer rows than devices, or splits are searched
+        along sorted columns, which one device has to hold.
     DeviceError
         If devices disagree on the trees, which means that a driver is at fault.
     """
+    if expected_columns(data, params.search) is not None:
+        given = "sparse data" if data.sparse is not None else f"tree_method={params.tree_method!r}"
+        raise ParameterError(
+            f"{given}: expected dense data and tree_method='hist' where several devices train "
+            "together; train on one device"
+        )
     n, size = data.n_rows, len(devices)
     cuts = Quantizer(devices[0], data.values, data.weight, params.max_bin).cuts()
     layout = make_layout(cuts)

@@ -6,7 +6,7 @@
 ##   those of nodes that split
 ##   carry            what the first and the last segment of each piece have in other pieces
 ##   best_piece       the best of the splits that were found in pieces
-##   place_entries    lefts before each piece, and where the children's entries lie
+##   place_entries    lefts before each piece, where the children's entries lie, and how many there are
 ##
 ## params: wg_size; chunk, entries of a piece of `columns`; search_chunk, those of a piece of `exact`;
 ##         missing, some rows have no entry in some feature;
@@ -136,7 +136,7 @@ KERNEL(${wg_size}) best_piece(
 /* One work-group for each node that splits. */
 KERNEL(${wg_size}) place_entries(
         const u32 step, const u32 n_trees, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT picks,
+        GLOBAL node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT picks,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL u32* RESTRICT lefts,
         GLOBAL u32* entry_begin, GLOBAL u32* entry_end) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -167,6 +167,8 @@ KERNEL(${wg_size}) place_entries(
             entry_begin[left] = entry_begin[id];
             entry_end[left] = entry_begin[left + 1] = middle;
             entry_end[left + 1] = entry_end[id];
+            nodes[left].count = n_left;
+            nodes[left + 1].count = entry_end[id] - middle;
         }
     }
 }

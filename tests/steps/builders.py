@@ -11,7 +11,8 @@ from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import steps
 from pyopencl_gbdt.growth.policy import policy_of
-from pyopencl_gbdt.pages.page import Layout, Page
+from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.page import Layout, Page, SortedColumns
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.reference.gradients import words
@@ -48,6 +49,30 @@ def make_page(device, codes):
     return page
 
 
+def entries_of(layout, codes, rows):
+    """Rows and places of the present values of some rows, sorted by place."""
+    places = layout.feature_offset[:-1] + codes[rows].astype(np.uint32)
+    there = codes[rows] < layout.feature_bins
+    order = np.argsort(places[there], kind="stable")
+    every = np.broadcast_to(np.asarray(rows, np.uint32)[:, None], places.shape)
+    return every[there][order], places[there][order].astype(np.uint32)
+
+
+def make_columns(device, layout, codes):
+    """Upload the entries of all rows; return them and their sizes."""
+    rows, places = entries_of(layout, codes, np.arange(codes.shape[0]))
+    features = np.repeat(np.arange(layout.n_features), np.diff(layout.feature_offset.astype(int)))
+    missing = bool((codes == layout.feature_bins).any())
+    page = SortedColumns(
+        rows=device.upload(rows),
+        places=device.upload(places),
+        features=device.upload(features.astype(np.uint32)),
+        n_rows=codes.shape[0],
+        missing=missing,
+    )
+    return page, ColumnSizes(rows.size, missing)
+
+
 def make_workspace(
     device,
     layout,
@@ -60,14 +85,22 @@ def make_workspace(
     monotone=None,
     **params,
 ):
-    """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests."""
+    """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests.
+
+    With ``tree_method="exact"`` the page has the entries of the codes in place of them.
+    """
     checked = Parameters.from_dict(params)
+    if checked.search == "exact":
+        page, columns = make_columns(device, layout, codes)
+    else:
+        page, columns = Page(make_page(device, codes), 0, codes.shape[0]), None
     ws = Workspace(
         device=device,
         params=checked,
         policy=policy_of(checked),
         layout=layout,
-        page_list=[Page(make_page(device, codes), 0, codes.shape[0])],
+        page_list=[page],
+        columns=columns,
         n_rows=codes.shape[0],
         weighted=weights[0] is not None,
         weight_bits=weights[1],

@@ -50,10 +50,8 @@ def best_is_asked(monkeypatch):
     monkeypatch.setattr(fit_variants, "FEW_CANDIDATES", 0)
 
 
-def node_histograms(rng, layout, counts, kind, codes=None):
-    """Quanta, codes and histograms of nodes whose rows lie one after the other."""
-    n = int(np.sum(counts))
-    codes = random_codes(rng, layout, n) if codes is None else codes
+def random_quanta(rng, n, kind):
+    """Gradients and Hessians of so many rows, shape (n, 2)."""
     if kind == "ties":  # few distinct sums, many equal gains
         quanta = np.stack([rng.choice([-1, 1], n), np.ones(n, np.int64)], axis=1) << 22
     elif kind == "large":
@@ -67,6 +65,14 @@ def node_histograms(rng, layout, counts, kind, codes=None):
         quanta[:] = 2**20
     if kind == "unweighted rows":
         quanta[rng.random(n) < 0.5] = 0
+    return quanta
+
+
+def node_histograms(rng, layout, counts, kind, codes=None):
+    """Codes, histograms and sums of nodes whose rows lie one after the other."""
+    n = int(np.sum(counts))
+    codes = random_codes(rng, layout, n) if codes is None else codes
+    quanta = random_quanta(rng, n, kind)
     ends = np.cumsum(counts)
     rows = [np.arange(end - count, end) for count, end in zip(counts, ends, strict=True)]
     hists = [histogram(codes, quanta, mine, layout) for mine in rows]
@@ -88,7 +94,7 @@ def run(device, layout, codes, nodes, pool, **params):
     return ws["chosen"].get()[: len(nodes)], ws["pool"].get()[: len(pool)]
 
 
-def compare(ws_params, layout, hists, sums, chosen, trees=None, bounds=None):
+def compare(ws_params, layout, hists, sums, chosen, trees=None, bounds=None, allowed=None):
     monotone = ws_params.get("monotone")
     p = {"reg_lambda": 1, "reg_alpha": 0, "max_delta_step": 0, "min_child_weight": 1, **ws_params}
     found = 0
@@ -98,7 +104,10 @@ def compare(ws_params, layout, hists, sums, chosen, trees=None, bounds=None):
         least = int(to_quanta(np.float32([p["min_child_weight"]]), scale.sum_h)[0])
         if bounds is not None:
             rule = replace(rule, lower=bounds[index][0], upper=bounds[index][1])
-        want = best_split(hist, int(g), int(h), layout, rule, least, monotone=monotone)
+        want = best_split(
+            hist, int(g), int(h), layout, rule, least, monotone=monotone,
+            allowed=None if allowed is None else allowed[index],
+        )  # fmt: skip
         if want is None:
             assert got["score_hi"] == NO_SCORE, f"node {index}: a split where there is none"
             continue

@@ -1,0 +1,164 @@
+"""The least bytes of the kernels that search and move along sorted columns; see `traffic`.
+
+The finished trees tell the entries of each node, not its rows. Rows are estimated as the same share
+of all rows; that is exact where no value is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, ROW, SUM
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.profiling.least_bytes import of_tree
+from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts
+from pyopencl_gbdt.profiling.tree_traffic import moving, outputs_of
+
+_PLACE = _ID = _FLOAT = 4
+_QUANTA = 2 * QUANTA.itemsize
+_ENTRY = ROW.itemsize + _PLACE + _QUANTA
+#: Of a piece: sums of its first and its last segment, and what these have in other pieces.
+_SUMS = 4 * SUM.itemsize
+#: Of a node: begin and end of its entries, and its first piece.
+_LISTED = 3 * _ID
+
+
+def with_entries_of_roots(
+    nodes: Mapping[str, npt.NDArray[Any]], n_roots: int, n_entries: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the nodes with entries in place of rows in the roots; the others count entries."""
+    count = np.array(nodes["count"])
+    count[:n_roots] = n_entries
+    return {"count": count, "left": nodes["left"], "sibling_slot": nodes["sibling_slot"]}
+
+
+def _rows_of(ws: Workspace, entries: int) -> int:
+    """Return the rows that have so many entries, if all rows have equally many."""
+    assert ws.columns is not None
+    return round(entries * ws.n_rows / max(1, ws.columns.n_entries))
+
+
+def _pieces(ws: Workspace, kernel: str, levels: list[I64]) -> int:
+    """Return the pieces of nodes with so many entries."""
+    chunk = ws.variant(kernel).params["chunk"]
+    return sum(int((-(-sizes // chunk)).sum()) for sizes in levels)
+
+
+def _searched(tree: TreeCounts) -> int:
+    return sum(int(sizes.sum()) for sizes in tree.sizes)
+
+
+@of_tree("exact.gather")
+def _gather(ws: Workspace, tree: TreeCounts) -> int:
+    assert ws.columns is not None
+    trees, entries = int(tree.nodes[0]), ws.columns.n_entries
+    return entries * ROW.itemsize + trees * (ws.n_rows + entries) * _QUANTA
+
+
+@of_tree("exact.sum_pieces")
+def _sum_pieces(ws: Workspace, tree: TreeCounts) -> int:
+    # the quanta of all entries, as if every segment reached over the borders of pieces
+    return _searched(tree) * _QUANTA + _pieces(ws, "exact", tree.sizes) * (_SUMS + 2 * _PLACE)
+
+
+@of_tree("node_pieces.carry")
+def _carry(ws: Workspace, tree: TreeCounts) -> int:
+    return _pieces(ws, "exact", tree.sizes) * (2 * _SUMS + 2 * _PLACE)
+
+
+@of_tree("exact.score_roughly")
+def _score_roughly(ws: Workspace, tree: TreeCounts) -> int:
+    entries, pieces = _searched(tree), _pieces(ws, "exact", tree.sizes)
+    return entries * (_PLACE + _QUANTA) + pieces * (_SUMS + _FLOAT + CANDIDATE.itemsize)
+
+
+@of_tree("exact.find")
+def _find(ws: Workspace, tree: TreeCounts) -> int:
+    if ws.monotone is not None or ws.params.reg_alpha > 0:  # no rough scores
+        entries, pieces = _searched(tree), _pieces(ws, "exact", tree.sizes)
+        return entries * (_PLACE + _QUANTA) + pieces * (_SUMS + CANDIDATE.itemsize)
+    # the rough score of every piece; of a node at least a piece with the best one
+    chunk, rough = ws.variant("exact").params["chunk"], _pieces(ws, "exact", tree.sizes)
+    entries = sum(int(np.minimum(sizes, chunk).sum()) for sizes in tree.sizes)
+    nodes = sum(int(np.count_nonzero(sizes)) for sizes in tree.sizes)
+    return rough * _FLOAT + entries * (_PLACE + _QUANTA) + nodes * (_SUMS + CANDIDATE.itemsize)
+
+
+@of_tree("node_pieces.best_piece")
+def _best_piece(ws: Workspace, tree: TreeCounts) -> int:
+    searched = int(tree.nodes[:-1].sum())
+    return (_pieces(ws, "exact", tree.sizes) + searched) * CANDIDATE.itemsize
+
+
+@of_tree("node_pieces.begin_entries")
+def _begin_entries(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.nodes[0]) * _LISTED
+
+
+@of_tree("node_pieces.list_pieces")
+def _list_pieces(ws: Workspace, tree: TreeCounts) -> int:
+    return 2 * int(tree.splits[moving(ws)].sum()) * _LISTED
+
+
+@of_tree("node_pieces.list_moves")
+def _list_moves(ws: Workspace, tree: TreeCounts) -> int:
+    picks = ws.policy.picks_leaves
+    looked_at = int(tree.splits.sum() if picks else tree.nodes[moving(ws)].sum())
+    return looked_at * (_LISTED + NODE.itemsize)
+
+
+def _moved(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.split_rows[moving(ws)].sum())
+
+
+def _moved_pieces(ws: Workspace, tree: TreeCounts) -> int:
+    return _pieces(ws, "columns", tree.split_sizes[moving(ws)])
+
+
+@of_tree("columns.count_lefts")
+def _count_lefts(ws: Workspace, tree: TreeCounts) -> int:
+    moved = _moved(ws, tree)
+    sides = (_rows_of(ws, moved) + moved) // 8  # a bit for each row is read, for each entry written
+    return moved * ROW.itemsize + sides + _moved_pieces(ws, tree) * _ID
+
+
+@of_tree("node_pieces.place_entries")
+def _place_entries(ws: Workspace, tree: TreeCounts) -> int:
+    splits = int(tree.splits[moving(ws)].sum())
+    # a node is read, and begin, end and count of its children are written
+    children = 2 * 3 * _ID
+    return 2 * _moved_pieces(ws, tree) * _ID + splits * (NODE.itemsize + _LISTED + children)
+
+
+@of_tree("columns.move_entries")
+def _move_entries(ws: Workspace, tree: TreeCounts) -> int:
+    moved = _moved(ws, tree)
+    return 2 * moved * _ENTRY + moved // 8 + _moved_pieces(ws, tree) * _ID
+
+
+@of_tree("row_nodes.follow")
+def _follow(ws: Workspace, tree: TreeCounts) -> int:
+    passes = 2 * (tree.nodes.size - 1) - 1  # read and written at every step; the first only writes
+    return int(tree.nodes[0]) * ws.n_rows * passes * _ID
+
+
+@of_tree("row_nodes.pack_sides")
+def _pack_sides(ws: Workspace, tree: TreeCounts) -> int:
+    moves = tree.nodes.size - 1 - (not ws.policy.moves_last_rows)
+    return int(tree.nodes[0]) * moves * (ws.n_rows * _ID + ws.n_rows // 8)
+
+
+@of_tree("row_nodes.follow_split")
+def _follow_split(ws: Workspace, tree: TreeCounts) -> int:
+    # row and node of the rows on one side; taken as half, as leaves do not count their entries
+    return _rows_of(ws, int(tree.split_rows.sum())) * (ROW.itemsize + _ID) // 2
+
+
+@of_tree("row_nodes.add_leaves")
+def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
+    return margins + int(tree.nodes[0]) * ws.n_rows * _ID

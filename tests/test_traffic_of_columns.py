@@ -1,0 +1,87 @@
+"""The least bytes of kernels along sorted columns, for the tree of ``test_traffic``."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE
+from pyopencl_gbdt.profiling import traffic
+from pyopencl_gbdt.profiling.least_bytes import RULES
+from pyopencl_gbdt.profiling.tree_counts import count_tree
+
+from .test_traffic import ATOMICS, Workspace, tree
+
+#: The counts are of entries, two for each of 5 rows.
+ENTRIES, FEW_ROWS = 10, 5
+COLUMNS = {
+    # rows of entries, quanta of rows and of entries
+    "exact.gather": 10 * 4 + (5 + 10) * 8,
+    # quanta of 26 entries; sums and features of the pieces: A 2, b C D e
+    "exact.sum_pieces": 26 * 8 + 6 * (32 + 8),
+    "node_pieces.carry": 6 * (32 + 8 + 32),
+    # places and quanta; of a piece, what is in other ones, its rough score and a place for its best
+    "exact.score_roughly": 26 * 12 + 6 * (32 + 4 + CANDIDATE.itemsize),
+    # rough scores; the first 8 entries of A, and all of b C D e; of these pieces, best splits
+    "exact.find": 6 * 4 + (8 + 16) * 12 + 5 * (32 + CANDIDATE.itemsize),
+    "node_pieces.best_piece": (6 + 5) * CANDIDATE.itemsize,
+    "node_pieces.begin_entries": 12,
+    # b, C; D, e
+    "node_pieces.list_pieces": 4 * 12,
+    # A; b, C
+    "node_pieces.list_moves": 3 * (12 + NODE.itemsize),
+    # rows of the entries of A and C; bits of 8 rows and 16 entries; pieces: A 2, C
+    "columns.count_lefts": 16 * 4 + (8 + 16) // 8 + 3 * 4,
+    "node_pieces.place_entries": 2 * 3 * 4 + 2 * (NODE.itemsize + 12 + 24),
+    "columns.move_entries": 2 * 16 * 16 + 16 // 8 + 3 * 4,
+    # three steps; the first reads nothing
+    "row_nodes.follow": 5 * 5 * 4,
+    # two steps: a word in, a bit out
+    "row_nodes.pack_sides": 2 * (5 * 4 + 5 // 8),
+    # 10 of 21 entries' rows: a side of A, C and D
+    "row_nodes.follow_split": 10 * 8 // 2,
+    "row_nodes.add_leaves": 5 * 8 + 5 * 4,
+}
+
+
+def along_columns(**options):
+    ws = Workspace(**options)
+    ws.columns, ws.n_rows = SimpleNamespace(n_entries=ENTRIES), FEW_ROWS
+    return ws
+
+
+@pytest.mark.parametrize("kernel", COLUMNS)
+def test_hand_count_along_columns(kernel):
+    assert RULES[kernel].of_tree(along_columns(), count_tree(*tree())) == COLUMNS[kernel]
+
+
+def test_where_terms_cancel_all_borders_are_scored_exactly():
+    all_pieces = 26 * 12 + 6 * (32 + CANDIDATE.itemsize)
+    constrained = along_columns()
+    constrained.monotone = np.zeros(2, np.uint32)
+    for ws in (constrained, along_columns(reg_alpha=0.5)):
+        assert RULES["exact.find"].of_tree(ws, count_tree(*tree())) == all_pieces
+
+
+def test_rows_of_sorted_columns_know_their_leaf():
+    found = RULES["renew_leaves.count_first"].of_tree(along_columns(), count_tree(*tree()))
+    assert found == 5 * (8 + 8 + 8) + 5 * 4
+
+
+def test_roots_of_sorted_columns_count_entries():
+    nodes, levels = tree()
+    nodes["count"][0] = FEW_ROWS
+    ws = along_columns()
+    ws.left_out = ("histogram", "split", "partition", "update_margins")
+    tally = traffic.Tally(ws)
+    tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
+    assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]
+    assert tally.n_bytes("histogram", weighted=False) is None
+    assert nodes["count"][0] == FEW_ROWS
+
+
+def test_every_formula_is_counted_by_hand():
+    of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
+    assert of_trees - ATOMICS.keys() - COLUMNS.keys() == {"histogram.reduce"}
