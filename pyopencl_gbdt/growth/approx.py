@@ -127,8 +127,8 @@ class BinsOfNodes(Bins):
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         bind, ends = self.program.bind, self.arguments()
         marking = self._marking(where)
-        unread = ("n_rows", "scale", "feature_offset", "quanta", "high", "carries")
-        listed = {name: value for name, value in marking.items() if name not in unread}
+        unread = ("n_rows", "scale", "feature_offset", "features", "quanta", "high")
+        listed = {name: value for name, value in where.items() if name not in unread}
         return [
             bind("clear_ends", groups, **listed, **ends),
             bind("mark_ends", groups, **marking, **ends),

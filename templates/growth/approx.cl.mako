@@ -11,7 +11,7 @@
 ##
 ##   for roots   cut_roots    cuts[tree][feature][k] = place of the entry in which bin k ends
 ##               fill_ends    bin_ends[tree][place] = first cut that is not below the place
-##   for nodes   clear_ends   ends_bin[position] = 0; 1 at the end of each value, where values are few
+##   for nodes   clear_ends   ends_bin[position] = 0
 ##               mark_ends    ends_bin[position] = 1 at the end of the value in which a bin ends
 ##
 ##   Zhang 2016, "Efficient approximate boosting"; Chen & Guestrin 2016, "XGBoost", section 3.2. There a sketch of
@@ -23,25 +23,25 @@
 <%namespace name="group" file="group.cl.mako"/>
 <%
     items = -(-search_chunk // wg_size)
-    top_bit = 1 << max_bin.bit_length() - 1
 %>
 ${group.exclusive_scan("group_scan", "i64", wg_size)}
 ${pieces.piece_of(search_chunk)}
 
-/* floor(part * ${max_bin} / whole), for part <= whole < 2^61: multiply by one bit after the other. */
-FN u32 bin_of(const i64 part, const i64 whole) {
-    i64 rest = 0; /* below `whole` between two bits */
-    u32 number = 0;
-    for (u32 bit = ${top_bit}; bit > 0; bit /= 2) {
-        number *= 2;
-        rest = 2 * rest + (${max_bin}u & bit ? part : 0);
-        for (u32 turn = 0; turn < 2; turn++) { /* it is below 3 * whole */
-            const u32 more = rest >= whole ? 1 : 0;
-            rest -= more ? whole : 0;
-            number += more;
-        }
+/* The least H of bin k: ceil(k * T / ${max_bin}), from T = ${max_bin} * share + rest. No product reaches 2^61. */
+typedef struct { i64 share; u32 rest; } bounds_t;
+
+FN i64 least_of(const bounds_t bounds, const u32 k) {
+    return k * bounds.share + (k * bounds.rest + ${max_bin - 1}u) / ${max_bin}u;
+}
+
+/* floor(sum * ${max_bin} / T): the last bin, from `low` on, whose least H is at most `sum`. */
+FN u32 bin_of(const i64 sum, const bounds_t bounds, u32 low) {
+    u32 high = ${max_bin + 1};
+    while (high - low > 1) {
+        const u32 middle = (low + high) / 2;
+        if (least_of(bounds, middle) <= sum) low = middle; else high = middle;
     }
-    return number;
+    return low;
 }
 
 /* The Hessians of a node's tree, and of the entries of a piece. */
@@ -67,21 +67,27 @@ FN i64 sum_before(const hessians_t* h, const u32 at, LOCAL const i64* sums) {
 }
 
 /* A feature's entries in a node: H of the first entry is `base` below the piece's running sum. */
-typedef struct { u32 feature, few; i64 base, total; } segment_t;
+typedef struct {
+    u32 feature, few;
+    u32 end; /* the place behind its last one */
+    i64 base;
+    bounds_t bounds;
+} segment_t;
 
-FN segment_t segment_of(const hessians_t* h, const u32 feature, GLOBAL const u32* feature_offset,
-                        GLOBAL const u32* feature_bins, LOCAL const i64* sums) {
-    segment_t segment;
-    segment.feature = feature;
-    segment.few = feature_bins[feature] <= ${max_bin} ? 1 : 0;
-    segment.base = segment.total = 0;
-    if (segment.few) return segment;
+FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature,
+                      GLOBAL const u32* feature_offset, GLOBAL const u32* feature_bins,
+                      LOCAL const i64* sums) {
     GLOBAL const u32* places = h->piece.entries.places;
+    segment->feature = feature;
+    segment->few = feature_bins[feature] <= ${max_bin} ? 1 : 0;
+    segment->end = feature_offset[feature + 1];
+    if (segment->few) return;
     const u32 begin = first_place(places, h->piece.size, feature_offset[feature]);
-    const u32 end = first_place(places, h->piece.size, feature_offset[feature + 1]);
-    segment.base = sum_before(h, begin, sums) - (begin == 0 ? h->before : 0);
-    segment.total = sum_before(h, end, sums) + (end == h->piece.size ? h->after : 0) - segment.base;
-    return segment;
+    const u32 end = first_place(places, h->piece.size, segment->end);
+    segment->base = sum_before(h, begin, sums) - (begin == 0 ? h->before : 0);
+    const i64 behind = sum_before(h, end, sums) + (end == h->piece.size ? h->after : 0);
+    segment->bounds.share = (behind - segment->base) / ${max_bin};
+    segment->bounds.rest = (u32)((behind - segment->base) - segment->bounds.share * ${max_bin});
 }
 
 <%def name="each_piece()">
@@ -96,8 +102,8 @@ FN segment_t segment_of(const hessians_t* h, const u32 feature, GLOBAL const u32
     }
 </%def>
 
-## A work-item takes neighbouring entries; for each in which a bin ends, `caller` has the entry's index i, the
-## segment, and the bins `from` and `to` of the values before and behind the end.
+## A work-item takes neighbouring entries; `caller` has the index i of each in which bins end, its place, its
+## feature, and the bins `from` and `to` of the values before and behind it. `value` is for values that are few.
 <%def name="each_end()">
 <%call expr="each_piece()">
         hessians_t h;
@@ -108,31 +114,38 @@ FN segment_t segment_of(const hessians_t* h, const u32 feature, GLOBAL const u32
         h.before = carries[4 * (u64)task + 1];
         h.after = carries[4 * (u64)task + 3];
         const u32 at = LOCAL_ID * ${items};
-        const u32 end = at + ${items} < piece.size ? at + ${items} : piece.size;
-        i64 sum = 0;
-        for (u32 i = at; i < end; i++) sum += hessian_at(&h, i);
+        const u32 n = at >= piece.size ? 0 : (piece.size - at < ${items} ? piece.size - at : ${items});
+        i64 own[${items}], sum = 0;
+        for (u32 k = 0; k < ${items}; k++) {
+            if (k >= n) break;
+            own[k] = hessian_at(&h, at + k);
+            sum += own[k];
+        }
         sum = group_scan(sum, shared, &h.total);
         sums[LOCAL_ID] = sum;
         BARRIER();
         segment_t segment;
-        segment.feature = NO_NODE;
-        segment.few = 1;
-        segment.base = segment.total = 0;
+        segment.end = 0;
         u32 from = 0;
-        for (u32 i = at; i < end; i++) {
-            const u32 feature = features[piece.entries.places[i]];
-            const i64 own = hessian_at(&h, i);
-            if (feature != segment.feature) {
-                segment = segment_of(&h, feature, feature_offset, feature_bins, sums);
-                from = segment.total > 0 ? bin_of(sum - segment.base, segment.total) : 0;
-            }
-            sum += own;
-            if (own > 0 && !segment.few) {
-                const u32 to = bin_of(sum - segment.base, segment.total);
-                if (to != from) {
-                    ${caller.body()}
+        i64 next = 0; /* the running sum at which the next bin begins */
+        for (u32 k = 0; k < ${items}; k++) {
+            if (k >= n) break;
+            const u32 i = at + k, place = piece.entries.places[i];
+            if (place >= segment.end) {
+                start_segment(&segment, &h, features[place], feature_offset, feature_bins, sums);
+                if (!segment.few) {
+                    from = bin_of(sum - segment.base, segment.bounds, 0);
+                    next = segment.base + least_of(segment.bounds, from + 1);
                 }
+            }
+            sum += own[k];
+            if (segment.few) {
+                ${caller.value()}
+            } else if (own[k] > 0 && sum >= next) {
+                const u32 to = bin_of(sum - segment.base, segment.bounds, from + 1);
+                ${caller.body()}
                 from = to;
+                next = segment.base + least_of(segment.bounds, from + 1);
             }
         }
         BARRIER();
@@ -150,16 +163,9 @@ FN segment_t segment_of(const hessians_t* h, const u32 feature, GLOBAL const u32
 % if by_node:
 KERNEL(${wg_size}) clear_ends(
         const u32 step, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL const u32* RESTRICT features, GLOBAL u8* RESTRICT ends_bin, ${pieces.list_arguments()}) {
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL u8* RESTRICT ends_bin, ${pieces.list_arguments()}) {
 <%call expr="each_piece()">
-        const u32 rest = piece.size + piece.behind;
-        for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) {
-            const u32 place = piece.entries.places[i];
-            const u32 few = feature_bins[features[place]] <= ${max_bin} ? 1 : 0;
-            ends_bin[piece.begin + i] =
-                few && (i + 1 == rest || piece.entries.places[i + 1] != place) ? 1 : 0;
-        }
+        for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) ends_bin[piece.begin + i] = 0;
 </%call>
 }
 
@@ -167,9 +173,13 @@ KERNEL(${wg_size}) mark_ends(${arguments()}, GLOBAL u8* RESTRICT ends_bin, ${pie
     LOCAL_ARRAY(i64, shared, ${wg_size});
     LOCAL_ARRAY(i64, sums, ${wg_size});
 <%call expr="each_end()">
-                    const u32 rest = piece.size - i + piece.behind;
-                    const u32 others = first_place(piece.entries.places + i, rest, piece.entries.places[i] + 1);
-                    ends_bin[piece.begin + i + others - 1] = 1;
+<%def name="value()">
+                if (i + 1 == piece.size + piece.behind || piece.entries.places[i + 1] != place)
+                    ends_bin[piece.begin + i] = 1;
+</%def>
+                const u32 rest = piece.size - i + piece.behind;
+                const u32 others = first_place(piece.entries.places + i, rest, place + 1);
+                ends_bin[piece.begin + i + others - 1] = 1;
 </%call>
 }
 % else:
@@ -178,29 +188,38 @@ KERNEL(${wg_size}) cut_roots(${arguments()}, const u32 n_cuts, GLOBAL const u32*
     LOCAL_ARRAY(i64, shared, ${wg_size});
     LOCAL_ARRAY(i64, sums, ${wg_size});
 <%call expr="each_end()">
-                    GLOBAL u32* own_cuts = cuts + (u64)node->tree * n_cuts + first_cut[feature];
-                    for (u32 k = from; k < to; k++) own_cuts[k] = piece.entries.places[i];
+<%def name="value()">
+                /* every value is a bin */
+</%def>
+                GLOBAL u32* own_cuts = cuts + (u64)node->tree * n_cuts + first_cut[segment.feature];
+                for (u32 bin = from; bin < to; bin++) own_cuts[bin] = place;
 </%call>
 }
 
-/* One row of work-groups for each tree. */
+/* One row of work-groups for each tree; each has neighbouring places. */
 KERNEL(${wg_size}) fill_ends(
         const u32 n_places, const u32 n_cuts, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT features,
         GLOBAL const u32* RESTRICT first_cut, GLOBAL const u32* RESTRICT cuts,
         GLOBAL u32* RESTRICT bin_ends) {
-    const u32 tree = GROUP_ID_Y;
+    const u32 tree = GROUP_ID_Y, each = n_places / N_GROUPS + 1;
+    const u32 begin = GROUP_ID * each, end = begin + each < n_places ? begin + each : n_places;
     cuts += (u64)tree * n_cuts;
     bin_ends += (u64)tree * n_places;
-    for (u32 place = GROUP_ID * ${wg_size} + LOCAL_ID; place < n_places; place += N_GROUPS * ${wg_size}) {
-        const u32 feature = features[place], n_bins = feature_bins[feature];
-        u32 end = place;
-        if (n_bins > ${max_bin}) {
-            GLOBAL const u32* own_cuts = cuts + first_cut[feature];
-            const u32 k = first_place(own_cuts, ${max_bin}, place);
-            end = k < ${max_bin} ? own_cuts[k] : feature_offset[feature] + n_bins - 1;
+    u32 feature = NO_NODE, bin = 0;
+    for (u32 place = begin + LOCAL_ID; place < end; place += ${wg_size}) {
+        if (features[place] != feature) {
+            feature = features[place];
+            bin = 0;
         }
-        bin_ends[place] = end;
+        u32 last = place;
+        if (feature_bins[feature] > ${max_bin}) {
+            GLOBAL const u32* own_cuts = cuts + first_cut[feature];
+            if (bin < ${max_bin} && own_cuts[bin] < place)
+                bin += first_place(own_cuts + bin, ${max_bin} - bin, place);
+            last = bin < ${max_bin} ? own_cuts[bin] : feature_offset[feature] + feature_bins[feature] - 1;
+        }
+        bin_ends[place] = last;
     }
 }
 % endif
