@@ -84,7 +84,8 @@ class Bins(ABC):
 
     def _marking(self, where: dict[str, object]) -> dict[str, object]:
         ws = self.ws
-        return {**where, "feature_bins": ws["feature_bins"], "carries": ws["piece_carries"]}
+        tables = ws.arguments("feature_offset", "feature_bins")
+        return {**where, **tables, "carries": ws["piece_carries"]}
 
 
 class BinsOfTree(Bins):
@@ -127,7 +128,7 @@ class BinsOfNodes(Bins):
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         bind, ends = self.program.bind, self.arguments()
         marking = self._marking(where)
-        unread = ("n_rows", "scale", "feature_offset", "features", "quanta", "high")
+        unread = ("n_rows", "scale", "features", "high")
         listed = {name: value for name, value in where.items() if name not in unread}
         return [
             bind("clear_ends", groups, **listed, **ends),

@@ -47,7 +47,6 @@ FN u32 bin_of(const i64 sum, const bounds_t bounds, u32 low) {
 /* The Hessians of a node's tree, and of the entries of a piece. */
 typedef struct {
     piece_t piece;
-    GLOBAL const i32x2* quanta;
     GLOBAL const i32x2* high;
     u32 wide;
     i64 before, after; /* Hessians of the first segment before the piece, and of the last one behind it */
@@ -55,7 +54,7 @@ typedef struct {
 } hessians_t;
 
 FN i64 hessian_at(const hessians_t* h, const u32 i) {
-    return quanta_of(h->quanta, h->high, h->wide, h->piece.entries.rows[i]).y;
+    return quanta_of(h->piece.entries, i, h->high, h->wide).y;
 }
 
 /* Sum of the piece's entries before one; `sums` has those before the first entry of every work-item. */
@@ -108,7 +107,6 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
 <%call expr="each_piece()">
         hessians_t h;
         h.piece = piece;
-        h.quanta = quanta + (u64)node->tree * n_rows;
         h.high = high + (u64)node->tree * n_rows;
         h.wide = scale[node->tree].wide;
         h.before = carries[4 * (u64)task + 1];
@@ -156,8 +154,8 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
         const u32 step, const u32 n_rows, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT quanta,
-        GLOBAL const i32x2* RESTRICT high, GLOBAL const i64* RESTRICT carries
+        GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
+        GLOBAL const i64* RESTRICT carries
 </%def>
 
 % if by_node:
