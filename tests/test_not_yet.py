@@ -15,7 +15,6 @@ from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 README = Path(__file__).resolve().parents[1] / "README.md"
 #: What the table names, and values of XGBoost's parameters that ask for it.
 REFUSED = {
-    "approx": {"tree_method": "approx"},
     "dart": {"booster": "dart"},
     "gblinear": {"booster": "gblinear"},
     "process_type": {"process_type": "update"},

@@ -38,9 +38,15 @@ class Parametrised(Spelled):
         the leaf with the largest gain.
     tree_method : str, default "auto"
         How splits are found: ``"hist"``, between bins of values; ``"exact"``, between all
-        distinct values; ``"auto"`` is ``"hist"``.
+        distinct values; ``"approx"``, between bins that are cut anew for every tree; ``"auto"``
+        is ``"hist"``.
     max_bin : int, default 256
         Most bins per feature, 2..65535; missing values have a separate bin.
+    proposal : str or None
+        ``"approx"``: cut bins once for every tree (``"global"``), or for every node
+        (``"local"``); None is ``"global"``.
+    max_bin_exact : bool, default True
+        ``"approx"``: cut bins at exact weighted quantiles; False is not supported yet.
     reg_lambda, reg_alpha : float, default 1 and 0
         L2 and L1 penalties on leaf values.
     gamma : float, default 0
@@ -139,6 +145,8 @@ class Parametrised(Spelled):
         grow_policy: str = "depthwise",
         tree_method: str = "auto",
         max_bin: int = 256,
+        proposal: str | None = None,
+        max_bin_exact: bool = True,
         reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
         gamma: float = 0.0,
@@ -193,6 +201,8 @@ class Parametrised(Spelled):
         self.grow_policy = grow_policy
         self.tree_method = tree_method
         self.max_bin = max_bin
+        self.proposal = proposal
+        self.max_bin_exact = max_bin_exact
         self.reg_lambda = reg_lambda
         self.reg_alpha = reg_alpha
         self.gamma = gamma

@@ -10,7 +10,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth import split
+from pyopencl_gbdt.growth import approx, split
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 
 #: The lists of entries that take turns, by the depth of a node.
@@ -42,6 +42,7 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("node_rough", ws.most_level_nodes, np.uint32)
     ws.reserve("chosen", ws.search_capacity, CANDIDATE)
     split.reserve_constraints(ws)
+    approx.reserve(ws)
 
 
 def entry_arguments(ws: Workspace, task_begin: str) -> dict[str, object]:
@@ -58,12 +59,14 @@ class ExactSearch:
     """Finds splits between any two neighbouring bins of a column, without histograms.
 
     With a bin for every distinct value this is the exact greedy search of XGBoost's paper
-    (Chen & Guestrin 2016, algorithm 1 and 3), by segmented sums as in Mitchell & Frank 2017.
+    (Chen & Guestrin 2016, algorithm 1 and 3), by segmented sums as in Mitchell & Frank 2017. For
+    approximate search, ``growth.approx`` joins these bins to fewer ones.
     """
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.columns = FeatureMask(ws) if ws.masks_columns else None
+        self.bins = approx.bins_of(ws)
         self.program = ws.build("exact", self._build)
         self.nodes = ws.build("node_pieces", self._build_nodes)
 
@@ -71,6 +74,8 @@ class ExactSearch:
         ws = self.ws
         assert ws.columns is not None
         wg_size = ws.wg_size(variant)
+        if self.bins is not None:
+            self.bins.build(variant)
         return ws.device.build(
             "exact",
             wg_size=wg_size,
@@ -78,6 +83,7 @@ class ExactSearch:
             missing=ws.columns.missing,
             monotone=ws.monotone is not None,
             masked=ws.masks_columns,
+            bins="values" if self.bins is None else self.bins.name,
         )
 
     def _build_nodes(self, variant: Variant) -> Program:
@@ -88,7 +94,7 @@ class ExactSearch:
             wg_size=ws.wg_size(variant),
             chunk=ws.variant("columns").params["chunk"],
             search_chunk=ws.variant("exact").params["chunk"],
-            missing=ws.columns.missing,
+            missing=ws.columns.missing or self.bins is not None,
             picked=ws.policy.picks_leaves,
         )
 
@@ -96,6 +102,8 @@ class ExactSearch:
         """Set which features may follow each other, and weights of features."""
         if self.columns is not None:
             self.columns.begin()
+        if self.bins is not None:
+            self.bins.begin()
 
     def candidates(self, step: int) -> Candidates:
         """Return that a node's best split is left."""
@@ -125,7 +133,9 @@ class ExactSearch:
         # rough scores say nothing where terms cancel
         exact_only = ws.monotone is not None or p.reg_alpha > 0
         offset = where.pop("feature_offset")
-        roughly = bind("score_roughly", groups, **rule, **pieces, **where)
+        cut = [] if self.bins is None else self.bins.cut(step, batch, where, groups)
+        ends = {} if self.bins is None else self.bins.arguments()
+        roughly = bind("score_roughly", groups, **ends, **rule, **pieces, **where)
         task_begin = ws["piece_begin"]
         gathered = bind(
             "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows, n_entries=where["n_entries"],
@@ -143,10 +153,11 @@ class ExactSearch:
                 task_begin=task_begin, carries=pieces["carries"],
                 **ws.arguments("piece_sums", "piece_ends"),
             ),
+            *cut,
             *([] if exact_only else [roughly]),
             bind(
                 "find", groups, exact_only=exact_only, constraints=ws["monotone"],
-                feature_offset=offset, **rule, **pieces, **where,
+                feature_offset=offset, **ends, **rule, **pieces, **where,
             ),
             self.nodes.bind(
                 "best_piece", capacity, step=step, levels=page["levels"], task_begin=task_begin,

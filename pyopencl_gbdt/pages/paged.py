@@ -18,7 +18,7 @@ from pyopencl_gbdt.pages.page import QuantizedData, SortedColumns
 from pyopencl_gbdt.pages.quantize import quantized
 
 #: How splits are found; ``parameters.table`` has the same names.
-Method = Literal["hist", "exact"]
+Method = Literal["hist", "exact", "approx"]
 
 
 def expected_columns(data: Dataset, method: Method) -> ColumnSizes | None:
@@ -47,7 +47,7 @@ def paged(
     ----------
     data : Dataset
     device : Device
-    method : {"hist", "exact"}
+    method : {"hist", "exact", "approx"}
     max_bin : int
         Most bins of a feature, for ``hist``.
     n_pages : int
@@ -61,7 +61,7 @@ def paged(
     if method == "hist" and data.sparse is None:
         return quantized(data, device, max_bin, n_pages)
     most = max_bin if method == "hist" else None
-    key = (device.process_key, method, most)
+    key = (device.process_key, "columns", most)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former pages first

@@ -38,6 +38,8 @@ class Parameters:
     grow_policy: str
     tree_method: str
     max_bin: int
+    proposal: str | None
+    max_bin_exact: bool
     reg_lambda: float
     reg_alpha: float
     gamma: float
@@ -82,11 +84,7 @@ class Parameters:
             object.__setattr__(self, field.name, checked)
         self._check_base_score()
         self._check_sampling()
-        if self.tree_method == "exact" and self.max_bin != ROWS["max_bin"].default:
-            raise ParameterError(
-                f"max_bin={self.max_bin}: expected its default for tree_method='exact', which has "
-                f"a bin for every distinct value; leave it out, or use tree_method='hist'"
-            )
+        self._check_bins()
         if self.max_leaves == 1:
             raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
         multiclass = self.objective in MULTICLASS
@@ -103,6 +101,23 @@ class Parameters:
             raise ParameterError(
                 f"scale_pos_weight={self.scale_pos_weight!r}: expected 1 for "
                 f"objective={self.objective!r}; give row weights instead"
+            )
+
+    def _check_bins(self) -> None:
+        if self.tree_method == "exact" and self.max_bin != ROWS["max_bin"].default:
+            raise ParameterError(
+                f"max_bin={self.max_bin}: expected its default for tree_method='exact', which has "
+                f"a bin for every distinct value; leave it out, or use tree_method='hist'"
+            )
+        if self.proposal is not None and self.tree_method != "approx":
+            raise ParameterError(
+                f"proposal={self.proposal!r}: expected None for tree_method={self.tree_method!r}; "
+                f"leave it out, or use tree_method='approx'"
+            )
+        if not self.max_bin_exact:
+            raise ParameterError(
+                "max_bin_exact=False: expected True, since training data stay on the device, where "
+                "quantiles are always exact; leave it out"
             )
 
     def _check_sampling(self) -> None:
@@ -140,8 +155,10 @@ class Parameters:
         return given if len(given) > 1 else given * n_outputs
 
     @property
-    def search(self) -> Literal["hist", "exact"]:
+    def search(self) -> Literal["hist", "exact", "approx"]:
         """How splits are found."""
+        if self.tree_method == "approx":
+            return "approx"
         return "exact" if self.tree_method == "exact" else "hist"
 
     @property

@@ -38,9 +38,15 @@ TABLE: tuple[ParameterRow, ...] = (
                  "root, or (lossguide) the leaf with the largest gain.",
                  allowed=("depthwise", "lossguide")),
     ParameterRow("tree_method", str, "auto", "How splits are found: hist, between max_bin bins; "
-                 "exact, between all distinct values; auto, see docs/tree-methods.md.",
-                 allowed=("auto", "hist", "exact")),
-    ParameterRow("max_bin", int, 256, "Most bins per feature.", low=2, high=65535),
+                 "exact, between all distinct values; approx, between bins that are cut anew for "
+                 "every tree; auto, see docs/tree-methods.md.",
+                 allowed=("auto", "hist", "exact", "approx")),
+    ParameterRow("max_bin", int, 256, "Most bins per feature; approx: 1 / sketch_eps of "
+                 "XGBoost's command line.", low=2, high=65535),
+    ParameterRow("proposal", str, None, "approx: cut bins once for every tree (global), or for "
+                 "every node (local); None is global.", allowed=("global", "local")),
+    ParameterRow("max_bin_exact", bool, True, "approx: cut bins at exact weighted quantiles. "
+                 "False is not supported yet."),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
     ParameterRow("reg_alpha", float, 0.0, "L1 penalty on leaf values.",

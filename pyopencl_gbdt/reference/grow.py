@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
+from pyopencl_gbdt.reference.approx import merge_bins
 from pyopencl_gbdt.reference.feature_mask import chosen, may_follow
 from pyopencl_gbdt.reference.gain import (
     Rule,
@@ -183,6 +185,19 @@ class Grower:
         node.value = node.shrunk_weight = _finite(node.weight * rate)
         node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.sum_h)[0])
 
+    @cached_property
+    def _of_all_rows(self) -> I64:
+        rows = np.arange(self.codes.shape[0], dtype=np.uint32)
+        return histogram(self.codes, self.quanta, rows, self.layout)
+
+    def _sums(self, node: Node) -> I64:
+        """Return the sums of a node's rows for the bins that its splits lie between."""
+        hist = histogram(self.codes, self.quanta, node.rows, self.layout)
+        if self.params.search != "approx":
+            return hist
+        deciding = hist if self.params.proposal == "local" else self._of_all_rows
+        return merge_bins(hist, deciding, self.layout, self.params.max_bin)
+
     def gain(self, node: Node, best: Candidate) -> np.float32:
         """Return the loss reduction of a split, at most the largest float32."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
@@ -195,9 +210,8 @@ class Grower:
         if p.max_depth and node.depth >= p.max_depth:
             return None
         least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
-        hist = histogram(self.codes, self.quanta, node.rows, self.layout)
         best = best_split(
-            hist, node.sum_g, node.sum_h, self.layout, self._rule_of(node), least,
+            self._sums(node), node.sum_g, node.sum_h, self.layout, self._rule_of(node), least,
             monotone=self.limits.monotone, allowed=self._allowed(node),
         )  # fmt: skip
         if best is None:

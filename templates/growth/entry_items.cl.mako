@@ -5,8 +5,10 @@
 ##   borders             |    |    |    |    behind the last entry of each bin
 ##   behind                   ^         ^    the running sum at the segment's end
 
-<%def name="functions(wg_size, items, missing)">
+<%def name="functions(wg_size, items, missing, bins)">
 <%
+    ends_argument = {"values": "", "tree": ", GLOBAL const u32* ends", "node": ", GLOBAL const u8* ends"}[bins]
+    bin_at = "ends[places[{}]]" if bins == "tree" else "places[{}]"
     n_words = (wg_size + 31) // 32
     in_words = items <= 32
 %>
@@ -53,7 +55,7 @@ FN i64x2 sums_of(const item_t* item, const u32 k) {
 }
 
 FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
-                  GLOBAL const i32x2* high, const u32 wide) {
+                  GLOBAL const i32x2* high, const u32 wide${ends_argument}) {
     const u32 at = LOCAL_ID * ${items};
     item->at = at;
     item->n = at >= piece.size ? 0 : (piece.size - at < ${items} ? piece.size - at : ${items});
@@ -70,12 +72,12 @@ FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
     const u32 first = features[piece.entries.places[0]];
     const int one = first == features[piece.entries.places[piece.size - 1]]; /* the piece is of a feature */
     u32 feature = at == 0 || one ? first : features[piece.entries.places[at - 1]];
-    u32 place = places[0];
+    u32 place = ${bin_at.format("0")};
     for (u32 k = 0; k < ${items}; k++) {
         if (k >= item->n) break;
         const i32x2 q = piece.entries.quanta[at + k];
         const u32 own = one ? first : features[place];
-        const u32 next = k + 1 < rest ? places[k + 1] : NO_KEY;
+        const u32 next = k + 1 < rest ? ${bin_at.format("k + 1")} : NO_KEY;
         item->g[k] = q.x;
         item->h[k] = q.y;
         item->place[k] = place;
@@ -83,7 +85,7 @@ FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
         item->starts[k] = item->border[k] = 0;
 % endif
         if (own != feature) SET(item, starts, k);
-        if (next != place) SET(item, border, k);
+        if (${"ends[at + k]" if bins == "node" else "next != place"}) SET(item, border, k);
         feature = own;
         place = next;
     }

@@ -20,9 +20,12 @@
 ##
 ## params: wg_size; search_chunk, entries of a piece;
 ##         missing, some rows have no entry in some feature; monotone, features have constraints;
-##         masked, nodes have features of their own
-<%page args="wg_size, search_chunk, missing, monotone, masked"/>
+##         masked, nodes have features of their own; bins, what splits lie between:
+##         "values", any two; "tree", bins of the tree, `bin_ends` has the last place of each place's bin;
+##         "node", bins of the node, `ends_bin` has 1 for an entry that ends one (see `approx`)
+<%page args="wg_size, search_chunk, missing, monotone, masked, bins"/>
 <%
+    ends = {"values": "", "tree": ", bin_ends + (u64)node->tree * n_places", "node": ", ends_bin + piece.begin"}[bins]
     items = -(-search_chunk // wg_size)
 %>
 <%namespace name="pieces" file="pieces_of_nodes.cl.mako"/>
@@ -36,7 +39,7 @@ ${group.largest("group_max", "f32", wg_size)}
 ${pieces.piece_of(search_chunk)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
-${entry_items.functions(wg_size, items, missing)}
+${entry_items.functions(wg_size, items, missing, bins)}
 ${borders.functions(items, missing, monotone)}
 
 /* Work-groups with GROUP_ID_Y = t gather for the root of tree t. */
@@ -101,6 +104,13 @@ KERNEL(${wg_size}) sum_pieces(
     }
 }
 
+<%def name="ends_arguments()">
+% if bins == "tree":
+        const u32 n_places, GLOBAL const u32* RESTRICT bin_ends,
+% elif bins == "node":
+        GLOBAL const u8* RESTRICT ends_bin,
+% endif
+</%def>
 /* What the kernels that score borders know of their task. */
 #define READ_TASK \
     const u32 index = find_node(task_begin, count, task), id = first + index; \
@@ -110,7 +120,7 @@ KERNEL(${wg_size}) sum_pieces(
     const run_t run = run_of(node, scale + node->tree, reg_lambda, reg_alpha, max_delta_step, \
                              min_child_weight); \
     item_t item; \
-    read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide);
+    read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide${ends});
 
 KERNEL(${wg_size}) score_roughly(
         const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features,
@@ -118,7 +128,7 @@ KERNEL(${wg_size}) score_roughly(
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
-        GLOBAL const i64* RESTRICT carries, GLOBAL f32* RESTRICT rough, GLOBAL u32* node_rough,
+        GLOBAL const i64* RESTRICT carries, GLOBAL f32* RESTRICT rough, GLOBAL u32* node_rough,${ends_arguments()}
         GLOBAL candidate_t* RESTRICT found, ${pieces.list_arguments()}) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
@@ -164,7 +174,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
         GLOBAL const i64* RESTRICT carries, GLOBAL const f32* RESTRICT rough,
-        GLOBAL const u32* RESTRICT node_rough, GLOBAL candidate_t* RESTRICT found,
+        GLOBAL const u32* RESTRICT node_rough, GLOBAL candidate_t* RESTRICT found,${ends_arguments()}
         ${pieces.list_arguments()}) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});

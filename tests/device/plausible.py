@@ -96,6 +96,8 @@ VALUES: dict[str, list[Any]] = {
     "in_registers": [False, True],
     "adds": [False, True],
     "stages": ["", "tree level node"],
+    "bins": ["values", "tree", "node"],
+    "max_bin": [256],
     "method": ["goss", "gradient_based", "uniform"],
     **{
         name: [False, True]
@@ -110,6 +112,7 @@ VALUES: dict[str, list[Any]] = {
             "shrunk",
             "listed",
             "few",
+            "by_node",
         )
     },
 }

@@ -35,6 +35,8 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"tree_method": "exact", "grow_policy": "lossguide", "max_leaves": 5},
     {"tree_method": "exact", "monotone_constraints": [1, -1], "colsample_bynode": 0.5},
     {"tree_method": "exact", "objective": "reg:absoluteerror"},
+    {"tree_method": "approx"},
+    {"tree_method": "approx", "proposal": "local"},
     {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
 )
 #: Losses with and without weights, and with sampling by gradients, which is built for a loss: a

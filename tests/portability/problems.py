@@ -43,6 +43,11 @@ OTHERS: dict[str, dict[str, Any]] = {
         "tree_method": "exact", "objective": "reg:absoluteerror", "subsample": 0.7,
         "colsample_bynode": 0.6, **_LEAF_WISE, **_SIGNS,
     },
+    "approx, global": {"tree_method": "approx", "objective": "binary:logistic"},
+    "approx, local": {
+        "tree_method": "approx", "proposal": "local", "objective": "binary:logistic",
+        "subsample": 0.7, **_LEAF_WISE,
+    },
     "ndcg": {
         "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "mean",
     },

@@ -1,0 +1,160 @@
+"""Bins that are cut anew while a tree grows, by Hessians: ``tree_method="approx"``.
+
+``hist`` cuts every feature into bins once, before the first tree; each bin has about equally many
+rows. ``approx`` cuts bins that have about equal sums of Hessians, so they follow the rows that the
+loss still weighs. ``proposal="global"`` cuts once for every tree, ``"local"`` once for every node.
+
+Of one feature, in the root or in a node, let T be the sum of Hessians of all its rows, and H that
+of the rows with a smaller value. A value belongs to bin floor(H * max_bin / T). A feature with at
+most ``max_bin`` distinct values keeps a bin for each. Splits lie between bins; thresholds lie
+half-way between neighbouring values of the whole column, as in exact search.
+
+All sums are integers, and the columns are sorted, so these quantiles are exact: no sketch is
+needed. ``max_bin`` plays the part of ``1 / sketch_eps`` in XGBoost's paper.
+
+Zhang 2016, "Efficient approximate boosting"; Chen & Guestrin 2016, "XGBoost: A scalable tree
+boosting system", section 3.2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from pyopencl_gbdt.device import Variant
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.pages.page import Layout
+
+
+def first_cuts(layout: Layout, max_bin: int) -> np.ndarray:
+    """Return where the cuts of each feature begin, then their number; few values have none."""
+    most = np.where(layout.feature_bins > max_bin, max_bin, 0)
+    return np.concatenate([[0], np.cumsum(most, dtype=np.int64)]).astype(np.uint32)
+
+
+class Bins(ABC):
+    """Cuts bins between the sums of pieces and the search of splits.
+
+    Attributes
+    ----------
+    name : str
+        The value of the parameter ``bins`` of the search's template.
+    """
+
+    name = ""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+
+    def build(self, variant: Variant) -> None:
+        """Build the kernels for pieces of the size that a variant of the search has."""
+        ws = self.ws
+        self.program = ws.device.build(
+            "approx",
+            wg_size=ws.wg_size(variant),
+            search_chunk=variant.params["chunk"],
+            max_bin=ws.params.max_bin,
+            by_node=self.name == "node",
+        )
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Set what never changes in a fit, once its arrays are allocated."""
+
+    @abstractmethod
+    def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
+        """Return the launches that cut bins for a step.
+
+        Parameters
+        ----------
+        step : int
+        batch : Batch
+        where : dict of str to argument
+            The kernels' arguments that say where the entries of the step's nodes are.
+        groups : int
+            Work-groups that share the pieces.
+        """
+
+    @abstractmethod
+    def arguments(self) -> dict[str, object]:
+        """Return the arguments that the search takes besides."""
+
+    def _marking(self, where: dict[str, object]) -> dict[str, object]:
+        ws = self.ws
+        tables = ws.arguments("feature_offset", "feature_bins")
+        return {**where, **tables, "carries": ws["piece_carries"]}
+
+
+class BinsOfTree(Bins):
+    """Cuts bins of the roots; all nodes of a tree have them."""
+
+    name = "tree"
+
+    def begin(self) -> None:
+        ws = self.ws
+        ws["first_cut"].set(first_cuts(ws.layout, ws.params.max_bin))
+        ws.device.clear(ws["cuts"])  # those of a feature whose rows are all left out stay unset
+
+    def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
+        if step > 0:
+            return []
+        ws, bind = self.ws, self.program.bind
+        common = {"n_cuts": ws["cuts"].shape[1], **ws.arguments("first_cut", "cuts")}
+        features = where["features"]
+        shared = min(16 * ws.device.caps.compute_units, -(-ws.layout.n_codes // 256))
+        return [
+            bind("cut_roots", groups, **common, **self._marking(where)),
+            bind(
+                "fill_ends", (shared, batch.size), features=features, **common, **self.arguments(),
+                **ws.arguments("feature_offset", "feature_bins"),
+            ),
+        ]  # fmt: skip
+
+    def arguments(self) -> dict[str, object]:
+        return {"n_places": self.ws.layout.n_codes, "bin_ends": self.ws["bin_ends"]}
+
+
+class BinsOfNodes(Bins):
+    """Cuts bins of every node by itself."""
+
+    name = "node"
+
+    def begin(self) -> None:
+        """Do nothing: every step sets all that it reads."""
+
+    def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
+        bind, ends = self.program.bind, self.arguments()
+        marking = self._marking(where)
+        unread = ("n_rows", "scale", "features", "high")
+        listed = {name: value for name, value in where.items() if name not in unread}
+        return [
+            bind("clear_ends", groups, **listed, **ends),
+            bind("mark_ends", groups, **marking, **ends),
+        ]
+
+    def arguments(self) -> dict[str, object]:
+        return {"ends_bin": self.ws["ends_bin"]}
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the ends of bins: of every value in each tree, or of every entry of a step's nodes."""
+    if ws.params.search != "approx":
+        return
+    if ws.params.proposal == "local":
+        assert ws.columns is not None
+        ws.reserve("ends_bin", ws.n_trees * ws.columns.n_entries, np.uint8)
+        return
+    first = first_cuts(ws.layout, ws.params.max_bin)
+    ws.reserve("first_cut", first.size, np.uint32)
+    ws.reserve("cuts", (ws.n_trees, max(1, int(first[-1]))), np.uint32)
+    ws.reserve("bin_ends", (ws.n_trees, ws.layout.n_codes), np.uint32)
+
+
+def bins_of(ws: Workspace) -> Bins | None:
+    """Return what cuts bins, as the parameters ask; None if every value is a bin."""
+    if ws.params.search != "approx":
+        return None
+    return BinsOfNodes(ws) if ws.params.proposal == "local" else BinsOfTree(ws)
