@@ -17,6 +17,8 @@ from pyopencl_gbdt import (
 )
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.tree_method import resolved
 
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE
@@ -106,3 +108,22 @@ def test_few_bins_and_weights(method):
     params = {**FEW, "tree_method": method, **bins}
     label = np.nan_to_num(dense[:, 0]) + rng.normal(size=900)
     same_models(*(train(params, Dataset(X, label, weight)) for X in (matrix, dense)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "per_row", "given", "searched"),
+    [
+        (20_001, 3, {}, "exact"),
+        (20_000, 3, {}, "hist"),
+        (20_001, 3, {"max_bin": 64}, "hist"),
+        (20_001, 3, {"tree_method": "hist"}, "hist"),
+        (20_001, 1100, {}, "hist"),
+    ],
+)
+def test_auto_searches_wide_and_sparse_data_exactly(columns, per_row, given, searched):
+    rng = np.random.default_rng(5)
+    rows = np.repeat(np.arange(20), per_row)
+    places = np.concatenate([rng.choice(columns, per_row, replace=False) for _ in range(20)])
+    matrix = sp.csr_array((rng.random(places.size), (rows, places)), (20, columns))
+    params = Parameters.from_dict(given)
+    assert resolved(params, Dataset(matrix, np.arange(20))).search == searched

@@ -33,6 +33,7 @@ from pyopencl_gbdt.training.continuing import (
 )
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
+from pyopencl_gbdt.training.tree_method import resolved
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
@@ -93,6 +94,7 @@ def prepare(
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
     _check_labelled(data, "the training data")
+    p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits_of(p, data)  # raises if constraints do not match the data

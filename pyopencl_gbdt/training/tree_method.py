@@ -1,0 +1,29 @@
+"""What ``tree_method="auto"`` means for some data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+#: ``auto`` searches exactly in sparse data of more columns than this, as ThunderGBM does, ...
+WIDE = 20_000
+#: ... of which at most this share is present. Such columns have few values each, so most values
+#: would have a bin of their own anyway.
+MOST_PRESENT = 0.05
+
+
+def resolved(params: Parameters, data: Dataset) -> Parameters:
+    """Return the parameters with ``tree_method="exact"`` where ``auto`` means that.
+
+    Only data and parameters decide, never the device, so the model is the same everywhere. A
+    ``max_bin`` of the user's own asks for histograms.
+    """
+    sparse = data.sparse
+    if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default or sparse is None:
+        return params
+    if data.n_features <= WIDE or sparse.density > MOST_PRESENT:
+        return params
+    return replace(params, tree_method="exact")
