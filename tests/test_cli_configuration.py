@@ -163,7 +163,8 @@ def test_every_parameter_and_alias_is_a_key() -> None:
     assert (found.max_bin, found.reg_lambda, found.colsample_bytree) == (64, 2, 0.5)
     assert (found.verbosity, found.learning_rate, found.objective) == (0, 1, "reg:squarederror")
     for row in TABLE:
-        value = {"": "[]", None: 1}.get(row.default, row.default)  # type: ignore[arg-type]
+        some = row.allowed[0] if row.allowed else 1
+        value = {"": "[]", None: some}.get(row.default, row.default)  # type: ignore[arg-type]
         for name in (row.name, *row.aliases):
             assert row.name in parsed(f"{name}={value}").params
     options = {row.name for row in KEYS}

@@ -95,7 +95,7 @@ def test_warm_start_and_checkpoints(tmp_path):
         same_models(resumed, other)
 
 
-@pytest.mark.parametrize("method", ["hist", "exact"])
+@pytest.mark.parametrize("method", ["hist", "exact", "approx"])
 def test_few_bins_and_weights(method):
     rng = np.random.default_rng(1)
     dense = rng.normal(size=(900, 4)).astype(np.float32)
@@ -104,7 +104,7 @@ def test_few_bins_and_weights(method):
     weight = rng.integers(0, 3, 900).astype(np.float32) / 3
     there = ~np.isnan(dense)
     matrix = sp.csr_array((dense[there], np.nonzero(there)), dense.shape)
-    bins = {"max_bin": 19} if method == "hist" else {}
+    bins = {} if method == "exact" else {"max_bin": 19}
     params = {**FEW, "tree_method": method, **bins}
     label = np.nan_to_num(dense[:, 0]) + rng.normal(size=900)
     same_models(*(train(params, Dataset(X, label, weight)) for X in (matrix, dense)))

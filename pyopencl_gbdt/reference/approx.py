@@ -48,7 +48,7 @@ def merge_bins(hist: I64, deciding: I64, layout: Layout, max_bin: int) -> I64:
     layout : Layout
     max_bin : int
     """
-    merged = hist.copy()
+    merged: I64 = hist.copy()
     for offset, n_bins in zip(layout.feature_offset, layout.feature_bins, strict=False):
         own = slice(int(offset), int(offset) + int(n_bins))
         ends = bin_ends(deciding[own, 1], max_bin)
