@@ -99,6 +99,7 @@ AXES: dict[str, list[Value]] = {
         Value("small steps", {"max_depth": 4, "max_delta_step": 0.3, "learning_rate": 0.1,
                               "max_bin": 16}),
         Value("exact", {"max_depth": 5, "tree_method": "exact"}),
+        Value("approx", {"max_depth": 5, "tree_method": "approx"}),
         Value("lossguide", {"max_depth": 6, "grow_policy": "lossguide", "max_leaves": 12}),
     ],
 }  # fmt: skip
