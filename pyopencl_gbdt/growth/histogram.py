@@ -11,6 +11,8 @@ from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
+from pyopencl_gbdt.primitives.tiled_histogram import TiledHistogramKernel
 
 
 def reserve(ws: Workspace) -> None:
@@ -48,15 +50,19 @@ class Histogram:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         named = ws.params.histogram != "auto"
+        variant = ws.variant("histogram") if named else partial(ws.variant, "histogram")
+        size, adds = ws.params.work_group_size, ws.adds_histograms
+        self.kernel: HistogramKernel | TiledHistogramKernel
+        if isinstance(ws.codes, TiledCodes):
+            self.kernel = TiledHistogramKernel(
+                ws.device, ws.codes, ws.layout.feature_offset, variant, wg_size=size, adds=adds
+            )
+            return
+        skips = ws.params.samples_rows and not ws.lists_drawn
         self.kernel = HistogramKernel(
-            ws.device,
-            ws.codes,
-            ws.layout,
-            ws.variant("histogram") if named else partial(ws.variant, "histogram"),
-            wg_size=ws.params.work_group_size,
-            skips_unsampled=ws.params.samples_rows and not ws.lists_drawn,
-            adds=ws.adds_histograms,
-        )
+            ws.device, ws.codes, ws.layout, variant,
+            wg_size=size, skips_unsampled=skips, adds=adds,
+        )  # fmt: skip
 
     def level(self, depth: int) -> list[Action]:
         """Return the actions that fill the pool slots of a level's nodes built from rows."""

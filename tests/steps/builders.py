@@ -12,9 +12,12 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import steps
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.pages.page import Layout, Page
+from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.tiled_codes import upload_tiles
 from pyopencl_gbdt.reference.gradients import words
+from pyopencl_gbdt.reference.tiles import tile
 
 
 def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:
@@ -48,6 +51,13 @@ def make_page(device, codes):
     return page
 
 
+def make_tiles(device, layout, codes, begins):
+    """Upload the present ones of some codes as tiles that begin with these features."""
+    cells, row_begin = tile(codes, layout, begins)
+    where = (layout.feature_offset, layout.feature_bins, begins)
+    return upload_tiles(device, cells, row_begin, *where)
+
+
 def make_workspace(
     device,
     layout,
@@ -58,16 +68,22 @@ def make_workspace(
     parallel=1,
     targets=1,
     monotone=None,
+    begins=None,
     **params,
 ):
-    """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests."""
+    """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests.
+
+    With the first feature of every tile, ``begins``, codes are tiled.
+    """
     checked = Parameters.from_dict(params)
+    page = make_page(device, codes) if begins is None else make_tiles(device, layout, codes, begins)
     ws = Workspace(
         device=device,
         params=checked,
         policy=policy_of(checked),
         layout=layout,
-        page_list=[Page(make_page(device, codes), 0, codes.shape[0])],
+        page_list=[Page(page, 0, codes.shape[0])],
+        tiled=None if begins is None else TileSizes(page.cells.size),
         n_rows=codes.shape[0],
         weighted=weights[0] is not None,
         weight_bits=weights[1],
