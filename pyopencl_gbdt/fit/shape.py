@@ -15,8 +15,8 @@ from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, page_bounds
+from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
@@ -73,8 +74,9 @@ class Histogram:
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws
+        codes: Any = page.codes  # of the kernel's kind
         return self.kernel.level(
-            page.codes,
+            codes,
             groups=ws.histogram_groups,
             depth=depth,
             n_rows=ws.n_rows,

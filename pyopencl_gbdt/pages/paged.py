@@ -4,14 +4,82 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.columns import ColumnSizes, present_values, upload_columns
-from pyopencl_gbdt.pages.page import QuantizedData, SortedColumns
-from pyopencl_gbdt.pages.quantize import quantized
+from pyopencl_gbdt.pages.cuts import make_layout
+from pyopencl_gbdt.pages.page import Page, QuantizedData, SortedColumns
+from pyopencl_gbdt.pages.quantize import Quantizer, quantized
+from pyopencl_gbdt.pages.tiles import TileMaker, TileSizes, suited_layout, tiled_bounds
+from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
+from pyopencl_gbdt.primitives.tiled_histogram import tile_capacity
 
 #: How splits are found; ``parameters.table`` has the same names.
 Method = Literal["hist", "exact"]
+
+
+#: Tiles are for data of which at most this share of the values is present, and whose dense codes
+#: take at least this many bytes.
+MOST_PRESENT = 0.3
+LEAST_DENSE_BYTES = 256 * 1024 * 1024
+#: Rows that are looked at to estimate the share of present values.
+_SAMPLED_ROWS = 2048
+
+
+def _present_share(data: Dataset) -> float:
+    """Estimate the share of present values, by rows that lie evenly in the data on the host."""
+    values = data.features
+    if not isinstance(values, np.ndarray):
+        return 1.0
+    rows = np.linspace(0, data.n_rows - 1, min(data.n_rows, _SAMPLED_ROWS)).astype(np.int64)
+    return 1 - float(np.isnan(values[rows]).mean())
+
+
+def expected_tiles(
+    data: Dataset, device: Device, method: Method, kind: str, max_bin: int
+) -> TileSizes | None:
+    """Return what tiled codes will take, before they are made; None is another kind of page.
+
+    Parameters
+    ----------
+    data : Dataset
+    device : Device
+    method : {"hist", "exact"}
+    kind : {"auto", "dense", "tiled"}
+        As the parameter ``page``; "auto" chooses tiles where they take less memory than dense
+        codes, for large data that are mostly missing and lie on the host.
+    max_bin : int
+    """
+    if method != "hist" or kind == "dense":
+        return None
+    n_values = data.n_rows * data.n_features
+    dense = page_bytes(device, data.n_rows, data.n_features, max_bin)
+    if kind == "auto" and dense < LEAST_DENSE_BYTES:
+        return None
+    share = _present_share(data)
+    sizes = TileSizes(int(share * n_values))
+    if kind == "tiled":
+        return sizes
+    taken = sizes.n_bytes(data.n_rows, _most_tiles(device, data.n_features, max_bin))
+    return sizes if share <= MOST_PRESENT and taken < dense else None
+
+
+def _most_tiles(device: Device, n_features: int, max_bin: int) -> int:
+    each = max(1, tile_capacity(device.caps) // min(max_bin, MOST_CELLS))
+    return -(-n_features // each)
+
+
+def tile_sizes_of(codes: QuantizedData) -> TileSizes | None:
+    """Return the sizes of tiled codes; None if the pages hold no tiles."""
+    found = 0
+    for page in codes.pages:
+        if not isinstance(page, Page) or not isinstance(page.codes, TiledCodes):
+            return None
+        found += page.codes.cells.size
+    return TileSizes(found)
 
 
 def expected_columns(data: Dataset, method: Method) -> ColumnSizes | None:
@@ -30,7 +98,12 @@ def sizes_of(codes: QuantizedData) -> ColumnSizes | None:
 
 
 def paged(
-    data: Dataset, device: Device, method: Method, max_bin: int, n_pages: int = 0
+    data: Dataset,
+    device: Device,
+    method: Method,
+    max_bin: int,
+    n_pages: int = 0,
+    tiles: TileSizes | None = None,
 ) -> QuantizedData:
     """Return a data set as pages on a device; the data set keeps the result for the next call.
 
@@ -43,19 +116,39 @@ def paged(
         Most bins of a feature, for ``hist``.
     n_pages : int
         Pages of codes; 0 is the fewest that the device can allocate.
+    tiles : TileSizes or None
+        As ``expected_tiles`` returns it; None is dense codes.
 
     Raises
     ------
     MemoryPlanError
         If the pages, or the arrays to compute them, do not fit the device.
     """
-    if method == "hist":
+    if method == "hist" and tiles is None:
         return quantized(data, device, max_bin, n_pages)
-    key = (device.process_key, method)
+    key = (device.process_key, method, max_bin, n_pages)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former pages first
-    page, layout = upload_columns(device, present_values(data.values), data.weight, None)
-    made = QuantizedData([page], layout)
+    if tiles is not None:
+        made = _tiled(data, device, max_bin, n_pages, tiles)
+    else:
+        page, layout = upload_columns(device, present_values(data.values), data.weight, None)
+        made = QuantizedData([page], layout)
     data.kept = (key, made)
     return made
+
+
+def _tiled(
+    data: Dataset, device: Device, max_bin: int, n_pages: int, sizes: TileSizes
+) -> QuantizedData:
+    """Cut the columns of dense values as dense codes are cut, and encode them in tiles."""
+    n_bytes = sizes.n_bytes(data.n_rows, _most_tiles(device, data.n_features, max_bin))
+    quantizer = Quantizer(
+        device, data.features_for(device), data.weight, max_bin, tiled_bytes=n_bytes
+    )
+    layout = suited_layout(make_layout(quantizer.cuts()))
+    maker = TileMaker(device, layout)
+    shape = data.n_rows, data.n_features, maker.n_tiles
+    bounds = tiled_bounds(device, *shape, sizes.n_entries, n_pages)
+    return QuantizedData(maker.encode(quantizer, bounds), layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -130,7 +131,7 @@ def tiled_bounds(
     fewest = int(np.ceil(max(*needed, n_rows * n_features / _MOST_VALUES)))
     n_pages = min(n_rows, n_pages or max(1, fewest))
     begins = [n_rows * i // n_pages for i in range(n_pages + 1)]
-    return [(a, b - a) for a, b in zip(begins[:-1], begins[1:], strict=True)]
+    return [(a, b - a) for a, b in pairwise(begins)]
 
 
 class TileMaker:

@@ -71,6 +71,7 @@ class Parameters:
     ndcg_exp_gain: bool
     device: str
     histogram: str
+    page: str
     work_group_size: int
     verbosity: int
     random_state: int
@@ -86,6 +87,11 @@ class Parameters:
             raise ParameterError(
                 f"max_bin={self.max_bin}: expected its default for tree_method='exact', which has "
                 f"a bin for every distinct value; leave it out, or use tree_method='hist'"
+            )
+        if self.tree_method == "exact" and self.page != "auto":
+            raise ParameterError(
+                f"page={self.page!r}: expected 'auto' for tree_method='exact', which has no pages "
+                f"of codes; leave it out, or use tree_method='hist'"
             )
         if self.max_leaves == 1:
             raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
@@ -143,6 +149,11 @@ class Parameters:
     def search(self) -> Literal["hist", "exact"]:
         """How splits are found."""
         return "exact" if self.tree_method == "exact" else "hist"
+
+    @property
+    def page_kind(self) -> str:
+        """How codes lie on the device; a histogram variant chosen by name is one of dense codes."""
+        return "dense" if self.page == "auto" and self.histogram != "auto" else self.page
 
     @property
     def leaf_wise(self) -> bool:

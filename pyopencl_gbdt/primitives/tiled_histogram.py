@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def cell_ranges(feature_offset: U32, begins: U32, capacity: int) -> U32:
         The tile, the first code of the range, its first cell, its last cell + 1.
     """
     ranges = []
-    for tile, (first, behind) in enumerate(zip(begins[:-1], begins[1:], strict=True)):
+    for tile, (first, behind) in enumerate(pairwise(begins)):
         code, n_cells = int(feature_offset[first]), int(feature_offset[behind])
         n_cells -= code
         for cell in range(0, n_cells, capacity):

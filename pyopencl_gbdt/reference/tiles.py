@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def tile(codes: npt.NDArray[Any], layout: Layout, begins: U32) -> tuple[U16, U32
     """
     cells: list[int] = []
     row_begin = np.zeros((begins.size - 1, len(codes) + 1), np.uint32)
-    for number, (first, behind) in enumerate(zip(begins[:-1], begins[1:], strict=True)):
+    for number, (first, behind) in enumerate(pairwise(begins)):
         for row, own in enumerate(codes):
             row_begin[number, row] = len(cells)
             for feature in range(first, behind):

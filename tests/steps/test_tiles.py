@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt.growth.histogram import Histogram
+from pyopencl_gbdt.pages import cuts, tiles
+from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.primitives.tiled_codes import tile_begins
 from pyopencl_gbdt.reference.gradients import Scale
 from pyopencl_gbdt.reference.histogram import histogram as dense_twin
+from pyopencl_gbdt.reference.quantize import encode
 from pyopencl_gbdt.reference.tiles import tile, tiled_histogram
 from tests.compare import assert_same_bits
 from tests.steps.builders import (
@@ -80,3 +85,49 @@ def test_histograms(device, variant, force, rng, kind):
         params = {"histogram": variant.name, "work_group_size": wg}
         check(device, rng, [300], kind, 65536, depth=0, **params)
         check(device, rng, [90, 1, 64, 200], kind, 40, **params)
+
+
+def values_of(rng, n):
+    """Values that are mostly missing, with a whole column, an empty one and one of ends."""
+    values = rng.normal(size=(n, 9)).astype(np.float32)
+    values[:, 3] = rng.integers(0, 3, n)
+    values[rng.random(values.shape) < 0.75] = np.nan
+    values[:, 4], values[:, 5] = rng.normal(size=n), np.nan
+    values[::7, 5] = np.inf
+    return values
+
+
+@pytest.mark.parametrize("n_pages", [1, 3])
+def test_tiles_of_values_and_of_entries(device, monkeypatch, rng, n_pages):
+    """In pages, from pieces of rows: as if dense codes were tiled."""
+    monkeypatch.setattr(tiles, "tile_capacity", lambda caps: 100)
+    monkeypatch.setattr(tiles, "_PIECE_ENTRIES", 300)
+    n, weight = 500, (rng.random(500) < 0.8).astype(np.float32)
+    values = values_of(rng, n)
+    weight[::7] = 0  # column 5 has no value that counts, and so no bins
+    quantizer = Quantizer(device, values, weight, 64, tiled_bytes=1000)
+    quantizer.plan = replace(quantizer.plan, piece_rows=130)
+    layout = tiles.suited_layout(cuts.make_layout(quantizer.cuts()))
+    assert layout.feature_bins[5] == 0
+    maker = tiles.TileMaker(device, layout)
+    assert maker.n_tiles > 2
+    bounds = tiles.tiled_bounds(device, n, 9, maker.n_tiles, values.size, n_pages)
+    assert len(bounds) == n_pages
+    present = ~np.isnan(values)
+    row_starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    entries = tiles.EntryRows(device, row_starts, np.nonzero(present)[1], values[present])
+    codes = encode(values, layout)
+    for source in (quantizer, entries):
+        pages = maker.encode(source, bounds)
+        for page, (first, n_rows) in zip(pages, bounds, strict=True):
+            want = tile(codes[first : first + n_rows], layout, maker.begins)
+            assert (page.first_row, page.n_rows) == (first, n_rows)
+            assert_same_bits(page.codes.cells.get(), want[0])
+            assert_same_bits(page.codes.row_begin.get(), want[1])
+
+
+def test_tiles_have_whole_features():
+    offset = np.array([0, 8, 8, 9, 39, 340, 350], np.uint32)
+    assert tile_begins(offset, 10).tolist() == [0, 3, 4, 5, 6]
+    assert tile_begins(offset, 39).tolist() == [0, 4, 5, 6]
+    assert tile_begins(offset, 1 << 16).tolist() == [0, 6]
