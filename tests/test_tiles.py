@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages import paged
@@ -46,10 +46,14 @@ def test_every_way_of_growing(growth):
 
 
 @pytest.mark.parametrize("wg_size", [1, 64])
-def test_work_groups(wg_size):
+def test_variants_and_work_groups(wg_size):
     label = LABELS["number"].copy()
     label[7] = 1e9  # one gradient that needs its high word
-    assert_same(Dataset(SPARSE, label), work_group_size=wg_size, max_depth=5)
+    data, params = Dataset(SPARSE, label), {"work_group_size": wg_size, "max_depth": 5}
+    want = model_of(data, page="dense", **params)
+    for variant in runnable("tiled_histogram", open_device(TEST_DEVICE).caps):
+        params["histogram"] = variant.name
+        assert model_of(data, page="tiled", **params) == want, variant.name
     empty = np.full((300, 3), np.nan, np.float32)
     empty[:150, 1] = 1.0
     assert_same(Dataset(empty, label[:300]), work_group_size=wg_size, objective="reg:absoluteerror")

@@ -108,12 +108,12 @@ _ENTRIES = (
         _variant(
             "cpu",
             {"wg_size": 1, "groups_per_unit": 1, "chunk": 2048, "codes": 16448},
-            _SEQUENTIAL,
+            "PoCL, 2 cores, 100 k x 968, 81 % missing, a round: 7.7x over dense codes",
             chosen_on=_CPU,
         ),
         _variant(
             "local_atomic_partials",
-            {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 5888},
+            {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 3840},
             "GPU without 64-bit atomics: partial histograms and a reduce",
         ),
         tuned={"wg_size": _GROUP, "groups_per_unit": _PER_UNIT, "chunk": _CHUNK, "codes": _CODES},

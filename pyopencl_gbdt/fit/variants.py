@@ -15,7 +15,7 @@ from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, shared_groups, work_groups
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins
-from pyopencl_gbdt.primitives.tiled_histogram import (
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
     TILED_HISTOGRAM,
     cell_ranges,
     range_capacity,

@@ -13,7 +13,7 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
-from pyopencl_gbdt.primitives.tiled_histogram import TiledHistogramKernel
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import TiledHistogramKernel
 
 
 def reserve(ws: Workspace) -> None:

@@ -22,7 +22,7 @@ from pyopencl_gbdt.primitives.tiled_codes import (
     tile_begins,
     tiled_features,
 )
-from pyopencl_gbdt.primitives.tiled_histogram import tile_capacity
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 
 U32 = npt.NDArray[np.uint32]
 #: Values of a page, the missing ones included: kernels number cells by 32 bits.

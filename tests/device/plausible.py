@@ -163,7 +163,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
-    if template == "quantize":
+    if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
     if template == "level":
         return not (params["picked"] and params["limited"])

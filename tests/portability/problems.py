@@ -41,6 +41,10 @@ OTHERS: dict[str, dict[str, Any]] = {
         "tree_method": "exact", "objective": "reg:absoluteerror", "subsample": 0.7,
         "colsample_bynode": 0.6, **_LEAF_WISE, **_SIGNS,
     },
+    "tiled": {"page": "tiled", "objective": "binary:logistic"},
+    "tiled, leaf by leaf": {
+        "page": "tiled", "objective": "reg:quantileerror", "subsample": 0.7, **_LEAF_WISE,
+    },
     "ndcg": {
         "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "mean",
     },
