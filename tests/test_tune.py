@@ -71,6 +71,8 @@ def test_every_candidate_gives_the_same_model(device):
         model, failed, got = result(choices)
         assert got == expected, choices
         for kernel, name in model.variants.items():  # a size may exceed the device's local memory
+            if kernel == "page":  # dense or tiled codes, which no kernel decides
+                continue
             refused = any(text.startswith(f"{kernel}: ") for text in failed)
             assert refused or name == choices[kernel].variant
         variants.REFUSED.clear()

@@ -108,6 +108,9 @@ class Parametrised(Spelled):
         device gives the same model.
     histogram : str, default "auto"
         Kernel variant; does not change the model.
+    page : str, default "auto"
+        How codes lie on the device: ``"dense"``, or ``"tiled"``, without those of missing values;
+        does not change the model.
     work_group_size : int, default 0
         Work-items per work-group; 0 is the variant's default; does not change the model.
     random_state : int, RandomState, Generator or None
@@ -186,6 +189,7 @@ class Parametrised(Spelled):
         importance_type: str | None = "gain",
         device: str = "auto",
         histogram: str = "auto",
+        page: str = "auto",
         work_group_size: int = 0,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         missing: float = np.nan,
@@ -242,6 +246,7 @@ class Parametrised(Spelled):
         self.importance_type = importance_type
         self.device = device
         self.histogram = histogram
+        self.page = page
         self.work_group_size = work_group_size
         self.random_state = random_state
         self.missing = missing

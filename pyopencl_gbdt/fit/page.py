@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.pages.page import AnyPage, Page, SortedColumns
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
 
 def name_of(name: str, index: int) -> str:
@@ -37,7 +38,7 @@ class FitPage:
     arrays: Mapping[str, DeviceArray]
 
     @property
-    def codes(self) -> PackedCodes:
+    def codes(self) -> PackedCodes | TiledCodes:
         assert isinstance(self.page, Page)
         return self.page.codes
 

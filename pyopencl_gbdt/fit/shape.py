@@ -16,6 +16,7 @@ from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, page_bounds
+from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class FitShape:
         For the sampling of features.
     columns : ColumnSizes or None
         Sizes of sorted columns, if splits are searched along them; None is by histograms.
+    tiled : TileSizes or None
+        Sizes of tiled codes; None is dense codes.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     """
@@ -76,6 +79,7 @@ class FitShape:
     weight_bits: int
     weight_shift: int
     columns: ColumnSizes | None = None
+    tiled: TileSizes | None = None
     given: bool = False
     n_outputs: int = 1
     n_parallel: int = 1
@@ -102,7 +106,7 @@ class FitShape:
         """First row and number of rows of every page; as expected while there are none."""
         if self.page_list:
             return [(page.first_row, page.n_rows) for page in self.page_list]
-        if self.columns is not None:
+        if self.columns is not None or self.tiled is not None:
             return [(0, self.n_rows)]
         dtype = code_dtype(self.layout.most_codes)
         most = self.device.caps.max_alloc_bytes

@@ -6,10 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
+
 from pyopencl_gbdt.device import Program, Variant, build_variant
 from pyopencl_gbdt.device.variants import KERNELS, choose
 from pyopencl_gbdt.fit.shape import FitShape
-from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, work_groups
+from pyopencl_gbdt.pages.page import Page
+from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, shared_groups, work_groups
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
+    TILED_HISTOGRAM,
+    cell_ranges,
+    range_capacity,
+    tile_capacity,
+)
 
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
@@ -60,6 +71,8 @@ class FitVariants(FitShape):
             return choose(kernel, caps, "walk")  # by rows, two trees would meet at a margin
         if kernel != "histogram":
             return choose(kernel, caps)
+        if self.tiled is not None:
+            return choose(TILED_HISTOGRAM, caps, name)
         return choose_histogram(caps, self.layout.most_codes, name)
 
     def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
@@ -102,9 +115,22 @@ class FitVariants(FitShape):
     @property
     def histogram_groups(self) -> int:
         """Work-groups that share the histogram tasks of a level, for each range of codes."""
-        layout = self.layout
-        variant = self.variant("histogram")
+        layout, variant = self.layout, self.variant("histogram")
+        if self.tiled is not None:
+            capacity = range_capacity(variant, self.device.caps)
+            ranges = cell_ranges(layout.feature_offset, self.tiles, capacity)
+            return shared_groups(variant, self.device.caps, len(ranges))
         return work_groups(variant, self.device.caps, layout.n_features, layout.most_codes)
+
+    @property
+    def tiles(self) -> npt.NDArray[np.uint32]:
+        """First feature of every tile of tiled codes, then the number of features."""
+        if self.page_list:
+            page = self.page_list[0]
+            assert isinstance(page, Page)
+            assert isinstance(page.codes, TiledCodes)
+            return page.codes.begins
+        return tile_begins(self.layout.feature_offset, tile_capacity(self.device.caps))
 
     @property
     def lists_drawn(self) -> bool:
@@ -134,9 +160,12 @@ class FitVariants(FitShape):
         return _BY_COLUMNS if self.columns is None else _BY_HISTOGRAM
 
     def variants(self) -> dict[str, str]:
-        """Return the variant of every kernel of this fit."""
+        """Return the variant of every kernel of this fit, and the kind of its pages of codes."""
         kernels = fit_kernels()
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
             kernels += _BY_COLUMNS
-        return {kernel: self.variant(kernel).name for kernel in kernels}
+        found = {kernel: self.variant(kernel).name for kernel in kernels}
+        if self.columns is None:
+            found["page"] = "dense" if self.tiled is None else "tiled"
+        return found

@@ -17,7 +17,6 @@ from pyopencl_gbdt.dtypes import (
     QUANTA,
     ROW,
     VALUE,
-    c_type,
     code_dtype,
     row_codes,
 )
@@ -26,6 +25,7 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.variants import FitVariants
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
@@ -180,24 +180,24 @@ class Workspace(FitVariants):
         return [FitPage(i, page, self.arrays) for i, page in enumerate(self.page_list)]
 
     @property
-    def codes(self) -> PackedCodes:
+    def codes(self) -> PackedCodes | TiledCodes:
         """The codes of the first page."""
         return self.pages[0].codes
 
     @property
     def code_bytes(self) -> int:
         """Bytes of a code."""
-        return self.codes.codes.dtype.itemsize
+        return self.codes.code_bytes
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row's codes, padding included."""
-        return self.codes.codes.nbytes // self.page_list[0].n_rows
+        """Bytes of a row's codes, padding included; their mean if rows differ."""
+        return self.codes.row_bytes
 
     @property
     def code_type(self) -> str:
-        """The kernels' word for the dtype of the codes."""
-        return c_type(self.codes.codes.dtype)
+        """The kernels' word for the codes: their type, or tiled."""
+        return self.codes.code_type
 
     def check(self) -> None:
         """Refuse what cannot fit; allocate nothing.
@@ -214,7 +214,10 @@ class Workspace(FitVariants):
     def _plan_with_codes(self) -> MemoryPlan:
         """Return the plan, with codes that are not there yet."""
         plan, n_features = self.plan(), self.layout.n_features
-        if not self.page_list and self.columns is not None:
+        if not self.page_list and self.tiled is not None:
+            for name, (shape, dtype) in self.tiled.arrays(self.n_rows, self.tiles.size - 1).items():
+                plan.add(f"tiled {name}", shape, dtype)
+        elif not self.page_list and self.columns is not None:
             for name in ("rows", "places"):
                 plan.add(f"sorted {name}", self.columns.n_entries, ROW)
         elif not self.page_list:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
@@ -11,6 +12,8 @@ from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import TiledHistogramKernel
 
 
 def reserve(ws: Workspace) -> None:
@@ -48,15 +51,19 @@ class Histogram:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         named = ws.params.histogram != "auto"
+        variant = ws.variant("histogram") if named else partial(ws.variant, "histogram")
+        size, adds = ws.params.work_group_size, ws.adds_histograms
+        self.kernel: HistogramKernel | TiledHistogramKernel
+        if isinstance(ws.codes, TiledCodes):
+            self.kernel = TiledHistogramKernel(
+                ws.device, ws.codes, ws.layout.feature_offset, variant, wg_size=size, adds=adds
+            )
+            return
+        skips = ws.params.samples_rows and not ws.lists_drawn
         self.kernel = HistogramKernel(
-            ws.device,
-            ws.codes,
-            ws.layout,
-            ws.variant("histogram") if named else partial(ws.variant, "histogram"),
-            wg_size=ws.params.work_group_size,
-            skips_unsampled=ws.params.samples_rows and not ws.lists_drawn,
-            adds=ws.adds_histograms,
-        )
+            ws.device, ws.codes, ws.layout, variant,
+            wg_size=size, skips_unsampled=skips, adds=adds,
+        )  # fmt: skip
 
     def level(self, depth: int) -> list[Action]:
         """Return the actions that fill the pool slots of a level's nodes built from rows."""
@@ -67,8 +74,9 @@ class Histogram:
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws
+        codes: Any = page.codes  # of the kernel's kind
         return self.kernel.level(
-            page.codes,
+            codes,
             groups=ws.histogram_groups,
             depth=depth,
             n_rows=ws.n_rows,

@@ -93,13 +93,15 @@ def plan_set_up(
     *,
     weighted: bool,
     resident: bool = False,
+    tiled_bytes: int = 0,
 ) -> SetUp:
     """Return sizes within the budget, or the smallest possible ones.
 
-    ``resident`` says that the values are on the device already, in one piece.
+    ``resident`` says that the values are on the device already, in one piece; ``tiled_bytes`` are
+    those of the codes, if they are tiled.
     """
     caps = device.caps
-    page = page_bytes(device, n_rows, n_features, max_bin)
+    page = tiled_bytes or page_bytes(device, n_rows, n_features, max_bin)
     there = caps.global_bytes - device.allocated_bytes
     weights = 4 * n_rows if weighted else 4
     budget = min(max(page + ROW_BYTES * n_rows + weights, LEAST_BYTES), there)

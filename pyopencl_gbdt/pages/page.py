@@ -12,6 +12,7 @@ import numpy as np
 from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.dtypes import row_codes
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class Page:
 
     Attributes
     ----------
-    codes : PackedCodes
+    codes : PackedCodes or TiledCodes
     first_row, n_rows : int
         The page has the rows ``first_row .. first_row + n_rows - 1`` of the data.
     """
 
-    codes: PackedCodes
+    codes: PackedCodes | TiledCodes
     first_row: int
     n_rows: int
 

@@ -11,13 +11,13 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.staging import Staging
-from pyopencl_gbdt.dtypes import SUM, VALUE, c_type, code_dtype, row_codes
+from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
@@ -66,12 +66,21 @@ class Quantizer:
         Most bins for values of a feature, 2..65535.
     n_pages : int
         Pages of codes; 0 is the fewest that the device can allocate.
+    tiled_bytes : int
+        Expected bytes of the codes, if ``pages.tiles`` makes tiled ones of the values.
+
+    Attributes
+    ----------
+    sparse : bool
+        False: ``pages.tiles`` reads rows of values.
 
     Raises
     ------
     MemoryPlanError
         If the codes or one column do not fit the device.
     """
+
+    sparse = False
 
     def __init__(
         self,
@@ -80,6 +89,7 @@ class Quantizer:
         weight: F32 | None,
         max_bin: int,
         n_pages: int = 0,
+        tiled_bytes: int = 0,
     ) -> None:
         self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
         self.n_pages = n_pages
@@ -87,7 +97,7 @@ class Quantizer:
         self.weighted = weight is not None
         self.plan = plan_set_up(
             device, self.n_rows, self.n_features, max_bin, weighted=self.weighted,
-            resident=isinstance(values, DeviceArray),
+            resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
         )  # fmt: skip
         self._check_memory()
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
@@ -134,6 +144,11 @@ class Quantizer:
             self._staging = self._staging or Staging(self.device, self.values, rows)
             for first, n_rows in self._staging.pieces():
                 yield first, n_rows, self._staging.piece
+
+    def pieces(self) -> Iterator[tuple[int, int, dict[str, DeviceArray]]]:
+        """Yield first row, number of rows, and the kernels' argument, of each piece of values."""
+        for first, n_rows, piece in self._pieces():
+            yield first, n_rows, {"values": piece}
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
         """Return the program, and the number of elements that a work-item encodes."""
@@ -252,7 +267,8 @@ class Quantizer:
         if begin >= end:
             return
         codes = page.codes
-        program, items = self._program(c_type(codes.codes.dtype))
+        assert isinstance(codes, PackedCodes)
+        program, items = self._program(codes.code_type)
         per_row = codes.n_blocks * codes.block_codes
         alone = program.wg_size == 1  # then a work-item encodes rows, else single codes
         both = {"all_rows": page.n_rows, "by_feature": codes.by_feature} if alone else {}
@@ -267,7 +283,8 @@ class Quantizer:
     def _transpose(self, page: Page) -> None:
         """Copy a page's codes by row to codes by feature, where ``encode`` does not write both."""
         codes = page.codes
-        program, items = self._program(c_type(codes.codes.dtype))
+        assert isinstance(codes, PackedCodes)
+        program, items = self._program(codes.code_type)
         if program.wg_size == 1:
             return
         program.launch(

@@ -73,6 +73,7 @@ class Parameters:
     ndcg_exp_gain: bool
     device: str
     histogram: str
+    page: str
     work_group_size: int
     verbosity: int
     random_state: int
@@ -85,6 +86,11 @@ class Parameters:
         self._check_base_score()
         self._check_sampling()
         self._check_bins()
+        if self.search != "hist" and self.page != "auto":
+            raise ParameterError(
+                f"page={self.page!r}: expected 'auto' for tree_method={self.tree_method!r}, which "
+                f"has no pages of codes; leave it out, or use tree_method='hist'"
+            )
         if self.max_leaves == 1:
             raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
         multiclass = self.objective in MULTICLASS
@@ -160,6 +166,11 @@ class Parameters:
         if self.tree_method == "approx":
             return "approx"
         return "exact" if self.tree_method == "exact" else "hist"
+
+    @property
+    def page_kind(self) -> str:
+        """How codes lie on the device; a histogram variant chosen by name is one of dense codes."""
+        return "dense" if self.page == "auto" and self.histogram != "auto" else self.page
 
     @property
     def leaf_wise(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES, capacity_of, work
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Numbers of local accumulators that kernels are built for; few sizes need few programs.
-_CELLS = (1024, 2048, 3072, 4352)
+CELLS = (1024, 2048, 3072, 4352)
 #: Most copies of a code's accumulator in local memory.
 _MOST_COPIES = 8
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
@@ -91,6 +91,27 @@ def block_ranges(
         ranges.append((places[first], places[last] + 1, offset[first], offset[last + 1]))
         at = behind
     return np.array(ranges, np.uint32)
+
+
+def add_up(
+    device: Device,
+    program: Program,
+    n_codes: int,
+    groups: int,
+    depth: int,
+    arrays: Mapping[str, Any],
+) -> Launch:
+    """Return the launch that adds up the partial histograms of work-groups."""
+    cells = 128 if device.caps.side_by_side else 512
+    names = ("levels", "nodes", "task_begin", "pool", "partial")
+    return program.bind(
+        "reduce",
+        (max(1, min(64, n_codes // cells)), groups),
+        depth=depth,
+        n_codes=n_codes,
+        n_groups=groups,
+        **{name: arrays[name] for name in names},
+    )
 
 
 class HistogramKernel:
@@ -174,7 +195,7 @@ class HistogramKernel:
         copies = 1
         while copies < _MOST_COPIES and 2 * copies * most <= capacity:
             copies *= 2
-        cells = next((n for n in _CELLS if copies * most <= n <= capacity), capacity)
+        cells = next((n for n in CELLS if copies * most <= n <= capacity), capacity)
         # a CPU's compiler takes minutes to unroll the atomics; CPUs do not choose this variant
         unroll = device.caps.side_by_side
         return device.build(
@@ -243,14 +264,4 @@ class HistogramKernel:
         )
         if not self.partials:
             return [build]
-        cells = 128 if self.device.caps.side_by_side else 512
-        names = ("levels", "nodes", "task_begin", "pool", "partial")
-        add_up = self.program.bind(
-            "reduce",
-            (max(1, min(64, self.n_codes // cells)), groups),
-            depth=depth,
-            n_codes=self.n_codes,
-            n_groups=groups,
-            **{name: arrays[name] for name in names},
-        )
-        return [build, add_up]
+        return [build, add_up(self.device, self.program, self.n_codes, groups, depth, arrays)]

@@ -54,9 +54,14 @@ def work_groups(variant: Variant, caps: Capabilities, n_features: int, most_code
 
     With many ranges, few work-groups for each are enough to keep the device busy.
     """
+    dtype = code_dtype(most_codes)
+    blocks = row_codes(n_features, dtype) * dtype.itemsize // BLOCK_BYTES
+    return shared_groups(variant, caps, blocks)
+
+
+def shared_groups(variant: Variant, caps: Capabilities, n_ranges: int) -> int:
+    """Return the number of work-groups for each of some ranges; ``work_groups`` says more."""
     groups = caps.compute_units * variant.params["groups_per_unit"]
     if variant.name == "cpu":
         return groups
-    dtype = code_dtype(most_codes)
-    blocks = row_codes(n_features, dtype) * dtype.itemsize // BLOCK_BYTES
-    return min(groups, -(-_WAVES * groups // blocks))
+    return min(groups, -(-_WAVES * groups // n_ranges))

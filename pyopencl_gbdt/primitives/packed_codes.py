@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.dtypes import BLOCK_BYTES
+from pyopencl_gbdt.dtypes import BLOCK_BYTES, c_type
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,21 @@ class PackedCodes:
     def block_codes(self) -> int:
         """Codes in a block of 16 bytes, padding included."""
         return self.codes.shape[2]
+
+    @property
+    def code_type(self) -> str:
+        """The kernels' word for the dtype of the codes."""
+        return c_type(self.codes.dtype)
+
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of a code."""
+        return self.codes.dtype.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row's codes, padding included."""
+        return self.n_blocks * self.block_codes * self.code_bytes
 
     def places(self, n_features: int) -> npt.NDArray[np.int64]:
         """Return the index of each feature's code in a row of blocks, int64 (n_features,)."""

@@ -71,6 +71,21 @@ def _encode(ws: Workspace, weighted: bool) -> int:
     return values * _FLOAT + ws.row_bytes * ws.n_rows + twice
 
 
+@of_set_up("tiles.count")
+def _count_cells(ws: Workspace, weighted: bool) -> int:
+    return ws.n_rows * (ws.layout.n_features * _FLOAT + ws.tiles.size * _FLOAT)
+
+
+@of_set_up("tiles.write")
+def _write_cells(ws: Workspace, weighted: bool) -> int:
+    return ws.n_rows * (ws.layout.n_features * _FLOAT + ws.row_bytes)
+
+
+@of_set_up("tiles.total")
+def _total_cells(ws: Workspace, weighted: bool) -> int:
+    return 2 * _FLOAT
+
+
 #: Functions that read or write each of their arrays whole, once, by program. Arrays changed in
 #: place count once too. (Exceptions: `curve_keys` gets the margins of all classes but reads those
 #: of one class. A sort of segments of some lengths gets the other segments too.)

@@ -98,7 +98,7 @@ def _share_seen(ws: Workspace) -> float:
     return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.subsample
 
 
-@of_tree("histogram")
+@of_tree("histogram", "tiled_histogram")
 def _histogram(ws: Workspace, tree: TreeCounts) -> int:
     codes = ws.row_bytes * _share_seen(ws)
     quanta = 2 * QUANTA.itemsize
@@ -108,7 +108,7 @@ def _histogram(ws: Workspace, tree: TreeCounts) -> int:
     return rows + _histograms(ws, int(sum(written)))
 
 
-@of_tree("histogram.reduce")
+@of_tree("histogram.reduce", "tiled_histogram.reduce")
 def _reduce(ws: Workspace, tree: TreeCounts) -> int:
     # a histogram built by one work-group is complete already
     straddling = [parts[parts > 1] for parts in _partials(ws, tree)]

@@ -44,7 +44,7 @@ def train_reference(
     Parameters
     ----------
     params : Parameters
-        ``device``, ``histogram`` and ``work_group_size`` have no effect.
+        ``device``, ``histogram``, ``page`` and ``work_group_size`` have no effect.
     values : float32 array, shape (n_rows, n_features)
         NaN means missing.
     label : float32 array, shape (n_rows,)

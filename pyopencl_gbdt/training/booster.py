@@ -31,7 +31,14 @@ from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
-from pyopencl_gbdt.pages.paged import expected_columns, paged, sizes_of
+from pyopencl_gbdt.pages.paged import (
+    expected_columns,
+    expected_tiles,
+    paged,
+    sizes_of,
+    tile_sizes_of,
+)
+from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
@@ -87,22 +94,30 @@ class Boosting:
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(
-            layout: Layout, pages: Sequence[AnyPage], columns: ColumnSizes | None
+            layout: Layout,
+            pages: Sequence[AnyPage],
+            columns: ColumnSizes | None,
+            tiles: TileSizes | None,
         ) -> Workspace:
             n, weighted = share.n_rows, weight is not None
             ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
-            ws.columns = columns
+            ws.columns, ws.tiled = columns, tiles
             ws.first_round, ws.beside = first_round, beside or MemoryPlan()
             ws.join(share, data.n_rows)
             ws.choose_trees(reservations.reserve)
             return ws
 
         # Check the least memory before the data are quantised, and the exact memory afterwards.
-        expected = expected_columns(data, params.search)
-        workspace(smallest_layout(data.n_features), (), expected).check()
-        codes = share.codes or paged(data, device, params.search, params.max_bin, n_pages)
-        self.ws = ws = workspace(codes.layout, codes.pages, sizes_of(codes))
+        search, max_bin = params.search, params.max_bin
+        tiles = None
+        if share.codes is None:  # members of a team have dense codes
+            tiles = expected_tiles(data, device, search, params.page_kind, max_bin)
+        expected = None if tiles is not None else expected_columns(data, search)
+        workspace(smallest_layout(data.n_features), (), expected, tiles).check()
+        codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
+        sizes = sizes_of(codes), tile_sizes_of(codes)
+        self.ws = ws = workspace(codes.layout, codes.pages, *sizes)
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)

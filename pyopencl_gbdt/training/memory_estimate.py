@@ -71,9 +71,9 @@ def estimate_memory(
     """Estimate the device memory of a fit; allocates nothing.
 
     The estimate assumes ``max_bin`` bins per feature, or as many as rows; features with few
-    distinct values take less. With ``tree_method="exact"`` it assumes a bin for every row and
-    feature, and that no value is missing. If a few gradients are much larger than the others,
-    a fit may take 8 bytes more per row and tree grown at a time.
+    distinct values take less, and so do tiled codes. With ``tree_method="exact"`` it assumes a
+    bin for every row and feature, and that no value is missing. If a few gradients are much larger
+    than the others, a fit may take 8 bytes more per row and tree grown at a time.
 
     Parameters
     ----------

@@ -40,7 +40,9 @@ Evals = Sequence[tuple[Dataset, str]]
 Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
 #: Parameters that do not change a model, except for its number of rounds.
-_HARMLESS = frozenset({"n_estimators", "device", "histogram", "work_group_size", "verbosity"})
+_HARMLESS = frozenset(
+    {"n_estimators", "device", "histogram", "page", "work_group_size", "verbosity"}
+)
 
 
 def prepare(

@@ -11,14 +11,16 @@
 ##
 ##   `child_rows` counts the rows of each child over all pages; each page has rows of a node of its own.
 ##
-## params: wg_size; chunk, rows a task; code, the code's type;
+## params: wg_size; chunk, rows a task; code, the code's type, or tiled;
 ##         picked, a node of every tree splits, rather than those of a level
 <%page args="wg_size, chunk, code, picked"/>
 <%namespace name="group" file="group.cl.mako"/>
+<%namespace name="codes" file="row_codes.cl.mako"/>
 <%
     run = -(-chunk // wg_size)
 %>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
+${codes.in_columns(code)}
 % if wg_size > 1:
 #define LEFT 0x80000000u
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
@@ -75,13 +77,12 @@ FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
 % if wg_size == 1:
 /* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
 FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
-                  GLOBAL const ${code}* column, const u64 row_stride, const code_split_t split,
-                  const children_t children) {
+                  const column_t column, const code_split_t split, const children_t children) {
     u32 lefts[${chunk}], rights[${chunk}];
     u32 n_left = 0, n_right = 0;
     for (u32 i = 0; i < task.size; i++) {
         const u32 row = row_of(task, rows, i);
-        const u32 left = code_goes_left(column[(row - task.first_row) * row_stride], split);
+        const u32 left = code_goes_left(code_of(column, row - task.first_row), split);
         lefts[n_left] = row;
         rights[n_right] = row;
         n_left += left;
@@ -127,11 +128,10 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
 
 KERNEL(${wg_size}) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees,
-        const u32 slot_cells, const u32 least_cleared, const u32 block_features,
-        const u64 row_stride, const u64 block_stride,
+        const u32 slot_cells, const u32 least_cleared, ${codes.column_parameters(code)},
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
 % if wg_size > 1:
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -165,14 +165,13 @@ KERNEL(${wg_size}) move(
         task.first_row = first_row;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
-        GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
-            + node->feature % block_features;
+        const column_t column = column_of(${codes.column(code)}, node->feature);
 % if wg_size == 1:
-        move_rows(task, rows, moved, column, row_stride, split, children);
+        move_rows(task, rows, moved, column, split, children);
 % else:
         for (u32 i = LOCAL_ID; i < task.size; i += ${wg_size}) {
             const u32 row = row_of(task, rows, i);
-            const u32 left = code_goes_left(column[(row - first_row) * row_stride], split);
+            const u32 left = code_goes_left(code_of(column, row - first_row), split);
             staged[PLACE(i)] = left ? row | LEFT : row;
         }
         BARRIER();

@@ -16,9 +16,10 @@
 ##
 ##   a leaf's 512 words of counts:   |256 of the first|256 of the second|    or   |low high|low high|...
 ##
-## params: wg_size; weighted; code, the code's type; empty if `row_nodes` tell the leaves of rows
+## params: wg_size; weighted; code, the code's type, or tiled; empty if `row_nodes` tell the leaves of rows
 <%page args="wg_size, weighted, code"/>
 <%namespace name="group" file="group.cl.mako"/>
+<%namespace name="codes" file="row_codes.cl.mako"/>
 <%
     sought = 1 if weighted else 2
     per_item = (256 + wg_size - 1) // wg_size
@@ -26,9 +27,9 @@
     places = ", ".join(f"&before{s}, &total{s}" for s in range(sought))
 %>
 ${group.exclusive_scans("group_scan", "u64", wg_size, sought)}
-/* Codes in 16 bytes of a row. */
-#define BLOCK ${16 if code == "u8" else 8}
-
+% if code:
+${codes.in_rows(code)}
+% endif
 FN void count_row(GLOBAL u32* counts, const u32 second, const u32 digit, const u64 weight) {
 % if weighted:
     (void)second;
@@ -70,8 +71,7 @@ FN f32 residual_of(const u32 key) {
 KERNEL(${wg_size}) count_first(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
 % if code:
-        const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
-        GLOBAL const ${code}* RESTRICT codes,
+        ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT steps,
 % else:
         GLOBAL const u32* RESTRICT row_nodes,
 % endif
@@ -87,11 +87,11 @@ KERNEL(${wg_size}) count_first(
     for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
         const u32 row = first_row + at;
 % if code:
-        GLOBAL const ${code}* mine = codes + (u64)at * row_stride;
+        const row_t mine = row_of(${codes.row(code)}, at);
         u32 leaf = tree; /* the root */
         u32x4 step = steps[leaf]; /* a step_t */
         while (step.x) {
-            const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
+            const u32 c = code_at(mine, step.y);
             const u32 left = code_goes_left(c, unpacked_split(step.z));
             leaf = tree + (left ? step.x : step.x + 1);
             step = steps[leaf];

@@ -7,17 +7,18 @@
 ##             are in row list depth % 2. Every output has only one tree in a batch, as two trees would
 ##             write the same margin.
 ##
-## params: wg_size; walk, whether rows walk the tree; chunk, rows of a task; code, the code's type
+## params: wg_size; walk, whether rows walk the tree; chunk, rows of a task;
+##         code, the code's type, or tiled
 <%page args="wg_size, walk, chunk, code"/>
+<%namespace name="codes" file="row_codes.cl.mako"/>
 
 % if walk:
-/* Codes in 16 bytes of a row. */
-#define BLOCK ${16 if code == "u8" else 8}
-
+${codes.in_rows(code)}
 KERNEL(${wg_size}) add_leaves(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree,
-        const u32 n_trees, const u32 n_parallel, const u64 row_stride, const u64 block_stride, GLOBAL const u32x4* RESTRICT steps,
-        GLOBAL const ${code}* RESTRICT codes, GLOBAL f32* RESTRICT margins) {
+        const u32 n_trees, const u32 n_parallel,
+        ${codes.row_parameters(code)},
+        GLOBAL const u32x4* RESTRICT steps, GLOBAL f32* RESTRICT margins) {
     /* work-groups with GROUP_ID_Y = k add the trees of one output, one after the other */
     const u32 output = first_tree / n_parallel + GROUP_ID_Y;
     const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
@@ -26,12 +27,12 @@ KERNEL(${wg_size}) add_leaves(
     margins += (u64)output * n_rows;
     margins += first_row;
     for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < page_rows; row += N_GROUPS * ${wg_size}) {
-        GLOBAL const ${code}* mine = codes + (u64)row * row_stride;
+        const row_t mine = row_of(${codes.row(code)}, row);
         f32 margin = margins[row];
         for (u32 tree = begin; tree < end; tree++) {
             u32x4 step = steps[tree]; /* a step_t */
             while (step.x) {
-                const u32 c = mine[step.y / BLOCK * block_stride + step.y % BLOCK];
+                const u32 c = code_at(mine, step.y);
                 const u32 left = code_goes_left(c, unpacked_split(step.z));
                 step = steps[tree + (left ? step.x : step.x + 1)];
             }
@@ -41,13 +42,13 @@ KERNEL(${wg_size}) add_leaves(
     }
 }
 % else:
+${codes.in_columns(code)}
 KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, const u32 first_row, const u32 first_tree, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const u32* RESTRICT header,
+        const u32 n_rows, const u32 first_row, const u32 first_tree,
+        ${codes.column_parameters(code)}, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const ${code}* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 id = find_node(task_begin, n_nodes, task);
@@ -67,11 +68,10 @@ KERNEL(${wg_size}) add_leaves(
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
             const code_split_t split =
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
-            GLOBAL const ${code}* column = codes + node->feature / block_features * block_stride
-                + node->feature % block_features;
+            const column_t column = column_of(${codes.column(code)}, node->feature);
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
                 const u32 row = in_order ? position - base : rows[position];
-                own[row] += code_goes_left(column[(row - first_row) * row_stride], split) ? left : right;
+                own[row] += code_goes_left(code_of(column, row - first_row), split) ? left : right;
             }
         }
     }

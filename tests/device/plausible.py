@@ -20,7 +20,7 @@ LIBRARIES = frozenset(
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
-        *("pieces_of_nodes", "entry_items"),
+        *("pieces_of_nodes", "entry_items", "local_sums", "row_codes"),
     }
 )
 
@@ -46,12 +46,13 @@ VALUES: dict[str, list[Any]] = {
     "prefetch": [0, 24],
     "run": [256],
     "cells": [1024],
+    "most_cells": [1024],
     "codes": [256],
     "copies": [1, 4],
     "split_blocks": [False, True],
     "walk": [False, True],
     "radix_bits": [4, 8],
-    "code": ["u8", "u16"],
+    "code": ["u8", "u16", "tiled"],
     "part": ["build", "merge", "prune"],
     "type": ["u32", "u64"],
     "key": ["u32", "i32", "f32", "u64", "i64", "f64"],
@@ -113,6 +114,7 @@ VALUES: dict[str, list[Any]] = {
             "listed",
             "few",
             "by_node",
+            "sparse",
         )
     },
 }
@@ -164,6 +166,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
+    if template in ("quantize", "pack_codes"):
+        return params["code"] != "tiled"
     if template == "level":
         return not (params["picked"] and params["limited"])
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):

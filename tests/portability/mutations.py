@@ -95,7 +95,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "the baseline takes 64-bit atomics",
-        "templates/primitives/histogram.cl.mako",
+        "templates/primitives/local_sums.cl.mako",
         "if (high) atomic_add_global_i32((GLOBAL i32*)cell + 1, high);",
         "if (high) atomic_add_global_i64(cell, (i64)high << 32);",
         ("vocabulary", "baseline: PoCL"),

@@ -38,6 +38,8 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"tree_method": "approx"},
     {"tree_method": "approx", "proposal": "local"},
     {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
+    {"page": "tiled", "objective": "reg:absoluteerror", "subsample": 0.5},
+    {"page": "tiled", "grow_policy": "lossguide", "max_leaves": 5},
 )
 #: Losses with and without weights, and with sampling by gradients, which is built for a loss: a
 #: cheap one, a dear one, one with kernels of its own.
@@ -73,6 +75,10 @@ def fits(device: NullDevice) -> None:
                 device.label = variant.name
                 params = {"max_bin": max_bin, "histogram": variant.name}
                 _fit(device, data, params).watch(data.values)
+            for variant in runnable("tiled_histogram", device.caps):
+                device.label = f"tiled, {variant.name}"
+                tiled = {"max_bin": max_bin, "histogram": variant.name, "page": "tiled"}
+                _fit(device, data, tiled)
             device.label = ""
             _fit(device, data, {"max_bin": max_bin, "objective": "reg:absoluteerror"})
         of_two = np.array([1, 2], np.float32)

@@ -48,6 +48,10 @@ OTHERS: dict[str, dict[str, Any]] = {
         "tree_method": "approx", "proposal": "local", "objective": "binary:logistic",
         "subsample": 0.7, **_LEAF_WISE,
     },
+    "tiled": {"page": "tiled", "objective": "binary:logistic"},
+    "tiled, leaf by leaf": {
+        "page": "tiled", "objective": "reg:quantileerror", "subsample": 0.7, **_LEAF_WISE,
+    },
     "ndcg": {
         "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "mean",
     },

@@ -13,9 +13,12 @@ from pyopencl_gbdt.growth import steps
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import Layout, Page, SortedColumns
+from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.tiled_codes import upload_tiles
 from pyopencl_gbdt.reference.gradients import words
+from pyopencl_gbdt.reference.tiles import tile
 
 
 def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:
@@ -73,6 +76,13 @@ def make_columns(device, layout, codes):
     return page, ColumnSizes(rows.size, missing)
 
 
+def make_tiles(device, layout, codes, begins):
+    """Upload the present ones of some codes as tiles that begin with these features."""
+    cells, row_begin = tile(codes, layout, begins)
+    where = (layout.feature_offset, layout.feature_bins, begins)
+    return upload_tiles(device, cells, row_begin, *where)
+
+
 def make_workspace(
     device,
     layout,
@@ -83,15 +93,20 @@ def make_workspace(
     parallel=1,
     targets=1,
     monotone=None,
+    begins=None,
     **params,
 ):
     """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests.
 
     With ``tree_method="exact"`` the page has the entries of the codes in place of them.
+    With the first feature of every tile, ``begins``, codes are tiled.
     """
     checked = Parameters.from_dict(params)
     if checked.search == "exact":
         page, columns = make_columns(device, layout, codes)
+    elif begins is not None:
+        codes_there = make_tiles(device, layout, codes, begins)
+        page, columns = Page(codes_there, 0, codes.shape[0]), None
     else:
         page, columns = Page(make_page(device, codes), 0, codes.shape[0]), None
     ws = Workspace(
@@ -101,6 +116,7 @@ def make_workspace(
         layout=layout,
         page_list=[page],
         columns=columns,
+        tiled=None if begins is None else TileSizes(codes_there.cells.size),
         n_rows=codes.shape[0],
         weighted=weights[0] is not None,
         weight_bits=weights[1],

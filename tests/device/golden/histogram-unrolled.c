@@ -5,6 +5,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -30,6 +31,7 @@ FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, con
 }
 
 
+
 /* A bit pattern whose sign bit is set where old + value left the range of 32 bits. */
 #define OVERFLOW(old, value, sum) (((old) ^ (sum)) & ((value) ^ (sum)))
 
@@ -44,9 +46,6 @@ FN void carry(GLOBAL i64* target, const i32 old_g, const i32 g, const i32 high_g
     add_high(target, high_g + (OVERFLOW(old_g, g, sum_g) < 0 ? (g < 0 ? -1 : 1) : 0));
     add_high(target + 1, high_h + (OVERFLOW(old_h, h, sum_h) < 0 ? (h < 0 ? -1 : 1) : 0));
 }
-
-/* One code of one row; not_fullest is 0 where it is to be left out. */
-#define ADD(place, not_fullest, code)     {         const u32 c = code;         {             const int counts = (not_fullest) != 0;             const u32 cell = counts ? c * 1 + copy_minus : spare;             const i32 my_g = counts ? g : 0, my_h = counts ? h : 0;             const i32 old_g = atomic_add_local_i32(&local_g[cell], my_g);             const i32 old_h = atomic_add_local_i32(&local_h[cell], my_h);             const i32 sum_g = (i32)((u32)old_g + (u32)my_g), sum_h = (i32)((u32)old_h + (u32)my_h);             if ((OVERFLOW(old_g, my_g, sum_g) | OVERFLOW(old_h, my_h, sum_h) | (counts ? wide_sign : 0)) < 0)                 carry(&target[2 * c], old_g, my_g, high.x, old_h, my_h, high.y);         }     }
 
 FN void clear_sums(LOCAL i32* local_g, LOCAL i32* local_h, const u32 n_cells) {
     for (u32 c = LOCAL_ID; c < n_cells; c += 256) {
@@ -79,6 +78,9 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
         }
     }
 }
+
+/* One code of one row; not_fullest is 0 where it is to be left out. */
+#define ADD(place, not_fullest, code)     {         const u32 c = code;         {             const int counts = (not_fullest) != 0;             const u32 cell = counts ? c * 1 + copy_minus : spare;             const i32 my_g = counts ? g : 0, my_h = counts ? h : 0;             const i32 old_g = atomic_add_local_i32(&local_g[cell], my_g);             const i32 old_h = atomic_add_local_i32(&local_h[cell], my_h);             const i32 sum_g = (i32)((u32)old_g + (u32)my_g), sum_h = (i32)((u32)old_h + (u32)my_h);             if ((OVERFLOW(old_g, my_g, sum_g) | OVERFLOW(old_h, my_h, sum_h) | (counts ? wide_sign : 0)) < 0)                 carry(&target[2 * c], old_g, my_g, high.x, old_h, my_h, high.y);         }     }
 
 
 

@@ -8,6 +8,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     const u32 id = LOCAL_ID;
     shared[0 + id] = value0;
@@ -38,6 +39,22 @@ FN u32 group_scan(const u32 value, LOCAL u32* shared, u32* total) {
     group_scan_of_one(value, shared, &before, total);
     return before;
 }
+
+
+typedef struct {
+    GLOBAL const u16* codes;
+    u64 row_stride;
+} column_t;
+
+FN column_t column_of(GLOBAL const u16* codes, const u32 block_features, const u64 row_stride,
+                      const u64 block_stride, const u32 feature) {
+    column_t column;
+    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.row_stride = row_stride;
+    return column;
+}
+
+FN u32 code_of(const column_t column, const u32 row) { return column.codes[row * column.row_stride]; }
 
 #define LEFT 0x80000000u
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
@@ -117,11 +134,10 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
 
 KERNEL(256) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees,
-        const u32 slot_cells, const u32 least_cleared, const u32 block_features,
-        const u64 row_stride, const u64 block_stride,
+        const u32 slot_cells, const u32 least_cleared, const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const u16* RESTRICT codes,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const u16* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
     LOCAL_ARRAY(u32, shared, 256);
     LOCAL_ARRAY(u32, staged, 2304);
@@ -149,11 +165,10 @@ KERNEL(256) move(
         task.first_row = first_row;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
-        GLOBAL const u16* column = codes + node->feature / block_features * block_stride
-            + node->feature % block_features;
+        const column_t column = column_of(codes, block_features, row_stride, block_stride, node->feature);
         for (u32 i = LOCAL_ID; i < task.size; i += 256) {
             const u32 row = row_of(task, rows, i);
-            const u32 left = code_goes_left(column[(row - first_row) * row_stride], split);
+            const u32 left = code_goes_left(code_of(column, row - first_row), split);
             staged[PLACE(i)] = left ? row | LEFT : row;
         }
         BARRIER();

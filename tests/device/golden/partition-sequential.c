@@ -10,6 +10,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     (void)shared;
     *before0 = 0;
@@ -21,6 +22,22 @@ FN u32 group_scan(const u32 value, LOCAL u32* shared, u32* total) {
     group_scan_of_one(value, shared, &before, total);
     return before;
 }
+
+
+typedef struct {
+    GLOBAL const u8* codes;
+    u64 row_stride;
+} column_t;
+
+FN column_t column_of(GLOBAL const u8* codes, const u32 block_features, const u64 row_stride,
+                      const u64 block_stride, const u32 feature) {
+    column_t column;
+    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.row_stride = row_stride;
+    return column;
+}
+
+FN u32 code_of(const column_t column, const u32 row) { return column.codes[row * column.row_stride]; }
 
 
 #define NODE_OF(index) (first + (index))
@@ -68,13 +85,12 @@ FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
 
 /* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
 FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
-                  GLOBAL const u8* column, const u64 row_stride, const code_split_t split,
-                  const children_t children) {
+                  const column_t column, const code_split_t split, const children_t children) {
     u32 lefts[2048], rights[2048];
     u32 n_left = 0, n_right = 0;
     for (u32 i = 0; i < task.size; i++) {
         const u32 row = row_of(task, rows, i);
-        const u32 left = code_goes_left(column[(row - task.first_row) * row_stride], split);
+        const u32 left = code_goes_left(code_of(column, row - task.first_row), split);
         lefts[n_left] = row;
         rights[n_right] = row;
         n_left += left;
@@ -90,11 +106,10 @@ FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
 
 KERNEL(1) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees,
-        const u32 slot_cells, const u32 least_cleared, const u32 block_features,
-        const u64 row_stride, const u64 block_stride,
+        const u32 slot_cells, const u32 least_cleared, const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const u8* RESTRICT codes,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
     const u32 next_first = levels[depth + 1].first;
     const u32 first = levels[depth].first, count = next_first - first;
@@ -118,8 +133,7 @@ KERNEL(1) move(
         task.first_row = first_row;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
-        GLOBAL const u8* column = codes + node->feature / block_features * block_stride
-            + node->feature % block_features;
-        move_rows(task, rows, moved, column, row_stride, split, children);
+        const column_t column = column_of(codes, block_features, row_stride, block_stride, node->feature);
+        move_rows(task, rows, moved, column, split, children);
     }
 }

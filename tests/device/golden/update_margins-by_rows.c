@@ -6,13 +6,29 @@
 
 
 
+
+
+typedef struct {
+    GLOBAL const u8* codes;
+    u64 row_stride;
+} column_t;
+
+FN column_t column_of(GLOBAL const u8* codes, const u32 block_features, const u64 row_stride,
+                      const u64 block_stride, const u32 feature) {
+    column_t column;
+    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.row_stride = row_stride;
+    return column;
+}
+
+FN u32 code_of(const column_t column, const u32 row) { return column.codes[row * column.row_stride]; }
+
 KERNEL(1) add_leaves(
-        const u32 n_rows, const u32 first_row, const u32 first_tree, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const u32* RESTRICT header,
+        const u32 n_rows, const u32 first_row, const u32 first_tree,
+        const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 id = find_node(task_begin, n_nodes, task);
@@ -32,11 +48,10 @@ KERNEL(1) add_leaves(
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
             const code_split_t split =
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
-            GLOBAL const u8* column = codes + node->feature / block_features * block_stride
-                + node->feature % block_features;
+            const column_t column = column_of(codes, block_features, row_stride, block_stride, node->feature);
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
                 const u32 row = in_order ? position - base : rows[position];
-                own[row] += code_goes_left(column[(row - first_row) * row_stride], split) ? left : right;
+                own[row] += code_goes_left(code_of(column, row - first_row), split) ? left : right;
             }
         }
     }

@@ -1,0 +1,126 @@
+## row_codes: the code of a row in a feature, from dense codes or from tiles; kernels import it
+##
+##   u8, u16    dense codes
+##   tiled      a row's cells of the feature's tile ascend: a binary search finds the feature's, or
+##              that the value is missing
+##
+##   column_of  a feature of all rows of a page, of which `code_of` reads one
+##   row_of     a row of a page, of which `code_at` reads one feature
+
+<%def name="in_columns(code)">
+% if code == "tiled":
+${search()}
+/* A feature's cells in its tile are first .. behind - 1. */
+typedef struct {
+    GLOBAL const u32* begins;
+    GLOBAL const u16* cells;
+    u32x4 feature;
+} column_t;
+
+FN column_t column_of(GLOBAL const u32* row_begin, GLOBAL const u16* cells, GLOBAL const u32x4* features,
+                      const u32 row_words, const u32 feature) {
+    column_t column;
+    column.feature = features[feature];
+    column.begins = row_begin + (u64)column.feature.x * row_words;
+    column.cells = cells;
+    return column;
+}
+
+FN u32 code_of(const column_t column, const u32 row) {
+    return code_in(column.cells, column.begins[row], column.begins[row + 1], column.feature);
+}
+% else:
+typedef struct {
+    GLOBAL const ${code}* codes;
+    u64 row_stride;
+} column_t;
+
+FN column_t column_of(GLOBAL const ${code}* codes, const u32 block_features, const u64 row_stride,
+                      const u64 block_stride, const u32 feature) {
+    column_t column;
+    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.row_stride = row_stride;
+    return column;
+}
+
+FN u32 code_of(const column_t column, const u32 row) { return column.codes[row * column.row_stride]; }
+% endif
+</%def>
+
+<%def name="in_rows(code)">
+% if code == "tiled":
+${search()}
+typedef struct {
+    GLOBAL const u32* begins; /* where the row begins in the first tile */
+    GLOBAL const u16* cells;
+    GLOBAL const u32x4* features;
+    u32 row_words;
+} row_t;
+
+FN row_t row_of(GLOBAL const u32* row_begin, GLOBAL const u16* cells, GLOBAL const u32x4* features,
+                const u32 row_words, const u32 row) {
+    row_t found;
+    found.begins = row_begin + row;
+    found.cells = cells;
+    found.features = features;
+    found.row_words = row_words;
+    return found;
+}
+
+FN u32 code_at(const row_t row, const u32 feature) {
+    const u32x4 own = row.features[feature];
+    GLOBAL const u32* begins = row.begins + (u64)own.x * row.row_words;
+    return code_in(row.cells, begins[0], begins[1], own);
+}
+% else:
+/* Codes in 16 bytes of a row. */
+#define BLOCK ${16 if code == "u8" else 8}
+
+typedef struct {
+    GLOBAL const ${code}* codes;
+    u64 block_stride;
+} row_t;
+
+FN row_t row_of(GLOBAL const ${code}* codes, const u64 row_stride, const u64 block_stride, const u32 row) {
+    row_t found;
+    found.codes = codes + (u64)row * row_stride;
+    found.block_stride = block_stride;
+    return found;
+}
+
+FN u32 code_at(const row_t row, const u32 place) {
+    return row.codes[place / BLOCK * row.block_stride + place % BLOCK];
+}
+% endif
+</%def>
+
+<%def name="search()">
+/* The code among a row's cells of a tile; feature: its tile, first cell, last cell + 1, missing code. */
+FN u32 code_in(GLOBAL const u16* cells, const u32 begin, const u32 end, const u32x4 feature) {
+    u32 low = begin, high = end;
+    while (low < high) {
+        const u32 middle = low + (high - low) / 2;
+        if (cells[middle] < feature.y) low = middle + 1; else high = middle;
+    }
+    const u32 cell = low < end ? cells[low] : feature.z;
+    return cell < feature.z ? cell - feature.y : feature.w;
+}
+</%def>
+
+## Parameters of kernels, and the arguments that go on to `column_of` and `row_of`.
+<%def name="column_parameters(code)">\
+% if code == "tiled":
+const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
+% else:
+const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const ${code}* RESTRICT codes\
+% endif
+</%def>
+<%def name="column(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, block_features, row_stride, block_stride"}</%def>
+<%def name="row_parameters(code)">\
+% if code == "tiled":
+const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
+% else:
+const u64 row_stride, const u64 block_stride, GLOBAL const ${code}* RESTRICT codes\
+% endif
+</%def>
+<%def name="row(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, row_stride, block_stride"}</%def>
