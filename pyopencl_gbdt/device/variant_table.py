@@ -288,7 +288,7 @@ _ENTRIES = (
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
         tuned={"chunk": _CHUNK},
     ),
-    _kernel("node_pieces", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 1024})),
+    _kernel("node_pieces", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("row_nodes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "plan",

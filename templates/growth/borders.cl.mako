@@ -43,8 +43,7 @@ FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
 
 <%def name="each_border()">
     i64 at_g = item->sum_g, at_h = item->sum_h, base_g = item->base_g, base_h = item->base_h;
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
+    EACH_ENTRY(item, k) {
         if (IS(item, starts, k)) {
             base_g = at_g;
             base_h = at_h;
@@ -57,18 +56,17 @@ FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
 % if missing:
         const i64 missing_g = run->node_g - (item->behind_g[k] - base_g);
         const i64 missing_h = run->node_h - (item->behind_h[k] - base_h);
-        for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
-            const i64 g = left_g + (direction ? missing_g : 0), h = left_h + (direction ? missing_h : 0);
-% else:
-        {
-            const u32 direction = 0;
-            const i64 g = left_g, h = left_h;
-            (void)direction;
 % endif
-            if (has_children(run, h)) {
+% for side in ((0, 1) if missing else (0,)):
+        {
+            const u32 direction = ${side};
+            const i64 g = left_g${" + missing_g" if side else ""}, h = left_h${" + missing_h" if side else ""};
+            (void)direction;
+            if (has_children(run, h)${" && missing_h > 0" if side else ""}) {
                 ${caller.body()}
             }
         }
+% endfor
     }
 </%def>
 
@@ -82,19 +80,52 @@ FN f32 best_rough(const item_t* item, const run_t* run) {
     return most;
 }
 
+% if items <= 32:
+/* Sums of a border's left child; by loops of constant length, so that entries stay in registers. */
+FN best_t border_at(const item_t* item, const run_t* run, const u32 wanted, const u32 side) {
+    best_t border = no_split();
+<%call expr="each_border()">
+                if (k == wanted && direction == side) {
+                    border.at = 2 * item->place[k] + direction;
+                    border.g = g;
+                    border.h = h;
+                }
+</%call>
+    return border;
+}
+
+/* The best of the borders whose rough score is at least `least_score`; its key is that of its place. */
+FN best_t best_exact(const item_t* item, const run_t* run, const u32 exact_only, const f32 least_score,
+                     GLOBAL const u32* features, GLOBAL const u32* constraints) {
+    best_t best = no_split();
+    u32 near[2]; /* a bit for each border, with missing rows on the right, and on the left */
+    near[0] = near[1] = 0;
+    (void)features; (void)constraints;
+<%call expr="each_border()">
+                if (exact_only || rough_split(run, g, h) >= least_score) near[direction] |= 1u << k;
+</%call>
+    for (u32 side = 0; side < 2; side++) {
+        for (u32 left = near[side]; left; left &= left - 1) {
+            const best_t border = border_at(item, run, POPCOUNT((left & (0u - left)) - 1), side);
+            consider(&best, border.g, border.h, border.at, run->node_g, run->node_h,
+                     run->rule${", constraints[features[border.at / 2]]" if monotone else ""});
+        }
+    }
+    return best;
+}
+% else:
 /* The best of the borders whose rough score is at least `least_score`; its key is that of its place. */
 FN best_t best_exact(const item_t* item, const run_t* run, const u32 exact_only, const f32 least_score,
                      GLOBAL const u32* features, GLOBAL const u32* constraints) {
     best_t best = no_split();
     (void)features; (void)constraints;
 <%call expr="each_border()">
-                if (!exact_only) {
-                    const f32 rough = rough_split(run, g, h);
-                    if (rough < least_score || rough * MORE < best.score.hi) continue;
-                }
-                consider(&best, g, h, 2 * item->place[k] + direction, run->node_g, run->node_h,
+                const f32 rough = exact_only ? 0.0f : rough_split(run, g, h);
+                if (exact_only || (rough >= least_score && rough * MORE >= best.score.hi))
+                    consider(&best, g, h, 2 * item->place[k] + direction, run->node_g, run->node_h,
                          run->rule${", constraints[features[item->place[k]]]" if monotone else ""});
 </%call>
     return best;
 }
+% endif
 </%def>

@@ -13,10 +13,13 @@
     in_words = items <= 32
 %>
 % if in_words:
+/* All of a work-item's loops have the same length, so that compilers keep its entries in registers. */
+#define EACH_ENTRY(item, k) for (u32 k = 0; k < ${items}; k++) if (k < (item)->n)
 #define SET(item, kind, k) (item)->kind |= 1u << (k)
 #define UNSET(item, kind, k) (item)->kind &= ~(1u << (k))
 #define IS(item, kind, k) (((item)->kind >> (k)) & 1)
 % else:
+#define EACH_ENTRY(item, k) for (u32 k = 0; k < (item)->n; k++)
 #define SET(item, kind, k) (item)->kind[k] = 1
 #define UNSET(item, kind, k) (item)->kind[k] = 0
 #define IS(item, kind, k) (item)->kind[k]
@@ -73,8 +76,7 @@ FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
     const int one = first == features[piece.entries.places[piece.size - 1]]; /* the piece is of a feature */
     u32 feature = at == 0 || one ? first : features[piece.entries.places[at - 1]];
     u32 place = ${bin_at.format("0")};
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
+    EACH_ENTRY(item, k) {
         const i32x2 q = piece.entries.quanta[at + k];
         const u32 own = one ? first : features[place];
         const u32 next = k + 1 < rest ? ${bin_at.format("k + 1")} : NO_KEY;
@@ -93,8 +95,7 @@ FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
 
 /* Leave out features that are not in the node's mask. */
 FN void allow(item_t* item, GLOBAL const u32* features, GLOBAL const u32* mask) {
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
+    EACH_ENTRY(item, k) {
         const u32 feature = features[item->place[k]];
         if (!((mask[feature / 32] >> feature % 32) & 1)) UNSET(item, border, k);
     }
@@ -124,12 +125,27 @@ FN u32 start_behind(LOCAL const u32* marks) {
 }
 % endif
 
+% if missing:
+/* Keep the running sum behind an entry's segment; (g, h) is the running sum behind the entry. */
+FN void step_back(item_t* item, const u32 k, i64* g, i64* h, i64* end_g, i64* end_h) {
+    if (k >= item->n) return;
+    item->behind_g[k] = *end_g;
+    item->behind_h[k] = *end_h;
+    const i64x2 q = sums_of(item, k);
+    *g -= q.x;
+    *h -= q.y;
+    if (IS(item, starts, k)) {
+        *end_g = *g;
+        *end_h = *h;
+    }
+}
+% endif
+
 /* Find the running sums before an item's entries, and before and behind their segments. */
 FN void place_item(item_t* item, GLOBAL const i64* carries, LOCAL i64* shared,
                    LOCAL i64* starts, LOCAL u32* marks) {
     i64 g = 0, h = 0, total_g, total_h;
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
+    EACH_ENTRY(item, k) {
         const i64x2 q = sums_of(item, k);
         g += q.x;
         h += q.y;
@@ -148,8 +164,7 @@ FN void place_item(item_t* item, GLOBAL const i64* carries, LOCAL i64* shared,
     g = item->sum_g;
     h = item->sum_h;
     int any = 0;
-    for (u32 k = 0; k < ${items}; k++) {
-        if (k >= item->n) break;
+    EACH_ENTRY(item, k) {
         if (IS(item, starts, k)) {
             if (!any) {
                 starts[4 * LOCAL_ID] = g;
@@ -184,19 +199,13 @@ FN void place_item(item_t* item, GLOBAL const i64* carries, LOCAL i64* shared,
 % endif
     (void)end_g; (void)end_h;
 % if missing:
-    for (u32 back = 0; back < ${items}; back++) {
-        const u32 k = ${items} - 1 - back;
-        if (k >= item->n) continue;
-        item->behind_g[k] = end_g;
-        item->behind_h[k] = end_h;
-        const i64x2 q = sums_of(item, k);
-        g -= q.x;
-        h -= q.y;
-        if (IS(item, starts, k)) {
-            end_g = g;
-            end_h = h;
-        }
-    }
+% if in_words:
+% for k in reversed(range(items)):
+    step_back(item, ${k}, &g, &h, &end_g, &end_h);
+% endfor
+% else:
+    for (u32 k = ${items}; k-- > 0;) step_back(item, k, &g, &h, &end_g, &end_h);
+% endif
 % endif
 }
 </%def>

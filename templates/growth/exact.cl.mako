@@ -153,19 +153,6 @@ KERNEL(${wg_size}) score_roughly(
     }
 }
 
-/* The first of a group's tasks, from `task` on, whose best rough score is near its node's best: below, no
-   exact score can be the best. */
-FN u32 next_task(const u32 from, const u32 n_tasks, const u32 count, const u32 exact_only,
-                 GLOBAL const u32* task_begin, GLOBAL const f32* rough, GLOBAL const u32* node_rough) {
-    u32 task = from;
-    while (!exact_only && task < n_tasks) {
-        const f32 best = as_f32(node_rough[find_node(task_begin, count, task)]);
-        if (rough[task] >= best * 0.999969482421875f) break; /* 1 - 2^-15 */
-        task += N_GROUPS;
-    }
-    return task;
-}
-
 KERNEL(${wg_size}) find(
         const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features, const u32 exact_only,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
@@ -187,25 +174,26 @@ KERNEL(${wg_size}) find(
     (void)constraints; (void)n_features; (void)allowed;
     ${pieces.lists()}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
-    u32 task = next_task(GROUP_ID, n_tasks, count, exact_only, task_begin, rough, node_rough);
-    while (task < n_tasks) {
-        READ_TASK
+    for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
+        const f32 node_best = as_f32(node_rough[find_node(task_begin, count, task)]);
+        if (exact_only || rough[task] >= node_best * 0.999969482421875f) { /* 1 - 2^-15 */
+            READ_TASK
 % if masked:
-        allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
+            allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
 % endif
-        place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
-        const f32 least_score = exact_only ? -1.0f : as_f32(node_rough[index]) * 0.999969482421875f;
-        best_t best = best_exact(&item, &run, exact_only, least_score, features, constraints);
-        const u32 mine = best.at;
+            place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
+            const f32 least_score = exact_only ? -1.0f : as_f32(node_rough[index]) * 0.999969482421875f;
+            best_t best = best_exact(&item, &run, exact_only, least_score, features, constraints);
+            const u32 mine = best.at;
 % if wg_size > 1:
-        group_best(&best.score, &best.at, best_hi, best_lo, best_key);
+            group_best(&best.score, &best.at, best_hi, best_lo, best_key);
 % endif
-        if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) {
-            const u32 feature = best.at == NO_KEY ? 0 : features[best.at / 2];
-            best.at -= 2 * feature_offset[feature];
-            write_candidate(&found[task], feature, best);
+            if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) {
+                const u32 feature = best.at == NO_KEY ? 0 : features[best.at / 2];
+                best.at -= 2 * feature_offset[feature];
+                write_candidate(&found[task], feature, best);
+            }
+            BARRIER();
         }
-        BARRIER();
-        task = next_task(task + N_GROUPS, n_tasks, count, exact_only, task_begin, rough, node_rough);
     }
 }

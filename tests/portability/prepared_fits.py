@@ -55,6 +55,13 @@ def _data(weight: F32 | None, n_features: int = 2, **extra: Any) -> Dataset:
     return Dataset(np.zeros((N_ROWS, n_features), np.float32), label, weight, **extra)
 
 
+def _gaps() -> Dataset:
+    """Return rows of which some miss a value."""
+    values = np.zeros((N_ROWS, 2), np.float32)
+    values[::3] = np.nan
+    return Dataset(values, np.arange(N_ROWS, dtype=np.float32) % 2)
+
+
 def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Boosting:
     name = params.get("objective", "reg:squarederror")
     p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
@@ -68,6 +75,8 @@ def fits(device: NullDevice) -> None:
 
     And of every loss, of some with weights, and of all that changes a tree.
     """
+    _fit(device, _gaps(), {"tree_method": "exact"})
+    _fit(device, _gaps(), {"tree_method": "exact", "monotone_constraints": [1, -1]})
     for weight in (None, np.ones(N_ROWS, np.float32)):
         for max_bin in MAX_BINS:
             data = _data(weight)
