@@ -48,8 +48,10 @@ Record = dict[str, Any]
 def main(arguments: list[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.seeds < 1 or not options.rows_scale > 0:
-        parser.error("--seeds and --rows-scale: expected numbers above 0")
+    for name, low in (("rows_scale", 0.001), ("rounds", 2), ("seeds", 1)):
+        value = getattr(options, name)
+        if value is not None and not value >= low:
+            parser.error(f"--{name.replace('_', '-')} {value}: expected {low} or more")
     try:
         device = in_child(facts, options.device, limit=options.limit)
     except RuntimeError as error:
@@ -80,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--only", nargs="+", choices=SHAPES, default=list(SHAPES), help="these shapes alone")
     add("--quick", action="store_true", help="sizes for a machine of two cores")
     add("--rows-scale", type=float, default=1.0, help="a factor on every shape's rows")
+    add("--rounds", type=int, help="so many rounds instead of each shape's own")
     add("--device", default="auto", help="ours, as for open_device")
     add("--peer-device", default="cpu", choices=("cpu", "cuda"), help="XGBoost's")
     add("--peers", nargs="*", choices=list(SYSTEMS)[1:], default=list(SYSTEMS)[1:],
@@ -96,7 +99,8 @@ def sized(shape: SearchShape, options: argparse.Namespace, *, cpu: bool) -> Sear
         shape = replace(shape, **shape.quick)
     elif cpu and shape.cpu_rows:
         shape = replace(shape, n_rows=shape.cpu_rows)
-    return replace(shape, n_rows=max(100, round(shape.n_rows * options.rows_scale)))
+    n_rows = max(100, round(shape.n_rows * options.rows_scale))
+    return replace(shape, n_rows=n_rows, n_rounds=options.rounds or shape.n_rounds)
 
 
 def _run(shape: SearchShape, seed: int, options: argparse.Namespace) -> Record:

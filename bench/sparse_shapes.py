@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,38 +71,41 @@ class SearchShape(Shape):
 
         A few columns have an entry in most rows, most columns in a handful. Labels are a weighted
         sum of some columns plus noise, or the class whose sum is the largest. Rows are made in
-        pieces, each with a seed: beside the result there is no more than a piece a thread.
+        pieces, each with a seed, and copied to their place: beside the result, the host holds few.
         """
         if not self.per_row:
             return super().make(seed, n_rows, held_out=held_out)
         rows = self.n_rows if n_rows is None else n_rows
-        weights = self._weights()
+        key, weights = [seed, int(held_out)], self._weights()
+        counts = np.random.default_rng(key).poisson(self.per_row, rows)
+        step = max(1, _PIECE_ENTRIES // self.per_row)
+        values, columns = np.empty(counts.sum(), np.float32), np.empty(counts.sum(), np.int32)
+        ends, label = np.zeros(rows + 1, np.int64), np.empty(rows, np.float32)
 
-        def piece(numbers: tuple[int, int, int]) -> tuple[Any, F32]:
-            number, first, end = numbers
-            rng = np.random.default_rng([seed, int(held_out), number])
-            values = self._values(rng, end - first)
-            score = values @ weights
+        def piece(number: int) -> tuple[Any, F32]:
+            rng = np.random.default_rng([*key, number])
+            made = self._values(rng, counts[number * step : (number + 1) * step])
+            score = made @ weights
             score += _NOISE * rng.standard_normal(score.shape, dtype=np.float32)
-            label = score.argmax(axis=1) if self.n_classes else score[:, 0]
-            return values, label.astype(np.float32)
+            return made, score.argmax(axis=1) if self.n_classes else score[:, 0]
 
         with ThreadPoolExecutor() as pool:
-            made = list(pool.map(piece, self._pieces(rows)))
-        values = scipy.sparse.vstack([part for part, _ in made], format="csr")
-        return values, np.concatenate([label for _, label in made])
+            first = 0
+            for made, found in pool.map(piece, range(-(-rows // step))):
+                end, at = first + len(found), slice(ends[first], ends[first] + made.nnz)
+                label[first:end], values[at], columns[at] = found, made.data, made.indices
+                ends[first + 1 : end + 1] = ends[first] + made.indptr[1:]
+                first = end
+        n = ends[-1]  # entries of the same place became one
+        parts = (values[:n], columns[:n], ends)
+        return scipy.sparse.csr_matrix(parts, (rows, self.n_features)), label
 
-    def _pieces(self, n_rows: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the number, first row and end of every piece."""
-        step = max(1, _PIECE_ENTRIES // self.per_row)
-        for number, first in enumerate(range(0, n_rows, step)):
-            yield number, first, min(first + step, n_rows)
-
-    def _values(self, rng: np.random.Generator, n_rows: int) -> Any:
-        ends = np.cumsum(np.append(0, rng.poisson(self.per_row, n_rows)))
+    def _values(self, rng: np.random.Generator, counts: npt.NDArray[np.int64]) -> Any:
+        """Return rows of so many entries, of which those of the same place are summed."""
+        ends = np.cumsum(np.append(0, counts))
         columns = self._columns(rng, int(ends[-1]), self.power)
         values = np.log1p(rng.standard_exponential(len(columns), np.float32)).round(3)
-        made = scipy.sparse.csr_matrix((values, columns, ends), (n_rows, self.n_features))
+        made = scipy.sparse.csr_matrix((values, columns, ends), (len(counts), self.n_features))
         made.sum_duplicates()
         return made
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench import sparse_shapes
 from bench.fitting import Task, measure
-from bench.sparse import sized
+from bench.sparse import main, sized
 from bench.sparse_shapes import SHAPES
 from bench.sparse_systems import SYSTEMS
 from bench.system import Settings
@@ -56,7 +56,8 @@ def test_a_system_trains_classes(name):
 
 def test_sizes():
     def size(name, *, cpu, quick=False, scale=1.0):
-        return sized(SHAPES[name], Namespace(quick=quick, rows_scale=scale), cpu=cpu).n_rows
+        asked = Namespace(quick=quick, rows_scale=scale, rounds=None)
+        return sized(SHAPES[name], asked, cpu=cpu).n_rows
 
     assert size("wide", cpu=True) == size("wide", cpu=False) == 16_000
     assert [size("exact-d8", cpu=cpu) for cpu in (False, True)] == [1_000_000, 100_000]
@@ -64,23 +65,34 @@ def test_sizes():
     assert {shape.tree_method for shape in SHAPES.values()} == {"auto", "exact", "hist"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rounds", "1"], "--rounds 1: expected 2 or more"),
+        (["--rows-scale", "nan"], "--rows-scale nan: expected 0.001 or more"),
+        (["--only", "wider"], "invalid choice: 'wider'"),
+    ],
+)
+def test_errors_come_before_the_work(arguments, said, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.thorough
 def test_command(tmp_path):
-    peers = [name for name in ("xgboost", "lightgbm") if importlib.util.find_spec(name)]
+    names = ["ours", "xgboost"] if importlib.util.find_spec("xgboost") else ["ours"]
     file = tmp_path / "sparse.json"
     done = run(
         "sparse", "--quick", "--rows-scale", 0.05, "--only", "classes", "exact-d6", "--device",
-        TEST_DEVICE, "--json", file,
+        TEST_DEVICE, "--peers", "xgboost", "--json", file,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     classes, exact = json.loads(file.read_text())["runs"]
-    assert [system["name"] for system in classes["systems"]] == ["ours", *peers]
-    assert [system["name"] for system in exact["systems"]] == ["ours", *peers][
-        : 1 + ("xgboost" in peers)
-    ]
     assert 0.7 < classes["n_values"] / (200 * 80) < 1.02  # entries of the same place are one
     assert exact["shape"]["n_rows"] == 1000
     for run_ in (classes, exact):
+        assert [system["name"] for system in run_["systems"]] == names
         for system in run_["systems"]:
             assert system["problem"] == ""
             assert f"{1e3 * system['round_seconds']:.3f}" in done.stdout
