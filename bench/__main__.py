@@ -13,6 +13,7 @@ COMMANDS = {
     "page": "bench.page",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
+    "sparse": "bench.sparse",
     "sweep": "bench.sweep",
     "tasks": "bench.tasks",
     "train": "bench.train",

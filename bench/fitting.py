@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from bench.gpu_memory import GpuMemory
+from bench.host import peak_bytes
 from bench.ours import Ours
 from bench.peers import PEERS
 from bench.system import F32, Settings, System
 from pyopencl_gbdt.comparison.shapes import Shape
-from pyopencl_gbdt.metrics import auc, logloss, rmse
+from pyopencl_gbdt.metrics import auc, logloss, mlogloss, rmse
 
 #: Groups of rounds that are timed, in one fit of one model.
 _GROUPS = 3
@@ -35,6 +36,8 @@ class Task:
         Fits after the cold one.
     budget : float
         Seconds after which no further fit begins.
+    kind : type of System or None
+        None: the one that `bench.peers` or `bench.ours` has under this name.
     """
 
     shape: Shape
@@ -42,6 +45,7 @@ class Task:
     settings: Settings
     repeats: int
     budget: float
+    kind: type[System] | None = None
 
 
 @dataclass
@@ -89,7 +93,7 @@ def measure(task: Task, data: tuple[F32, F32], held_out: tuple[F32, F32]) -> dic
     round_seconds = statistics.median(times.rounds)
     if round_seconds <= 0:  # of a difference of two trainings
         raise RuntimeError("rounds are too short to be told from noise; raise --rounds or --rows")
-    peak = system.peak_bytes()
+    peak, host_peak = system.peak_bytes(), peak_bytes()
     prediction = _predict(system, held_out[0], times, task.repeats)
     return {
         "version": system.version,
@@ -105,12 +109,13 @@ def measure(task: Task, data: tuple[F32, F32], held_out: tuple[F32, F32]) -> dic
         "quality": {name: statistics.fmean(q[name] for q in quality) for name in quality[0]},
         "peak_bytes": peak,
         "sampled_bytes": memory.peak_bytes,
+        "host_peak_bytes": host_peak,
     }
 
 
 def _make(task: Task) -> System:
-    kind = Ours if task.system == "ours" else PEERS[task.system][0]
-    return kind(task.shape, task.settings)
+    known = Ours if task.system == "ours" else PEERS[task.system][0]
+    return (task.kind or known)(task.shape, task.settings)
 
 
 def _clock(work: Callable[..., Any], *arguments: Any) -> float:
@@ -157,4 +162,6 @@ def _quality(
     prediction = np.asarray(system.predict(held_out[0]), np.float32)
     if shape.objective == "binary:logistic":
         return {"auc": auc(label, prediction), "logloss": logloss(label, prediction)}
+    if shape.objective == "multi:softprob":
+        return {"mlogloss": mlogloss(label, prediction.T)}
     return {"rmse": rmse(label, prediction)}

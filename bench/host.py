@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,24 @@ def free_bytes() -> int | None:
     return _kib("MemAvailable")
 
 
+def peak_bytes() -> int | None:
+    """Return the most host memory that this process had at a time, None outside Linux.
+
+    A forked process begins with what its parent had at the fork.
+    """
+    return _kib("VmHWM", "/proc/self/status")
+
+
+def report_head(what: str, arguments: list[str]) -> dict[str, Any]:
+    """Return what every report begins with: the command, when and where it ran."""
+    return {
+        "command": ["python", "-m", "bench", what, *arguments],
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "host": describe_host(),
+        "versions": package_versions(),
+    }
+
+
 def package_versions() -> dict[str, str]:
     """Return the versions of what is installed and matters here."""
     versions = {}
@@ -50,8 +69,8 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def _kib(name: str) -> int | None:
-    text = _value("/proc/meminfo", name)
+def _kib(name: str, file: str = "/proc/meminfo") -> int | None:
+    text = _value(file, name)
     return 1024 * int(text.split()[0]) if text else None
 
 

@@ -21,13 +21,12 @@ import json
 import statistics
 import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.host import describe_host, n_cpus, package_versions
+from bench.host import n_cpus, report_head
 from bench.lines import BASE, Line, data_of, lines, make_values
 from bench.ours import facts
 from bench.system import F32, LEARNING_RATE
@@ -110,10 +109,7 @@ def main(arguments: list[str]) -> int:
     work = Work(values, score, options.rounds, options.seed, options.device, peer)
     report = {
         "format": FORMAT,
-        "command": ["python", "-m", "bench", "losses", *arguments],
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "host": describe_host(),
-        "versions": package_versions(),
+        **report_head("losses", arguments),
         "device": device,
         **{name: getattr(options, name) for name in ("rows", "features", "rounds", "seed")},
         "lines": [],

@@ -13,11 +13,9 @@ from pyopencl_gbdt.comparison.shapes import Shape
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find, open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
-from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
-from pyopencl_gbdt.training.train import Model
+from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.training.fitting import Fit
+from pyopencl_gbdt.training.preparing import prepare
 
 
 def facts(spec: str) -> dict[str, Any]:
@@ -34,50 +32,41 @@ class Ours(System):
     def __init__(self, shape: Shape, settings: Settings) -> None:
         super().__init__(shape, settings)
         self.version = __version__
-        self.objective = get_objective(shape.objective)
-        self.params = Parameters.from_dict(
-            {
-                "objective": shape.objective,
-                "max_depth": shape.max_depth,
-                "max_bin": shape.max_bin,
-                "n_estimators": shape.n_rounds,
-                "learning_rate": LEARNING_RATE,
-            }
-        )
+        self.params: dict[str, Any] = {
+            "objective": shape.objective,
+            "max_depth": shape.max_depth,
+            "max_bin": shape.max_bin,
+            "n_estimators": shape.n_rounds,
+            "learning_rate": LEARNING_RATE,
+            "device": settings.device,
+            "verbosity": 0,
+        }
 
-    def setup(self, values: F32, label: F32) -> None:
+    def setup(self, values: Any, label: F32) -> None:
         self.opened = open_device(self.settings.device)
         self.data = Dataset(values, label)
         self._begin()
 
     def relabel(self, values: F32, label: F32) -> None:
-        del self.boosting  # its memory, before the next one takes its own
+        del self.fit  # its memory, before the next one takes its own
         self.data.label = np.ascontiguousarray(label)
         self._begin()
 
     def _begin(self) -> None:
-        self.score = self.objective.starting_score(self.data.label, None)
-        self.margin = self.objective.to_margin(self.score)
-        self.boosting = Boosting(self.opened, self.params, self.objective, self.data, self.margin)
+        self.fit = Fit(self.opened, prepare(self.params, self.data, (), None, None))
         self.model: Model | None = None
         self.opened.finish()
 
     def rounds(self, n: int) -> None:
-        self.boosting.run(n)  # reads the trees, for which it waits
+        for _ in range(n):
+            self.fit.step()
+        self.fit.boosting.finished_trees()  # reads them, for which it waits
         self.opened.finish()
         self.model = None
 
-    def predict(self, values: F32) -> F32:
+    def predict(self, values: Any) -> F32:
         if self.model is None:
-            self.model = Model(
-                Ensemble(
-                    trees=self.boosting.trees,
-                    objective=self.shape.objective,
-                    n_features=self.shape.n_features,
-                    base_margin=self.margin,
-                    base_score=self.score,
-                )
-            )
+            self.model = self.fit.model()
         return self.model.predict(values, device=self.settings.device)
 
     def peak_bytes(self) -> int | None:

@@ -29,9 +29,9 @@ load before the run, memory_bytes, platform, python), ``versions`` of packages,
 ``systems`` and ``ratios``. A system has ``name``, ``ours``, ``device``, ``problem``, and unless it
 failed ``version``, ``cold_seconds``, ``setup_seconds``, ``first_round_seconds`` (or null),
 ``round_seconds``, ``round_samples``, ``times_floor``, ``predict_seconds``, ``n_fits``,
-``quality`` (``auc`` and ``logloss``, or ``rmse``), ``prediction_digest`` (SHA-256), ``peak_bytes``
-and ``sampled_bytes`` (or null). A ratio has ``ours``, ``peer`` and how many times faster ours is:
-``setup``, ``round``, ``predict``.
+``quality`` (``auc`` and ``logloss``, or ``rmse``), ``prediction_digest`` (SHA-256), ``peak_bytes``,
+``sampled_bytes`` and ``host_peak_bytes`` (or null). A ratio has ``ours``, ``peer`` and how many
+times faster ours is: ``setup``, ``round``, ``predict``.
 """
 
 from __future__ import annotations
@@ -40,13 +40,12 @@ import argparse
 import json
 import sys
 from dataclasses import asdict, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from bench.children import FORKS, in_child
 from bench.fitting import Task, measure
-from bench.host import describe_host, free_bytes, n_cpus, package_versions
+from bench.host import free_bytes, n_cpus, report_head
 from bench.ours import facts
 from bench.peers import choose_peers
 from bench.system import F32, Settings
@@ -82,11 +81,8 @@ def main(arguments: list[str]) -> int:
     systems += [(name, "cuda" if cuda else "cpu") for name in peers]
     report: Record = {
         "format": FORMAT,
-        "command": ["python", "-m", "bench", "train", *arguments],
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        **report_head("train", arguments),
         "seed": options.seed,
-        "host": describe_host(),
-        "versions": package_versions(),
         "devices": devices,
         "shapes": [],
     }

@@ -5,10 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -17,26 +14,14 @@ from bench.peers import PEERS, XGBoostCupy, choose_peers
 from bench.system import Settings
 from bench.train_table import ratios, table
 from pyopencl_gbdt.comparison.shapes import SHAPES
+from tests.bench.running import run
 from tests.conftest import TEST_DEVICE
 
-ROOT = Path(__file__).parents[2]
 SYSTEM = {
     "name", "ours", "device", "problem", "version", "cold_seconds", "setup_seconds",
     "first_round_seconds", "round_seconds", "round_samples", "times_floor", "predict_seconds",
-    "n_fits", "quality", "prediction_digest", "peak_bytes", "sampled_bytes",
+    "n_fits", "quality", "prediction_digest", "peak_bytes", "sampled_bytes", "host_peak_bytes",
 }  # fmt: skip
-
-
-def run(*arguments, timeout=120):
-    return subprocess.run(
-        [sys.executable, "-m", "bench", "train", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +34,7 @@ def report(folder):
     peers = "xgboost" if importlib.util.find_spec("xgboost") else "none"
     plot = ["--plot", folder] if importlib.util.find_spec("matplotlib") else []
     done = run(
-        "--quick", "--shapes", "tiny,bins-16", "--rows", 200, "--rounds", 5, "--device",
+        "train", "--quick", "--shapes", "tiny,bins-16", "--rows", 200, "--rounds", 5, "--device",
         TEST_DEVICE, "--peers", peers, "--json", folder / "bench.json", *plot,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -107,7 +92,7 @@ def test_the_plot(report, folder):
     ],
 )
 def test_errors_come_before_the_work(arguments, said):
-    done = run(*arguments)
+    done = run("train", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
 

@@ -1,0 +1,23 @@
+"""Run a bench as users do: in a process of its own, which can fork before it opens a device."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments, timeout=120):
+    """Run ``python -m bench`` with these arguments; return the finished process."""
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
