@@ -101,7 +101,8 @@ _ENTRIES = (
         _variant(
             "local_atomic",
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 5888},
-            "GPU: sizes of `histogram`, which are to be measured for tiles",
+            "H200, 1.07 M x 968, 81 % missing, a round: as fast as dense codes, in a third of the "
+            "memory",
             int64_atomics=True,
             chosen_on=_GPU,
         ),
@@ -280,7 +281,12 @@ _ENTRIES = (
     ),
     _kernel(
         "exact",
-        *_both(cpu={"wg_size": 1, "chunk": 512}, gpu={"wg_size": 256, "chunk": 2048}),
+        _variant("sequential", {"wg_size": 1, "chunk": 512}, _SEQUENTIAL, chosen_on=_CPU),
+        _variant(
+            "portable",
+            {"wg_size": 256, "chunk": 2048},
+            "H200, 1 M x 28, a round: 1.2x over chunks of 1024, 1.04x over 128 work-items",
+        ),
         tuned={"chunk": _CHUNK},
     ),
     _kernel(

@@ -32,8 +32,7 @@ Method = Literal["hist", "exact", "approx"]
 #: Tiles are for data of which at most this share of the values is present, and whose dense codes
 #: take at least this many bytes. PoCL, 2 cores, ms a round with dense and with tiled codes: 50 k x
 #: 300 with 30 % present 575 and 96, with 60 % 239 and 119, with 90 % 156 and 154; 100 k x 968 with
-#: 19 % 985 and 128. GPUs are still to be measured; there, too, the share of present values tells
-#: how much memory and how many atomics tiles save.
+#: 19 % 985 and 128. H200, 1.07 M x 968 with 19 %: 2.5 and 2.5, with 2235 and 733 MB of memory.
 MOST_PRESENT = 0.3
 LEAST_DENSE_BYTES = 16 * 1024 * 1024
 #: Rows that are looked at to estimate the share of present values.
