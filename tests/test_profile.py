@@ -77,6 +77,12 @@ WAYS = {
     "exact": ({"tree_method": "exact"}, {}, "exact.find"),
     "exact leaf-wise": ({"tree_method": "exact", **LEAF_WISE}, {}, "columns.move_entries"),
     "exact quantiles": ({"tree_method": "exact", **QUANTILES}, {}, "renew_leaves.renew"),
+    "approx": ({"tree_method": "approx", "max_bin": 8}, {}, "approx.cut_roots"),
+    "approx by node": (
+        {"tree_method": "approx", "proposal": "local", "max_bin": 8},
+        {},
+        "approx.mark_ends",
+    ),
     "max_leaves": ({"max_leaves": 7}, {}, "plan.decide"),
     "top": ({"objective": "rank:ndcg"}, {"label": GRADES, "group": QUERIES}, "gradients.lambdas"),
     "clicks": (CLICKS, {"group": QUERIES}, "gradients.update_bias"),

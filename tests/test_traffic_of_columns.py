@@ -74,7 +74,7 @@ def test_roots_of_sorted_columns_count_entries():
     nodes, levels = tree()
     nodes["count"][0] = FEW_ROWS
     ws = along_columns()
-    ws.left_out = ("histogram", "split", "partition", "update_margins")
+    ws.left_out = ("histogram", "tiled_histogram", "split", "partition", "update_margins", "approx")
     tally = traffic.Tally(ws)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
     assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]

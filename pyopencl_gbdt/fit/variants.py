@@ -25,7 +25,7 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
-_BY_HISTOGRAM = ("histogram", "split", "partition", "update_margins")
+_BY_HISTOGRAM = ("histogram", "tiled_histogram", "split", "partition", "update_margins")
 _BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes")
 
 
@@ -157,7 +157,9 @@ class FitVariants(FitShape):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
-        return _BY_COLUMNS if self.columns is None else _BY_HISTOGRAM
+        if self.columns is None:
+            return (*_BY_COLUMNS, "approx")
+        return _BY_HISTOGRAM if self.params.search == "approx" else (*_BY_HISTOGRAM, "approx")
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit, and the kind of its pages of codes."""

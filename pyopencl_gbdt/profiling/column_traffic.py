@@ -162,3 +162,24 @@ def _follow_split(ws: Workspace, tree: TreeCounts) -> int:
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
     return margins + int(tree.nodes[0]) * ws.n_rows * _ID
+
+
+@of_tree("approx.cut_roots")
+def _cut_roots(ws: Workspace, tree: TreeCounts) -> int:
+    assert ws.columns is not None
+    return int(tree.nodes[0]) * ws.columns.n_entries * _QUANTA
+
+
+@of_tree("approx.fill_ends")
+def _fill_ends(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.nodes[0]) * ws.layout.n_codes * _PLACE
+
+
+@of_tree("approx.clear_ends")
+def _clear_ends(ws: Workspace, tree: TreeCounts) -> int:
+    return _searched(tree)  # a byte for each entry
+
+
+@of_tree("approx.mark_ends")
+def _mark_ends(ws: Workspace, tree: TreeCounts) -> int:
+    return _searched(tree) * _QUANTA
