@@ -27,6 +27,12 @@ COLUMNS = {
     # rough scores; the first 8 entries of A, and all of b C D e; of these pieces, best splits
     "exact.find": 6 * 4 + (8 + 16) * 12 + 5 * (32 + CANDIDATE.itemsize),
     "node_pieces.best_piece": (6 + 5) * CANDIDATE.itemsize,
+    # quanta of the root's 10 entries; a place for each of 7 codes
+    "approx.cut_roots": 10 * 8,
+    "approx.fill_ends": 7 * 4,
+    # a byte, and then quanta, for each of 26 entries
+    "approx.clear_ends": 26,
+    "approx.mark_ends": 26 * 8,
     "node_pieces.begin_entries": 12,
     # b, C; D, e
     "node_pieces.list_pieces": 4 * 12,
