@@ -95,10 +95,12 @@ def tile_sizes_of(codes: QuantizedData) -> TileSizes | None:
 
 
 def expected_columns(data: Dataset, method: Method) -> ColumnSizes | None:
-    """Return what sorted columns take at most, before they are made; None is pages of codes."""
+    """Return what sorted columns will take, before they are made; None is pages of codes."""
     if data.sparse is not None:
         return ColumnSizes(data.sparse.n_entries)
-    return None if method == "hist" else ColumnSizes(data.n_rows * data.n_features)
+    if method == "hist":
+        return None
+    return ColumnSizes(int(_present_share(data) * data.n_rows * data.n_features))
 
 
 def sizes_of(codes: QuantizedData) -> ColumnSizes | None:

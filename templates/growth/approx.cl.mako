@@ -113,12 +113,8 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
         h.after = carries[4 * (u64)task + 3];
         const u32 at = LOCAL_ID * ${items};
         const u32 n = at >= piece.size ? 0 : (piece.size - at < ${items} ? piece.size - at : ${items});
-        i64 own[${items}], sum = 0;
-        for (u32 k = 0; k < ${items}; k++) {
-            if (k >= n) break;
-            own[k] = hessian_at(&h, at + k);
-            sum += own[k];
-        }
+        i64 sum = 0;
+        for (u32 k = 0; k < n; k++) sum += hessian_at(&h, at + k);
         sum = group_scan(sum, shared, &h.total);
         sums[LOCAL_ID] = sum;
         BARRIER();
@@ -126,9 +122,9 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
         segment.end = 0;
         u32 from = 0;
         i64 next = 0; /* the running sum at which the next bin begins */
-        for (u32 k = 0; k < ${items}; k++) {
-            if (k >= n) break;
+        for (u32 k = 0; k < n; k++) { /* entries are read again: few chips have registers for all */
             const u32 i = at + k, place = piece.entries.places[i];
+            const i64 own = hessian_at(&h, i);
             if (place >= segment.end) {
                 start_segment(&segment, &h, features[place], feature_offset, feature_bins, sums);
                 if (!segment.few) {
@@ -136,10 +132,10 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
                     next = segment.base + least_of(segment.bounds, from + 1);
                 }
             }
-            sum += own[k];
+            sum += own;
             if (segment.few) {
                 ${caller.value()}
-            } else if (own[k] > 0 && sum >= next) {
+            } else if (own > 0 && sum >= next) {
                 const u32 to = bin_of(sum - segment.base, segment.bounds, from + 1);
                 ${caller.body()}
                 from = to;
