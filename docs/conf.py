@@ -46,17 +46,10 @@ napoleon_use_ivar = False
 #: Types in docstrings are words for people ("float32 array, shape (n_rows,)"), not references.
 nitpick_ignore_regex = [("py:class", ".*"), ("py:exc", ".*")]
 
-#: Pages that other tools write; a checkout without one is built without it.
-OPTIONAL = ("portability",)
-
 
 def fill_in(app: Any, page: str, source: list[str]) -> None:
-    """Put generated tables into a page, and leave optional pages out of the contents."""
+    """Put generated tables into a page."""
     source[0] = tables.fill(source[0])
-    if page == "index":
-        for name in OPTIONAL:
-            if not (HERE / f"{name}.md").is_file():
-                source[0] = source[0].replace(f"\n{name}\n", "\n")
 
 
 def setup(app: Any) -> None:

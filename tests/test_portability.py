@@ -245,15 +245,20 @@ def test_an_unknown_row_is_refused(capsys):
     assert "riva128" in capsys.readouterr().err
 
 
-def test_only_the_generated_part_of_the_page_changes(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n")
-    tables.write_docs(page, ["| a |", "| b |"])
-    text = page.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("\nafter\n")
-    assert "| a |\n\n| b |" in text
-    assert "old" not in text
+def test_only_the_pages_of_the_rows_are_written(tmp_path, monkeypatch):
+    built = SimpleNamespace(template="scan", wg_size=256, params={})
+    compiled = [matrix.Compiled(built, [_usage(kernel="tiles", registers=44)])]
+    monkeypatch.setattr(program, "PAGES", tmp_path)
+    monkeypatch.setattr(program.offline, "missing", lambda maker: "")
+    monkeypatch.setattr(tables, "version", lambda maker: f"the compiler of {maker}")
+    monkeypatch.setattr(program, "compile_all", lambda target, every: (compiled, []))
+    assert program.main(["nvidia", "--write-docs"]) == 0
+    assert [page.name for page in tmp_path.iterdir()] == ["nvidia.md"]
+    page = (tmp_path / "nvidia.md").read_text(encoding="utf-8")
+    assert page.startswith(
+        f"# NVIDIA: registers per work-item / occupancy in warps\n\n{tables.WRITTEN}\n"
+    )
+    assert "| scan | tiles | 256 | 1024 | 44 / 100 %" in page
 
 
 def test_a_table_shows_the_worst_of_a_kernels_dtypes():

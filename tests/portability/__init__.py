@@ -9,6 +9,6 @@ offline       the compilers of AMD, Intel and NVIDIA: registers, spills, local m
 ocloc         Intel's: programs in batches, each parsed once for all chips
 exercise      every primitive and a training on a device that is here, against the twins
 runtimes      exercise under PoCL, Intel's CPU runtime and Oclgrind, in all their settings
-tables        what is printed, and the generated part of docs/portability.md
+tables        what is printed, and the pages of docs/portability/
 mutations     a kernel is broken on purpose: which row of the matrix goes red?
 """

@@ -1,9 +1,8 @@
-"""What is printed, and the generated part of docs/portability.md."""
+"""What is printed, and the pages of docs/portability/."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from tests.portability import targets
 from tests.portability.matrix import Compiled
@@ -11,8 +10,7 @@ from tests.portability.offline import version
 from tests.portability.runtimes import Outcome
 from tests.portability.usage import Usage
 
-BEGIN = "<!-- Written by `python -m tests.portability --write-docs`: do not edit by hand. -->"
-END = "<!-- End of the generated part. -->"
+WRITTEN = "<!-- Written by `python -m tests.portability --write-docs`: do not edit by hand. -->"
 _TITLES = {
     "amd": "AMD: VGPRs per work-item / occupancy in waves",
     "intel-gpu": "Intel GPUs: sub-group size / occupancy in hardware threads",
@@ -63,14 +61,16 @@ def _by_kernel(compiled: Sequence[Compiled]) -> dict[tuple[str, str, int], list[
     return found
 
 
-def maker_table(maker: str, results: Mapping[str, Sequence[Compiled]]) -> str:
-    """One maker's chips as a Markdown table: kernels down, chips across."""
+def maker_page(maker: str, results: Mapping[str, Sequence[Compiled]]) -> str:
+    """One maker's chips as a page with a Markdown table: kernels down, chips across."""
     chips = [t.chip for t in targets.ALL[maker] if t.chip in results]
     people_say = {t.chip: t.people_say for t in targets.ALL[maker]}
     kernels = {chip: _by_kernel(results[chip]) for chip in chips}
     keys = sorted({key for found in kernels.values() for key in found})
     lines = [
-        f"### {_TITLES[maker]}",
+        f"# {_TITLES[maker]}",
+        "",
+        WRITTEN,
         "",
         f"Compiled by {version(targets.ALL[maker][0].maker)}. "
         + "; ".join(f"{chip}: {people_say[chip]}" for chip in chips)
@@ -83,13 +83,4 @@ def maker_table(maker: str, results: Mapping[str, Sequence[Compiled]]) -> str:
         cells = [_worst(kernels[chip].get(key, []), maker) for chip in chips]
         local = max(u.local_bytes for chip in chips for u in kernels[chip].get(key, []))
         lines.append(f"| {key[0]} | {key[1]} | {key[2]} | {local} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def write_docs(path: Path, tables: Sequence[str]) -> None:
-    """Replace the generated part of a page; the rest of it stays."""
-    text = path.read_text(encoding="utf-8") if path.is_file() else f"{BEGIN}\n{END}\n"
-    before, rest = text.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    body = "\n\n".join(tables)
-    path.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+    return "\n".join(lines) + "\n"
