@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
+from pyopencl_gbdt.data.categories import Categories, check_categorical, encode_numbers
 from pyopencl_gbdt.data.digests import digest, digest_of_entries
 from pyopencl_gbdt.data.features import Values, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
@@ -62,6 +63,8 @@ class Dataset:
     missing : float or None
         A number in X that means "missing", besides NaN, such as 0 or -999; X is not changed. In a
         sparse X, it cannot be 0.
+    categorical_features : sequence of int, or bool array of shape (n_features,), or None
+        The columns whose whole numbers are levels without an order.
 
     Attributes
     ----------
@@ -72,6 +75,9 @@ class Dataset:
         The values if X is sparse.
     label : float32 array, shape (n_rows,) or (n_rows, n_targets)
         Reading this raises ``DataError`` if there are no labels.
+    categories : mapping of int to Levels
+        The levels of each categorical column, by the column's number. ``values`` has their codes,
+        and NaN where a value is missing.
     feature_names : list of str or None
         Column names; can be assigned.
     weight : float32 array, shape (n_rows,), or None
@@ -102,6 +108,7 @@ class Dataset:
         label_lower_bound: Any = None,
         label_upper_bound: Any = None,
         missing: float | None = None,
+        categorical_features: Any = None,
     ) -> None:
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
@@ -111,6 +118,11 @@ class Dataset:
             )
         self.missing = check_missing(missing)
         self._features, names = check_features(X, missing=missing)
+        self.categories: Categories = {}
+        columns = check_categorical(categorical_features, int(self._features.shape[1]))
+        if columns:
+            assert isinstance(self._features, np.ndarray)
+            self._features, self.categories = encode_numbers(self._features, columns)
         self._values = self._features if isinstance(self._features, np.ndarray) else None
         self.feature_names = feature_names if feature_names is not None else names
         bounds = check_bounds(label_lower_bound, label_upper_bound, self.n_rows)

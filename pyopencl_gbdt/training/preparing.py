@@ -96,6 +96,11 @@ def prepare(
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
     _check_labelled(data, "the training data")
+    if data.categories:
+        raise DataError(
+            f"X has {len(data.categories)} categorical columns: expected numbers alone; leave out "
+            "categorical_features"
+        )
     p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
