@@ -54,6 +54,11 @@ class Parameters:
     colsample_bynode: float
     monotone_constraints: str
     interaction_constraints: str
+    max_cat_to_onehot: int
+    max_cat_threshold: int
+    cat_smooth: float
+    cat_l2: float
+    min_data_per_group: int
     base_score: float | tuple[float, ...] | None
     scale_pos_weight: float
     huber_slope: float
