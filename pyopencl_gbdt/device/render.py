@@ -99,8 +99,8 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
     Returns
     -------
     str
-        The complete source: the dialect's header, the headers in the template's ``uses`` lines (those of
-        ``uses if parameter`` where the parameter is true), and the rendered template.
+        The complete source: the dialect's header, the headers in the template's ``uses``
+        lines (those of ``uses if parameter`` where that is true), and the rendered template.
 
     Raises
     ------

@@ -1,12 +1,13 @@
 """Twin of ``growth.category_split``: splits of categorical features by sets of levels.
 
 Of fewer than ``max_cat_to_onehot`` levels, one level goes right and the others go left. Of more,
-levels with rows are put in the order of -G / (H + lambda + cat_smooth), and the first ones go right.
+levels with rows are put in the order of -G / (H + lambda + cat_smooth); the first ones go right.
 
     levels in order    c  a  e  b  d     a border behind each; at most max_cat_threshold levels on
     right             |c  a| left ..     the smaller side
 
-The rest are missing values and levels without rows, or with too few: they go right or left together.
+The rest are missing values and levels without rows, or with too few. They go right or left
+together.
 """
 
 from __future__ import annotations

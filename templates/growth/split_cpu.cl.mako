@@ -237,8 +237,7 @@ KERNEL(${wg_size}) find(
 % if masked:
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
-        const best_t best = search_borders(
-            cells, ${"!feature_kinds[id] && " if categories else ""}searched ? n_bins : 0, full, &feature);
+        const best_t best = search_borders(cells, ${"!feature_kinds[id] && " if categories else ""}searched ? n_bins : 0, full, &feature);
 % elif categories:
         const best_t best = search_borders(cells, feature_kinds[id] ? 0 : n_bins, full, &feature);
 % else:
