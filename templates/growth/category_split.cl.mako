@@ -17,9 +17,7 @@
 <%namespace name="cells" file="category_cells.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%
-    passes = 32 // digit
     digits = 1 << digit
-    assert passes % 2 == 0
 %>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.exclusive_scan("count_scan", "u32", wg_size)}
@@ -47,7 +45,7 @@ typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middl
 
 /* List the levels that have rows enough, as key << 32 | code, by ascending codes. */
 FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least, const f32 extra,
-                   choice_t* choice, GLOBAL u64* entries, LOCAL u32* counts, LOCAL i64* shared) {
+                   choice_t* choice, GLOBAL u64* entries, LOCAL u32* heads, LOCAL i64* shared) {
     const u32 size = (n_levels + ${wg_size - 1}) / ${wg_size};
     const u32 begin = LOCAL_ID * size < n_levels ? LOCAL_ID * size : n_levels;
     const u32 end = begin + size < n_levels ? begin + size : n_levels;
@@ -60,7 +58,7 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
         h += sum.y;
         count++;
     }
-    u32 at = count_scan(count, counts, &total);
+    u32 at = count_scan(count, heads, &total);
     group_scan(g, h, shared, &before_g, &choice->ordered_g, &before_h, &choice->ordered_h);
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
@@ -111,9 +109,10 @@ FN void sort_entries(GLOBAL u64* entries, GLOBAL u64* spare, const u32 n, LOCAL 
         return;
     }
 % endif
-% for k in range(passes):
-    sort_digit(${"spare, entries" if k % 2 else "entries, spare"}, n, ${32 + k * digit}, counts, shared);
-% endfor
+    for (u32 shift = 32; shift < 64; shift += ${2 * digit}) {
+        sort_digit(entries, spare, n, shift, counts, shared);
+        sort_digit(spare, entries, n, shift + ${digit}, counts, shared);
+    }
 }
 
 /* The place in order of a border: the first `most` levels, then those whose borders leave as few. */
@@ -204,7 +203,7 @@ KERNEL(${wg_size}) find_sets(
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(u32, counts, ${digits * wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size});
+    LOCAL_ARRAY(u32, best_key, ${wg_size}); /* for scans too; PoCL 7's compiler dies of a scan in `counts` */
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
@@ -242,13 +241,14 @@ KERNEL(${wg_size}) find_sets(
         (void)allowed;
         const u32 n_listed = n_levels;
 % endif
-        choice.n = list_levels(sums, n_listed, few > 1 ? few : 1, extra, &choice, entries, counts, shared);
+        choice.n = list_levels(sums, n_listed, few > 1 ? few : 1, extra, &choice, entries, best_key, shared);
         choice.rest_g = choice.node_g - choice.ordered_g;
         choice.rest_h = choice.node_h - choice.ordered_h;
-        if (!own.z) sort_entries(entries, spare + (u64)index * n_order + own.y, choice.n, counts, best_key);
+        sort_entries(entries, spare + (u64)index * n_order + own.y, own.z ? 0 : choice.n, counts, best_key);
         const run_t run = run_of(choice, sums, entries, shared);
-        const f32 rough = exact_only ? -1.0f : best_rough(choice, run, sums, entries, 0);
-        const f32 least_score = exact_only ? -1.0f : group_max(rough, best_hi) * 0.999969482421875f;
+        const f32 rough = best_rough(choice, run, sums, entries, exact_only);
+        const f32 least_rough = group_max(rough, best_hi) * 0.999969482421875f; /* as in `find` */
+        const f32 least_score = exact_only ? -1.0f : least_rough;
         best_t best = best_exact(choice, run, sums, entries, exact_only, least_score);
         const u32 mine = best.at;
 % if wg_size > 1:
