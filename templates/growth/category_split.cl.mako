@@ -20,8 +20,11 @@
 <%
     digits = 1 << digit
 %>
-${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
+## each is called once, so that PoCL inlines it: a function of its own would share arrays between threads
+${group.exclusive_scans("level_scan", "i64", wg_size, 2)}
+${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
 ${group.exclusive_scan("count_scan", "u32", wg_size)}
+${group.exclusive_scan("digit_scan", "u32", wg_size)}
 ${group.largest("group_max", "f32", wg_size)}
 ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
@@ -56,18 +59,20 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
     i64 g = 0, h = 0, before_g, before_h;
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
-        if (sum.y < least) continue;
-        g += sum.x;
-        h += sum.y;
-        count++;
+        if (sum.y >= least) {
+            g += sum.x;
+            h += sum.y;
+            count++;
+        }
     }
     u32 at = count_scan(count, heads, &total);
-    group_scan(g, h, shared, &before_g, ordered_g, &before_h, ordered_h);
+    level_scan(g, h, shared, &before_g, ordered_g, &before_h, ordered_h);
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
-        if (sum.y < least) continue;
-        const u32 key = one_hot ? 0 : order_key(sum.x, sum.y, extra);
-        entries[at++] = (u64)key << 32 | code;
+        if (sum.y >= least) {
+            const u32 key = one_hot ? 0 : order_key(sum.x, sum.y, extra);
+            entries[at++] = (u64)key << 32 | code;
+        }
     }
     BARRIER();
     return total;
@@ -76,7 +81,7 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
 /* Sort entries by one digit of their keys; entries with equal digits keep their order.
    counts[digit, work-item] are of the work-items' runs. */
 FN void sort_digit(GLOBAL const u64* from, GLOBAL u64* to, const u32 n, const u32 shift,
-                   LOCAL u32* counts, LOCAL u32* shared) {
+                   LOCAL u32* counts, LOCAL u32* heads) {
     const u32 size = (n + ${wg_size - 1}) / ${wg_size};
     const u32 begin = LOCAL_ID * size < n ? LOCAL_ID * size : n;
     const u32 end = begin + size < n ? begin + size : n;
@@ -86,7 +91,7 @@ FN void sort_digit(GLOBAL const u64* from, GLOBAL u64* to, const u32 n, const u3
     BARRIER();
     u32 mine = 0, total;
     for (u32 k = 0; k < DIGITS; k++) mine += counts[LOCAL_ID * DIGITS + k];
-    u32 before = count_scan(mine, shared, &total);
+    u32 before = digit_scan(mine, heads, &total);
     for (u32 k = 0; k < DIGITS; k++) {
         const u32 count = counts[LOCAL_ID * DIGITS + k];
         counts[LOCAL_ID * DIGITS + k] = before;
@@ -100,7 +105,7 @@ FN void sort_digit(GLOBAL const u64* from, GLOBAL u64* to, const u32 n, const u3
 
 /* Sort entries by their keys, in `entries`. */
 FN void sort_entries(GLOBAL u64* entries, GLOBAL u64* spare, const u32 n, LOCAL u32* counts,
-                     LOCAL u32* shared) {
+                     LOCAL u32* heads) {
 % if wg_size == 1:
     if (n <= FEW) {
         for (u32 i = 1; i < n; i++) {
@@ -112,10 +117,8 @@ FN void sort_entries(GLOBAL u64* entries, GLOBAL u64* spare, const u32 n, LOCAL 
         return;
     }
 % endif
-    for (u32 shift = 32; shift < 64; shift += ${2 * digit}) {
-        sort_digit(entries, spare, n, shift, counts, shared);
-        sort_digit(spare, entries, n, shift + ${digit}, counts, shared);
-    }
+    for (u32 pass = 0; pass < ${32 // digit}; pass++) /* an even number: the last one is to `entries` */
+        sort_digit(pass % 2 ? spare : entries, pass % 2 ? entries : spare, n, 32 + pass * ${digit}, counts, heads);
 }
 
 /* The place in order of a border: the first `most` levels, then those whose borders leave as few. */
@@ -139,7 +142,7 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
         g += sum.x;
         h += sum.y;
     }
-    group_scan(g, h, shared, &run.before_g, &all_g, &run.before_h, &all_h);
+    border_scan(g, h, shared, &run.before_g, &all_g, &run.before_h, &all_h);
     run.middle_g = choice.ordered_g - all_g;
     run.middle_h = choice.ordered_h - all_h;
     if (run.begin > run.n_low) { /* the others meet the middle on their way */
@@ -206,8 +209,9 @@ KERNEL(${wg_size}) order_levels(
     LOCAL_ARRAY(u32, heads, ${wg_size});
     const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
     const u32 feature = own.x, offset = feature_offset[feature];
-    for (u32 index = GROUP_ID_Y; index < levels[depth].count; index += N_GROUPS_Y) {
-        GLOBAL const node_t* node = &nodes[levels[depth].first + index];
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+        GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL u64* entries = order + (u64)index * n_order + own.y;
         const f32 extra = make_rule(scale + node->tree, order_lambda, 0.0f, 0.0f).lambda;
         const i64 few = own.z ? 0 : hessian_of_rows(smooth_rows, all_rows, nodes[node->tree].sum_h);
@@ -251,8 +255,9 @@ KERNEL(${wg_size}) find_sets(
     LOCAL_ARRAY(u32, best_key, ${wg_size});
     const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
     const u32 feature = own.x;
-    for (u32 index = GROUP_ID_Y; index < levels[depth].count; index += N_GROUPS_Y) {
-        GLOBAL const node_t* node = &nodes[levels[depth].first + index];
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+        GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
         GLOBAL const u64* entries = order + (u64)index * n_order + own.y;
         GLOBAL const i64* fact = facts + FACTS * ((u64)index * N_GROUPS + GROUP_ID);
