@@ -37,7 +37,6 @@ PARTS = {
     "dart": ("sample_type", "normalize_type", "rate_drop", "one_drop", "skip_drop"),
     "gblinear": ("feature_selector", "top_k"),
     "refresh": ("refresh_leaf",),
-    "enable_categorical": ("max_cat_to_onehot", "max_cat_threshold"),
     "reg:expectileerror": ("expectile_alpha",),
     "ExtMemQuantileDMatrix": ("extmem_single_page",),
 }
