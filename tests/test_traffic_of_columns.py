@@ -52,6 +52,17 @@ COLUMNS = {
 }
 
 
+CATEGORIES = {
+    # of 5 nodes: 4 codes, and what is known of their order
+    "category_split.order_levels": 5 * (4 * 16 + 40),
+    "category_split.find_sets": 5 * (40 + NODE.itemsize + CANDIDATE.itemsize),
+    # A, C, D
+    "category_sets.write_sets": 3 * NODE.itemsize,
+    # 7 nodes; 4 sets in and out
+    "category_sets.finish_sets": 7 * NODE.itemsize + 2 * 4 * 2 * 4,
+}
+
+
 def along_columns(**options):
     ws = Workspace(**options)
     ws.columns, ws.n_rows = SimpleNamespace(n_entries=ENTRIES), FEW_ROWS
@@ -80,7 +91,10 @@ def test_roots_of_sorted_columns_count_entries():
     nodes, levels = tree()
     nodes["count"][0] = FEW_ROWS
     ws = along_columns()
-    ws.left_out = ("histogram", "tiled_histogram", "split", "partition", "update_margins", "approx")
+    ws.left_out = (
+        "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
+        "category_split", "category_sets",
+    )  # fmt: skip
     tally = traffic.Tally(ws)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
     assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]
@@ -91,4 +105,15 @@ def test_roots_of_sorted_columns_count_entries():
 def test_every_formula_is_counted_by_hand():
     of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
     tiled = {"tiled_histogram", "tiled_histogram.reduce"}  # the formulas of dense codes
-    assert of_trees - ATOMICS.keys() - COLUMNS.keys() == {"histogram.reduce", *tiled}
+    by_hand = ATOMICS.keys() | COLUMNS.keys() | CATEGORIES.keys()
+    assert of_trees - by_hand == {"histogram.reduce", *tiled}
+
+
+@pytest.mark.parametrize("kernel", CATEGORIES)
+def test_the_bytes_of_sets(kernel):
+    """The second feature, of 4 levels, is categorical; a set takes 2 words."""
+    ws = Workspace()
+    categorical, offset = np.array([False, True]), np.array([0, 3, 7])
+    ws.layout = SimpleNamespace(categorical=categorical, feature_offset=offset)
+    ws.set_words = 2
+    assert RULES[kernel].of_tree(ws, count_tree(*tree())) == CATEGORIES[kernel]

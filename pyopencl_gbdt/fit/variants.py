@@ -26,6 +26,7 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
 _BY_HISTOGRAM = ("histogram", "tiled_histogram", "split", "partition", "update_margins")
+_BY_SETS = ("category_split", "category_sets")
 _BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes")
 
 
@@ -157,9 +158,11 @@ class FitVariants(FitShape):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
+        others = () if self.has_categories else _BY_SETS
         if self.columns is None:
-            return (*_BY_COLUMNS, "approx")
-        return _BY_HISTOGRAM if self.params.search == "approx" else (*_BY_HISTOGRAM, "approx")
+            return (*_BY_COLUMNS, "approx", *others)
+        approx = () if self.params.search == "approx" else ("approx",)
+        return (*_BY_HISTOGRAM, *approx, *others)
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit, and the kind of its pages of codes."""
@@ -167,6 +170,8 @@ class FitVariants(FitShape):
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
             kernels += _BY_COLUMNS
+        if self.has_categories:
+            kernels += _BY_SETS
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         if self.columns is None:
             found["page"] = "dense" if self.tiled is None else "tiled"

@@ -25,7 +25,9 @@ ${group.exclusive_scans("level_scan", "i64", wg_size, 2)}
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
 ${group.exclusive_scan("count_scan", "u32", wg_size)}
 ${group.exclusive_scan("digit_scan", "u32", wg_size)}
+% if not monotone:
 ${group.largest("group_max", "f32", wg_size)}
+% endif
 ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
@@ -166,13 +168,16 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
             const i64 right_h = (choice.one_hot ? own.y : sum_h) + (direction ? 0 : choice.rest_h);
             const i64 left_g = choice.node_g - right_g, left_h = choice.node_h - right_h;
             if (left_h < choice.least || right_h < choice.least) continue;
+% if not monotone:
             const f32 rough = exact_only ? 0.0f
                 : rough_score(left_g, left_h, choice.rule) + rough_score(right_g, right_h, choice.rule);
+% endif
             ${caller.body()}
         }
     }
 </%def>
 
+% if not monotone:
 /* The highest rough score of the run's borders; -1 if there is none. */
 FN f32 best_rough(const choice_t choice, const run_t run, const level_sums_t sums,
                   GLOBAL const u64* entries, const int exact_only) {
@@ -183,13 +188,17 @@ FN f32 best_rough(const choice_t choice, const run_t run, const level_sums_t sum
 </%call>
     return most;
 }
+% endif
 
 /* The best of the run's borders whose rough score is at least `least_score`. */
 FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t sums,
                      GLOBAL const u64* entries, const int exact_only, const f32 least_score) {
     best_t best = no_split();
+    (void)exact_only; (void)least_score;
 <%call expr="each_border()">
+% if not monotone:
             if (!exact_only && (rough < least_score || rough * MORE < best.score.hi)) continue;
+% endif
             consider(&best, left_g, left_h, 2 * code + direction, choice.node_g, choice.node_h,
                      choice.rule${", 0" if monotone else ""});
 </%call>
@@ -288,9 +297,13 @@ KERNEL(${wg_size}) find_sets(
         const int exact_only = choice.rule.alpha != 0.0f;
 % endif
         const run_t run = run_of(choice, sums, entries, shared);
+% if monotone:
+        const f32 least_score = -1.0f;
+% else:
         const f32 rough = best_rough(choice, run, sums, entries, exact_only);
         const f32 least_rough = group_max(rough, best_hi) * 0.999969482421875f; /* as in `find` */
         const f32 least_score = exact_only ? -1.0f : least_rough;
+% endif
         best_t best = best_exact(choice, run, sums, entries, exact_only, least_score);
         const u32 mine = best.at;
 % if wg_size > 1:
