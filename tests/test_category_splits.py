@@ -10,6 +10,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import xgboost
+from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
@@ -259,6 +260,15 @@ def test_what_does_not_go_with_categories(params, message):
     X, y, _ = rows()
     with pytest.raises(ParameterError, match=message):
         train({"device": TEST_DEVICE, **params}, dataset(X, y))
+
+
+def test_sparse_rows_are_refused(model):
+    X, y, _ = rows()
+    sparse = csr_matrix(np.nan_to_num(X))
+    with pytest.raises(DataError, match="X is sparse: expected dense rows"):
+        model[0].predict(sparse)
+    with pytest.raises(DataError, match="'other' is sparse"):
+        train({"device": TEST_DEVICE}, dataset(X, y), evals=[(Dataset(sparse, y), "other")])
 
 
 def test_too_many_levels():

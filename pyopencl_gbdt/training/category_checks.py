@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
@@ -11,7 +13,9 @@ from pyopencl_gbdt.parameters.constraints import Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 
-def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
+def check_categories(
+    data: Dataset, p: Parameters, limits: Limits, evals: Sequence[tuple[Dataset, str]] = ()
+) -> None:
     """Raise an error for categorical columns that cannot be split by sets of levels.
 
     Parameters
@@ -20,11 +24,12 @@ def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
     p : Parameters
     limits : Limits
         Constraints of the training.
+    evals : sequence of (Dataset, str)
 
     Raises
     ------
     DataError
-        If a column has too many levels.
+        If a column has too many levels, or an evaluation set is sparse.
     ParameterError
         If a parameter does not go with categorical columns.
     """
@@ -36,6 +41,12 @@ def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
             raise DataError(
                 f"{names[column]} has {levels.n_levels} levels: expected {MOST_LEVELS} at most in "
                 "a categorical column that is split by sets of levels; merge rare levels"
+            )
+    for rows, name in evals:
+        if rows.sparse is not None:
+            raise DataError(
+                f"evals: {name!r} is sparse: expected dense rows where X has categorical columns; "
+                "convert it by X.toarray(), with NaN for missing values"
             )
     if p.search != "hist":
         raise ParameterError(
