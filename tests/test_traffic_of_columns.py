@@ -54,8 +54,8 @@ COLUMNS = {
 
 CATEGORIES = {
     # of 5 nodes: 4 codes, and what is known of their order
-    "category_split.order_levels": 5 * (4 * 16 + 40),
-    "category_split.find_sets": 5 * (40 + NODE.itemsize + CANDIDATE.itemsize),
+    "category_split.order_levels": 5 * (4 * 16 + 48),
+    "category_split.find_sets": 5 * (48 + NODE.itemsize + CANDIDATE.itemsize),
     # A, C, D
     "category_sets.write_sets": 3 * NODE.itemsize,
     # 7 nodes; 4 sets in and out

@@ -14,7 +14,7 @@ from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import TreeCounts
 
 #: Of a feature in a node: levels in order, and sums.
-_FACTS = 5 * SUM.itemsize
+_FACTS = 6 * SUM.itemsize
 
 
 def _searched(tree: TreeCounts) -> int:
