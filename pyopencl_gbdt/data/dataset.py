@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
-from pyopencl_gbdt.data.categories import Categories, check_categorical, encode_numbers
+from pyopencl_gbdt.data.categories import NO_LEVEL, Categories, check_categorical, encode_numbers
 from pyopencl_gbdt.data.digests import digest, digest_of_entries
 from pyopencl_gbdt.data.features import Values, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
@@ -272,6 +273,35 @@ class Dataset:
             self.feature_weights, group=group, label_lower_bound=bounds[0],
             label_upper_bound=bounds[1],
         )  # fmt: skip
+
+    def widened(self, more: F32, names: list[str], without: set[int]) -> Dataset:
+        """Return this data set with more columns at the end, and some columns emptied.
+
+        Parameters
+        ----------
+        more : float32 array, shape (n_rows, n_more)
+        names : list of str, n_more
+            Used if the columns here have names.
+        without : set of int
+            Categorical columns whose values become missing.
+        """
+        values = np.concatenate([self.values, more], axis=1)
+        values[:, sorted(without)] = np.nan
+        wide = copy(self)
+        wide.kept, wide._features, wide._values = None, values, values
+        wide.categories = {c: own for c, own in self.categories.items() if c not in without}
+        wide._feature_names = (
+            None if self._feature_names is None else [*self._feature_names, *names]
+        )
+        if self.feature_weights is not None:
+            ones = np.ones(more.shape[1], np.float32)
+            wide.feature_weights = np.concatenate([self.feature_weights, ones])
+        return wide
+
+    def level_codes(self, column: int) -> npt.NDArray[np.int32]:
+        """Return the codes of a categorical column, shape (n_rows,); below 0 is missing."""
+        own = self.values[:, column]
+        return np.where(np.isnan(own), np.float32(NO_LEVEL), own).astype(np.int32)
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by the part's name; equal data have equal digests."""

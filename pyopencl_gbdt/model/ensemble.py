@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
+from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree
@@ -70,6 +72,8 @@ class Ensemble:
         Trees per round and output.
     objective_parameters : dict of str to float or str
         Parameters of the loss that differ from their defaults; numbers are rounded to float32.
+    statistics : Statistics or None
+        Features that trees use behind the columns, made of categorical columns.
 
     Raises
     ------
@@ -87,6 +91,7 @@ class Ensemble:
     n_outputs: int = 1
     objective_parameters: dict[str, float | str] = field(default_factory=dict)
     n_parallel: int = 1
+    statistics: Statistics | None = None
 
     def __post_init__(self) -> None:
         margin = self.base_margin
@@ -103,6 +108,18 @@ class Ensemble:
         names = "" if self.feature_names is None else f" ({shortened(self.feature_names)})"
         outputs = "" if self.n_outputs == 1 else f", {self.n_outputs} outputs"
         return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{outputs})"
+
+    @property
+    def n_tree_features(self) -> int:
+        """Number of features that trees may use: columns, then statistics."""
+        return self.n_features + (0 if self.statistics is None else self.statistics.n_features)
+
+    def columns_of(self, features: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the user's column that each feature is, or is made of."""
+        if self.statistics is None:
+            return features
+        sources = [self.statistics.source(f) for f in range(self.statistics.n_features)]
+        return np.append(np.arange(self.n_features), sources).astype(np.int32)[features]
 
     @property
     def round_trees(self) -> int:
@@ -162,15 +179,24 @@ class Ensemble:
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
                 f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
             )
+        if self.statistics is not None and self.statistics.n_columns != self.n_features:
+            raise ModelFormatError(
+                f"statistics begin behind column {self.statistics.n_columns - 1}: expected "
+                f"n_features={self.n_features} columns; correct the file"
+            )
         for index, tree in enumerate(self.trees):
             highest = int(tree.feature.max())
-            if highest >= self.n_features or tree.n_outputs != 1:
+            if highest >= self.n_tree_features or tree.n_outputs != 1:
                 raise ModelFormatError(
                     f"trees[{index}] uses feature {highest} and has {tree.n_outputs} outputs: "
-                    f"expected features 0..{self.n_features - 1} and 1 output; "
+                    f"expected features 0..{self.n_tree_features - 1} and 1 output; "
                     f"keep trees of one training only"
                 )
 
     def feature_name(self, feature: int) -> str:
-        """Return a column's name, or XGBoost's ``f0``, ``f1``, ... if columns have no names."""
+        """Return a feature's name; ``f0``, ``f1``, ... as in XGBoost if columns have no names."""
+        if self.statistics is not None and feature >= self.n_features:
+            number = feature - self.n_features
+            column = self.feature_name(self.statistics.source(number))
+            return self.statistics.name(number, column)
         return f"f{feature}" if self.feature_names is None else self.feature_names[feature]
