@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree
@@ -42,6 +45,19 @@ def _rounded(score: Score) -> Score:
     return float(np.float32(score)) if abs(score) <= _MAX_FLOAT32 else float(score)
 
 
+def _check_levels(feature: object, levels: object, n_features: int) -> None:
+    if type(feature) is not int or not 0 <= feature < n_features:
+        raise ModelFormatError(
+            f"categories[{feature!r}]: expected a column, 0..{n_features - 1}; correct its number"
+        )
+    wrong = levels.wrong() if isinstance(levels, Levels) else f"is {type(levels).__name__}"
+    if wrong:
+        raise ModelFormatError(
+            f"categories[{feature}] {wrong}: expected Levels of distinct, ascending strings or "
+            "whole numbers; take those of a Dataset"
+        )
+
+
 @dataclass(repr=False)
 class Ensemble:
     """A sum of trees, as NumPy arrays only, so it pickles and predicts on any machine.
@@ -70,6 +86,9 @@ class Ensemble:
         Trees per round and output.
     objective_parameters : dict of str to float or str
         Parameters of the loss that differ from their defaults; numbers are rounded to float32.
+    categories : dict of int to Levels
+        The levels of each categorical column, by the column's number: the code of a level is its
+        index.
 
     Raises
     ------
@@ -87,6 +106,7 @@ class Ensemble:
     n_outputs: int = 1
     objective_parameters: dict[str, float | str] = field(default_factory=dict)
     n_parallel: int = 1
+    categories: Mapping[int, Levels] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         margin = self.base_margin
@@ -94,7 +114,12 @@ class Ensemble:
         self.base_score = _rounded(self.base_score)
         if self.feature_names is not None and not isinstance(self.feature_names, (list, str)):
             self.feature_names = list(self.feature_names)
+        self.categories = dict(self.categories)
         self.check()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a pickle; older ones have no categories."""
+        self.__dict__ = {"categories": {}, **state}
 
     def __repr__(self) -> str:
         rounds = "1 round" if self.n_rounds == 1 else f"{self.n_rounds} rounds"
@@ -102,7 +127,8 @@ class Ensemble:
         features = "1 feature" if self.n_features == 1 else f"{self.n_features} features"
         names = "" if self.feature_names is None else f" ({shortened(self.feature_names)})"
         outputs = "" if self.n_outputs == 1 else f", {self.n_outputs} outputs"
-        return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{outputs})"
+        levels = f", {len(self.categories)} categorical" if self.categories else ""
+        return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{levels}{outputs})"
 
     @property
     def round_trees(self) -> int:
@@ -162,6 +188,8 @@ class Ensemble:
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
                 f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
             )
+        for feature, levels in self.categories.items():
+            _check_levels(feature, levels, self.n_features)
         for index, tree in enumerate(self.trees):
             highest = int(tree.feature.max())
             if highest >= self.n_features or tree.n_outputs != 1:

@@ -93,6 +93,7 @@ class Task:
             "n_features": self.data.n_features,
             "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
             "n_parallel": self.params.num_parallel_tree,
+            "categories": self.data.categories,
         }
         if self.start is not None:
             found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
@@ -200,6 +201,7 @@ class Fit:
             n_outputs=ws.n_outputs,
             n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,
+            categories=task.data.categories,
         )
         model = Model(ensemble, self.history)
         model.training_device = self.device.caps.label
