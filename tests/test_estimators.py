@@ -202,7 +202,7 @@ def test_losses_of_the_other_estimator():
 def test_misspelt_and_unsupported_parameters():
     with pytest.raises(ParameterError, match="did you mean 'learning_rate'"):
         GBDTRegressor(lerning_rate=0.1)
-    with pytest.raises(ParameterError, match="multi_strategy=.*: known from XGBoost, not"):
+    with pytest.raises(ParameterError, match=r"multi_strategy=.*: known from XGBoost, not"):
         GBDTRegressor(multi_strategy="multi_output_tree").fit(X, Y)
     with pytest.raises(ParameterError, match="num_class: no parameter of GBDTClassifier; leave"):
         GBDTClassifier(num_class=3)

@@ -40,8 +40,9 @@ PARTS = {
 }
 #: Known elsewhere (to ``fit``, ``train`` or ``Dataset``), or found by itself.
 ELSEWHERE = {
-    "callbacks", "early_stopping_rounds", "eval_metric", "feature_types", "feature_weights", "importance_type",
-    "enable_categorical", "max_cached_hist_node", "missing", "num_target", "validate_parameters",
+    "callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types",
+    "feature_weights", "importance_type", "max_cached_hist_node", "max_cat_to_onehot",
+    "max_cat_threshold", "missing", "num_target", "validate_parameters",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from pyopencl_gbdt.messages import plural, show
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
-#: The code of a missing value, and of a level that training has not seen.
+#: The code of a missing value. A level that training has not seen has the number of levels.
 NO_LEVEL = -1
 #: float32 holds every code below this number exactly.
 MOST_FLOAT_CODES = 2**24
@@ -123,7 +123,7 @@ def encode_column(
     -------
     levels : Levels
     codes : int32 array, shape (n_rows,)
-        NO_LEVEL where a value is missing or is none of `levels`.
+        NO_LEVEL where a value is missing, the number of levels where it is none of them.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def encode_column(
     elif not levels.suits(values):
         raise _other_kind(where, levels, values)
     table = np.full(used.size, NO_LEVEL, np.int32)  # the last entry is that of missing values
-    table[of_use] = levels.encode(values)
+    table[of_use] = _or_unseen(levels.encode(values), levels)
     return levels, table[column.places]
 
 
@@ -153,8 +153,12 @@ def _other_kind(where: str, levels: Levels, values: npt.NDArray[Any]) -> DataErr
     )
 
 
+def _or_unseen(codes: I32, levels: Levels) -> I32:
+    return np.where(codes == NO_LEVEL, np.int32(levels.n_levels), codes)
+
+
 def recode(codes: I32, own: Levels, wanted: Levels, where: str) -> I32:
-    """Return the codes that rows have by other levels; NO_LEVEL where these lack a level.
+    """Return the codes that rows have by other levels, as `encode_column` does.
 
     Raises
     ------
@@ -165,14 +169,23 @@ def recode(codes: I32, own: Levels, wanted: Levels, where: str) -> I32:
         return codes
     if not wanted.suits(own.values):
         raise _other_kind(where, wanted, own.values)
-    table = np.append(wanted.encode(own.values), np.int32(NO_LEVEL))
+    known = _or_unseen(wanted.encode(own.values), wanted)
+    table = np.append(known, np.array([wanted.n_levels, NO_LEVEL], np.int32))
     found: I32 = table[codes]
     return found
 
 
-def as_float(codes: I32) -> F32:
-    """Return codes as float32, NaN for NO_LEVEL."""
-    return np.where(codes == NO_LEVEL, np.float32(np.nan), codes.astype(np.float32))
+def as_float(codes: I32, n_levels: int) -> F32:
+    """Return codes as float32: NaN for what is no level, or if float32 has too few numbers."""
+    if n_levels > MOST_FLOAT_CODES:
+        return np.full(codes.shape, np.nan, np.float32)
+    no_level = (codes == NO_LEVEL) | (codes == n_levels)
+    return np.where(no_level, np.float32(np.nan), codes.astype(np.float32))
+
+
+def has_to_stay(codes: I32, n_levels: int) -> bool:
+    """Tell whether codes say more than `as_float` of them."""
+    return n_levels > MOST_FLOAT_CODES or bool((codes == n_levels).any())
 
 
 def check_same_categories(

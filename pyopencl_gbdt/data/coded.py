@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.categories import (
-    MOST_FLOAT_CODES,
     NO_LEVEL,
     Categories,
     as_float,
     check_same_categories,
+    has_to_stay,
     recode,
 )
 from pyopencl_gbdt.data.features import Features
@@ -25,7 +25,7 @@ I32 = npt.NDArray[np.int32]
 
 
 def level_codes(features: Features, feature: int) -> I32:
-    """Return the codes of a categorical column, shape (n_rows,); NO_LEVEL where there is none.
+    """Return the codes of a categorical column, shape (n_rows,), as `encode_column` does.
 
     Raises
     ------
@@ -37,8 +37,8 @@ def level_codes(features: Features, feature: int) -> I32:
             f"feature={feature}: expected one of {sorted(features.categories)}, the categorical "
             "columns; name it in categorical_features"
         )
-    if feature in features.wide_codes:
-        return features.wide_codes[feature]
+    if feature in features.codes_apart:
+        return features.codes_apart[feature]
     assert isinstance(features.values, np.ndarray)
     own = features.values[:, feature]
     return np.where(np.isnan(own), np.float32(NO_LEVEL), own).astype(np.int32)
@@ -58,22 +58,16 @@ def recoded(features: Features, categories: Categories, what: str) -> Features |
     if not changed:
         return None
     assert isinstance(features.values, np.ndarray)
-    values, wide, source = (
-        features.values.copy(),
-        dict(features.wide_codes),
-        Source(what, features.names),
-    )
+    values, apart = features.values.copy(), dict(features.codes_apart)
+    source = Source(what, features.names)
     for column in changed:
-        where = f"{what}: {source.column(column)}"
-        levels = categories[column]
+        levels, where = categories[column], f"{what}: {source.column(column)}"
         codes = recode(level_codes(features, column), own[column], levels, where)
-        wide.pop(column, None)
-        values[:, column] = np.nan
-        if levels.n_levels > MOST_FLOAT_CODES:
-            wide[column] = codes
-        else:
-            values[:, column] = as_float(codes)
-    return replace(features, values=values, categories=dict(categories), wide_codes=wide)
+        values[:, column] = as_float(codes, levels.n_levels)
+        apart.pop(column, None)
+        if has_to_stay(codes, levels.n_levels):
+            apart[column] = codes
+    return replace(features, values=values, categories=dict(categories), codes_apart=apart)
 
 
 def taken(codes: Mapping[int, I32], rows: npt.NDArray[np.int64]) -> dict[int, I32]:

@@ -148,16 +148,20 @@ class Dataset:
     def _take(self, given: Features) -> None:
         self._features, self.feature_names = given.values, given.names
         self.categories: Categories = given.categories
-        self._wide_codes = given.wide_codes
+        self._codes_apart = given.codes_apart
         self._values = given.values if isinstance(given.values, np.ndarray) else None
 
     @property
     def checked(self) -> Features:
         """The values, the names of the columns, and the levels of those that are categorical."""
-        return Features(self._features, self._feature_names, self.categories, self._wide_codes)
+        return Features(self._features, self._feature_names, self.categories, self._codes_apart)
 
     def level_codes(self, feature: int) -> I32:
-        """Return the codes of a categorical column, int32 (n_rows,); -1 where there is no level."""
+        """Return the codes of a categorical column, int32 (n_rows,).
+
+        -1 is a missing value; the number of levels stands for a level that is none of
+        ``categories``, which only rows coded by the levels of other rows have.
+        """
         return level_codes(self.checked, feature)
 
     def coded_by(self, categories: Categories, what: str = "X") -> Dataset:
@@ -181,11 +185,13 @@ class Dataset:
             If other columns are categorical here, or strings meet whole numbers.
         """
         found = recoded(self.checked, categories, what)
-        if found is None:
-            return self
+        return self if found is None else self._with(found)
+
+    def _with(self, features: Features) -> Dataset:
+        """Return a copy whose columns are these."""
         other = copy(self)
         other.kept = None
-        other._take(found)
+        other._take(features)
         return other
 
     @property
@@ -312,7 +318,7 @@ class Dataset:
         """
         chosen = check_rows(rows, self.n_rows)
         values = self.values[chosen] if self.sparse is None else self.sparse.take(chosen)
-        checked = replace(self.checked, values=values, wide_codes=taken(self._wide_codes, chosen))
+        checked = replace(self.checked, values=values, codes_apart=taken(self._codes_apart, chosen))
         lower, upper = self.label_lower_bound, self.label_upper_bound
         own = (self._label, self.weight, self.base_margin, lower, upper)
         label, weight, base_margin, *bounds = (
@@ -326,6 +332,30 @@ class Dataset:
             self.feature_weights, group=group, label_lower_bound=bounds[0],
             label_upper_bound=bounds[1],
         )  # fmt: skip
+
+    def widened(self, more: F32, names: list[str], without: set[int]) -> Dataset:
+        """Return this data set with more columns at the end, and some columns emptied.
+
+        Parameters
+        ----------
+        more : float32 array, shape (n_rows, n_more)
+        names : list of str, n_more
+            Used if the columns here have names.
+        without : set of int
+            Categorical columns whose values become missing.
+        """
+        values = np.concatenate([self.values, more], axis=1)
+        values[:, sorted(without)] = np.nan
+        own = None if self._feature_names is None else [*self._feature_names, *names]
+        kept, wide = dict(self.categories), dict(self._codes_apart)
+        for column in without:
+            kept.pop(column, None)
+            wide.pop(column, None)
+        found = self._with(Features(values, own, kept, wide))
+        if self.feature_weights is not None:
+            ones = np.ones(more.shape[1], np.float32)
+            found.feature_weights = np.concatenate([self.feature_weights, ones])
+        return found
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by the part's name; equal data have equal digests."""
@@ -341,7 +371,7 @@ class Dataset:
         found = {"values": own}
         found |= {name: "" if part is None else digest(part) for name, part in parts.items()}
         if self.categories:
-            found["categories"] = digest_of_levels(self.categories, self._wide_codes)
+            found["categories"] = digest_of_levels(self.categories, self._codes_apart)
         if self.group_offsets is not None:
             found["groups"] = digest(self.group_offsets, "<i8")
         return {

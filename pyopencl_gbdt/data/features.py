@@ -12,11 +12,11 @@ import numpy.typing as npt
 from pyopencl_gbdt.data import check_matrix
 from pyopencl_gbdt.data.categorical_features import check_categorical
 from pyopencl_gbdt.data.categories import (
-    MOST_FLOAT_CODES,
     Categories,
     Levels,
     as_float,
     encode_column,
+    has_to_stay,
 )
 from pyopencl_gbdt.data.check import check_shape
 from pyopencl_gbdt.data.check_sparse import check_sparse
@@ -48,14 +48,15 @@ class Features:
         The column names of a table.
     categories : mapping of int to Levels
         The levels of each categorical column.
-    wide_codes : mapping of int to int32 array, shape (n_rows,)
-        The codes of columns with more levels than float32 has numbers; `values` has NaN there.
+    codes_apart : mapping of int to int32 array, shape (n_rows,)
+        All codes of columns that have levels unknown to training, or more levels than float32 has
+        numbers; see `level_codes`.
     """
 
     values: Values
     names: list[str] | None = None
     categories: Categories = field(default_factory=dict)
-    wide_codes: Mapping[int, I32] = field(default_factory=dict)
+    codes_apart: Mapping[int, I32] = field(default_factory=dict)
 
 
 def check_features(
@@ -155,16 +156,14 @@ def _encoded(
     mark = check_missing(missing)
     categories: dict[int, Levels] = {}
     coded: dict[int, F32] = {}
-    wide: dict[int, I32] = {}
+    apart: dict[int, I32] = {}
     for column in columns:
         where = f"{source.name}: {source.column(column)}"
         known = None if levels is None else levels[column]
         own, codes = encode_column(factorize(raw.column(column)), where, known, mark)
         categories[column] = own
-        if own.n_levels > MOST_FLOAT_CODES:
-            wide[column] = codes
-            coded[column] = np.full(codes.shape, np.nan, np.float32)
-        else:
-            coded[column] = as_float(codes)
+        coded[column] = as_float(codes, own.n_levels)
+        if has_to_stay(codes, own.n_levels):
+            apart[column] = codes
     values, names = check_matrix(raw.X, name=source.name, missing=missing, coded=coded)
-    return Features(values, names, categories, wide)
+    return Features(values, names, categories, apart)

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.model.levels import check_categories
 from pyopencl_gbdt.model.tree import Tree
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -45,19 +48,6 @@ def _rounded(score: Score) -> Score:
     return float(np.float32(score)) if abs(score) <= _MAX_FLOAT32 else float(score)
 
 
-def _check_levels(feature: object, levels: object, n_features: int) -> None:
-    if type(feature) is not int or not 0 <= feature < n_features:
-        raise ModelFormatError(
-            f"categories[{feature!r}]: expected a column, 0..{n_features - 1}; correct its number"
-        )
-    wrong = levels.wrong() if isinstance(levels, Levels) else f"is {type(levels).__name__}"
-    if wrong:
-        raise ModelFormatError(
-            f"categories[{feature}] {wrong}: expected Levels of distinct, ascending strings or "
-            "whole numbers; take those of a Dataset"
-        )
-
-
 @dataclass(repr=False)
 class Ensemble:
     """A sum of trees, as NumPy arrays only, so it pickles and predicts on any machine.
@@ -89,6 +79,8 @@ class Ensemble:
     categories : dict of int to Levels
         The levels of each categorical column, by the column's number: the code of a level is its
         index.
+    statistics : Statistics or None
+        Features that trees use behind the columns, made of categorical columns.
 
     Raises
     ------
@@ -107,6 +99,7 @@ class Ensemble:
     objective_parameters: dict[str, float | str] = field(default_factory=dict)
     n_parallel: int = 1
     categories: Mapping[int, Levels] = field(default_factory=dict)
+    statistics: Statistics | None = None
 
     def __post_init__(self) -> None:
         margin = self.base_margin
@@ -129,6 +122,18 @@ class Ensemble:
         outputs = "" if self.n_outputs == 1 else f", {self.n_outputs} outputs"
         levels = f", {len(self.categories)} categorical" if self.categories else ""
         return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{levels}{outputs})"
+
+    @property
+    def n_tree_features(self) -> int:
+        """Number of features that trees may use: columns, then statistics."""
+        return self.n_features + (0 if self.statistics is None else self.statistics.n_features)
+
+    def columns_of(self, features: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the user's column that each feature is, or is made of."""
+        if self.statistics is None:
+            return features
+        sources = [self.statistics.source(f) for f in range(self.statistics.n_features)]
+        return np.append(np.arange(self.n_features), sources).astype(np.int32)[features]
 
     @property
     def round_trees(self) -> int:
@@ -188,17 +193,25 @@ class Ensemble:
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
                 f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
             )
-        for feature, levels in self.categories.items():
-            _check_levels(feature, levels, self.n_features)
+        check_categories(self.categories, self.n_features)
+        if self.statistics is not None and self.statistics.n_columns != self.n_features:
+            raise ModelFormatError(
+                f"statistics begin behind column {self.statistics.n_columns - 1}: expected "
+                f"n_features={self.n_features} columns; correct the file"
+            )
         for index, tree in enumerate(self.trees):
             highest = int(tree.feature.max())
-            if highest >= self.n_features or tree.n_outputs != 1:
+            if highest >= self.n_tree_features or tree.n_outputs != 1:
                 raise ModelFormatError(
                     f"trees[{index}] uses feature {highest} and has {tree.n_outputs} outputs: "
-                    f"expected features 0..{self.n_features - 1} and 1 output; "
+                    f"expected features 0..{self.n_tree_features - 1} and 1 output; "
                     f"keep trees of one training only"
                 )
 
     def feature_name(self, feature: int) -> str:
-        """Return a column's name, or XGBoost's ``f0``, ``f1``, ... if columns have no names."""
+        """Return a feature's name; ``f0``, ``f1``, ... as in XGBoost if columns have no names."""
+        if self.statistics is not None and feature >= self.n_features:
+            number = feature - self.n_features
+            column = self.feature_name(self.statistics.source(number))
+            return self.statistics.name(number, column)
         return f"f{feature}" if self.feature_names is None else self.feature_names[feature]

@@ -61,7 +61,7 @@ def feature_importances(
     """
     check_is_ensemble(ensemble)
     kind = check_importance_kind(kind)
-    asked = [tree.feature[~tree.is_leaf] for tree in ensemble.trees]
+    asked = [ensemble.columns_of(tree.feature[~tree.is_leaf]) for tree in ensemble.trees]
     # A ten-byte file can claim 2^31 features, so allocate for the features in use only.
     used = np.unique(np.concatenate([np.zeros(0, np.int32), *asked]))
     n_splits, total = np.zeros(used.size), np.zeros(used.size)

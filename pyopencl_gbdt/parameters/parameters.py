@@ -54,6 +54,11 @@ class Parameters:
     colsample_bynode: float
     monotone_constraints: str
     interaction_constraints: str
+    cat_method: str
+    permutation_count: int
+    has_time: bool
+    target_border_count: int
+    ctr_priors: float | tuple[float, ...]
     base_score: float | tuple[float, ...] | None
     scale_pos_weight: float
     huber_slope: float

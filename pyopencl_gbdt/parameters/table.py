@@ -77,6 +77,18 @@ TABLE: tuple[ParameterRow, ...] = (
                  "with (-1): a number for each column, or a dict.", structured=True),
     ParameterRow("interaction_constraints", str, "", "Groups of columns that may split along one "
                  "path: a list of lists.", structured=True),
+    ParameterRow("cat_method", str, "auto", "What becomes of categorical columns: sets, splits on "
+                 "sets of levels; statistics, numeric features made of the target's means of "
+                 "levels; auto, statistics for columns of many levels.",
+                 allowed=("auto", "sets", "statistics")),
+    ParameterRow("permutation_count", int, 4, "Statistics of categories: random orders of the "
+                 "rows; the rounds take turns.", low=1, high=64),
+    ParameterRow("has_time", bool, False, "Statistics of categories: rows are in the order of "
+                 "time, which is their one order."),
+    ParameterRow("target_border_count", int, 1, "Statistics of categories: borders of a label "
+                 "that is a number.", low=1, high=255, aliases=("ctr_target_border_count",)),
+    ParameterRow("ctr_priors", float, 0.5, "Statistics of categories: the mean of a level "
+                 "without rows; a list gives a feature for each.", low=0, high=1, several=True),
     ParameterRow("base_score", float, None, "Prediction before the first tree (a probability "
                  "for binary:logistic), or a list with one for each class, target or quantile; "
                  "None estimates it from the labels.", several=True),

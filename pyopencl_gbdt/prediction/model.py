@@ -25,6 +25,7 @@ from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.with_statistics import with_statistics
 from pyopencl_gbdt.profiling.profile import Profile
 
 __all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
@@ -166,7 +167,10 @@ class Model:
         else:
             names = column_names(X)
         check_columns(names, ensemble.feature_names)
-        values = self._checked(X, missing).values
+        features = self._checked(X, missing)
+        values = features.values
+        if ensemble.statistics is not None:
+            values = with_statistics(ensemble.statistics, features)
         n_outputs = ensemble.n_outputs
         start = check_base_margin(base_margin, values.shape[0], n_outputs)
         start = start if start is None or n_outputs == 1 else start.T

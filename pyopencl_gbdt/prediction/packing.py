@@ -119,7 +119,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         shapes=np.column_stack([places[:-1], levels, behind]).astype(np.uint32),
         n_places=int(places[-1]),
         columns=columns,
-        n_features=ensemble.n_features,
+        n_features=ensemble.n_tree_features,
     )
 
 
@@ -151,13 +151,13 @@ def packed(ensemble: Ensemble) -> PackedTrees:
     found = _kept.get(key)
     if found is not None:
         alive, trees, n_features, made = found
-        same = alive() is ensemble and n_features == ensemble.n_features
+        same = alive() is ensemble and n_features == ensemble.n_tree_features
         if same and _are(trees, ensemble.trees):
             return made
     made = pack(ensemble)
     # No lock: dict operations are atomic, and two threads at worst compute the same arrays twice.
     alive = weakref.ref(ensemble, lambda _: _kept.pop(key, None))
-    _kept[key] = (alive, list(ensemble.trees), ensemble.n_features, made)
+    _kept[key] = (alive, list(ensemble.trees), ensemble.n_tree_features, made)
     return made
 
 

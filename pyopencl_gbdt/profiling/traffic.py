@@ -101,6 +101,7 @@ _WHOLE = {
         "update_bias"
     ),
     "mean_loss": "largest_loss sum_losses total_losses",
+    "ordered_statistics": "draw_keys gather_levels mark write_means",
     "quantize": "gather number transpose",
     "radix_sort": "radix_bases radix_clear radix_offsets",
     "ranking_metric": "rank_hits rank_keys sum_places total_places",

@@ -30,6 +30,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
 from pyopencl_gbdt.pages.paged import (
     expected_columns,
@@ -73,6 +74,8 @@ class Boosting:
         Pages of codes; 0 is the fewest that the device can allocate.
     share : Share or None
         Which of the data's rows this device trains on, and with which others; None is all, alone.
+    orders : Orders or None
+        Values of the last features in other orders of the rows; the rounds take turns.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Boosting:
         policy: Policy | None = None,
         n_pages: int = 0,
         share: Share | None = None,
+        orders: Orders | None = None,
     ) -> None:
         share = share or Share(n_rows=data.n_rows)
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
@@ -111,11 +115,14 @@ class Boosting:
         # Check the least memory before the data are quantised, and the exact memory afterwards.
         search, max_bin = params.search, params.max_bin
         tiles = None
-        if share.codes is None:  # members of a team have dense codes
+        if share.codes is None and orders is None:  # members of a team have dense codes
             tiles = expected_tiles(data, device, search, params.page_kind, max_bin)
         expected = None if tiles is not None else expected_columns(data, search)
         workspace(smallest_layout(data.n_features), (), expected, tiles).check()
         codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
+        self._orders = None
+        if orders is not None and orders.n_orders > 1:
+            self._orders = OrderCodes(device, codes, orders)
         sizes = sizes_of(codes), tile_sizes_of(codes)
         self.ws = ws = workspace(codes.layout, codes.pages, *sizes)
         try:
@@ -236,6 +243,9 @@ class Boosting:
             self._rate = rate
         if self.steps.source is not None:
             self.steps.source.before_round(self.ws.first_round + self._rounds)
+        if self._orders is not None:
+            for launch in self._orders.launches(self.ws.first_round + self._rounds):
+                launch()
         for launch in self._before:
             launch()
         if self.ws.keeps_margins:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.builds import BuildNotice
@@ -23,6 +24,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.pages.orders import Orders
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
@@ -74,6 +76,10 @@ class Task:
         None: it is computed on the device from the mean label.
     history : dict
         Metrics of the finished rounds of a resumed training.
+    given : Dataset or None
+        The user's data, where statistics have replaced categorical columns in ``data``.
+    statistics, orders : Statistics, Orders or None
+        These statistics, and their values of the training rows.
     """
 
     params: Parameters
@@ -83,6 +89,14 @@ class Task:
     metrics: dict[str, Metric]
     start: StartingPoint | None
     history: History = field(default_factory=dict)
+    given: Dataset | None = None
+    statistics: Statistics | None = None
+    orders: Orders | None = None
+
+    @property
+    def columns(self) -> Dataset:
+        """The data with the user's columns alone."""
+        return self.data if self.given is None else self.given
 
     def begins_with(self) -> dict[str, Any]:
         """Return the fields of ``Ensemble`` that every model of this training shares."""
@@ -90,10 +104,10 @@ class Task:
             "trees": [] if self.start is None else self.start.trees,
             "objective": self.params.objective,
             "objective_parameters": self.objective.parameters,
-            "n_features": self.data.n_features,
+            "n_features": self.columns.n_features,
             "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
             "n_parallel": self.params.num_parallel_tree,
-            "categories": self.data.categories,
+            "categories": self.columns.categories,
         }
         if self.start is not None:
             found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
@@ -120,7 +134,14 @@ class Fit:
         beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
         first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Boosting(
-            device, task.params, task.objective, data, margins, first_round, beside=beside
+            device,
+            task.params,
+            task.objective,
+            data,
+            margins,
+            first_round,
+            beside=beside,
+            orders=task.orders,
         )
         others = others or self._margins_of_evals()
         for (rows, _), other in zip(task.evals, others, strict=True):
@@ -193,15 +214,16 @@ class Fit:
         ensemble = Ensemble(
             trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],
             objective=task.params.objective,
-            n_features=task.data.n_features,
+            n_features=task.columns.n_features,
             base_margin=start.base_margin,
             base_score=start.base_score,
-            feature_names=task.data.feature_names,
+            feature_names=task.columns.feature_names,
             attributes=dict(attributes or {}),
             n_outputs=ws.n_outputs,
             n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,
-            categories=task.data.categories,
+            categories=task.columns.categories,
+            statistics=task.statistics,
         )
         model = Model(ensemble, self.history)
         model.training_device = self.device.caps.label

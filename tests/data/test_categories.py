@@ -98,7 +98,7 @@ def test_what_is_no_level_has_no_code():
     assert Levels(np.array([], np.int64)).encode(np.array([1])).tolist() == [NO_LEVEL]
     assert strings("a", "c").encode(np.array(["c", "b"], object)).tolist() == [1, NO_LEVEL]
     codes = recode(np.array([1, -1, 0], np.int32), strings("a", "c"), strings("b", "c"), "X")
-    assert codes.tolist() == [1, NO_LEVEL, NO_LEVEL]
+    assert codes.tolist() == [1, NO_LEVEL, 2]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,9 @@ def test_rows_by_the_levels_of_training():
     rows = Dataset(pd.DataFrame({"c": ["m", "a", "x"], "n": [4, 5, 6]}))
     again = rows.coded_by(training.categories)
     assert np.array_equal(again.values, [[1, 4], [NAN, 5], [2, 6]], equal_nan=True)
+    assert again.level_codes(0).tolist() == [1, 3, 2]  # 3 is a level that training has not seen
     assert again.coded_by(training.categories) is again
+    assert again.slice([1, 0]).level_codes(0).tolist() == [3, 1]
     assert rows.values[:, 0].tolist() == [1, 0, 2]
     for other, message in (
         ({"c": [1, 2], "n": [1, 2]}, r"eval: column 0 \('c'\) holds numbers.*3 levels"),

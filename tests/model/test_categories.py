@@ -44,10 +44,13 @@ def reordered() -> pd.DataFrame:
 def test_any_table_gets_the_same_answer(model):
     expected = model.predict(Dataset(FRAME), device="cpu")
     given = [
-        FRAME, reordered(), FRAME.assign(town=FRAME.town.astype(object)), pl.from_pandas(reordered()),
+        FRAME,
+        reordered(),
+        FRAME.assign(town=FRAME.town.astype(object)),
+        pl.from_pandas(reordered()),
         reordered().astype(object).to_numpy(),
         Dataset(reordered(), categorical_features=["town", "shop"]),
-    ]  # fmt: skip
+    ]
     loaded = Model(from_xgboost_json(to_xgboost_json(model.ensemble)))
     for one in (model, pickle.loads(pickle.dumps(model)), loaded):
         assert one.ensemble == model.ensemble
@@ -93,7 +96,7 @@ def test_a_data_set_has_to_have_the_same_categories(model):
 def test_levels_of_another_kind_are_no_levels(model):
     for levels, message in (
         ({3: Levels(np.array([1]))}, r"categories\[3\]: expected a column, 0..2"),
-        ({0: ["a"]}, r"categories\[0\] is list"),
+        ({0: ["a"]}, r"categories\[0\] is of type list"),
         ({0: Levels(np.array([2, 1]))}, r"categories\[0\] does not ascend"),
         ({0: Levels(np.array(["a", 1], object))}, r"categories\[0\] mixes"),
         ({0: Levels(np.array([1.5]))}, r"categories\[0\] has dtype float64"),

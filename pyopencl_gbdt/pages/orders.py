@@ -1,0 +1,106 @@
+"""Codes of features whose values depend on an order of the rows: each round trains on one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.dtypes import c_type, code_dtype
+from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
+from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Values of a data set's last features in several orders of the rows.
+
+    Attributes
+    ----------
+    values : sequence of float32 array, shape (n_rows, n_ordered)
+        One for each order. NaN in one is NaN in all. The data set itself has those of order 0.
+    """
+
+    values: Sequence[F32]
+
+    @property
+    def n_orders(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.values[0].shape[1])
+
+    def n_bytes(self, max_bin: int) -> int:
+        """Return the bytes that their codes take on a device."""
+        n_codes = self.n_orders * self.n_features * int(self.values[0].shape[0])
+        return n_codes * code_dtype(max_bin + 1).itemsize
+
+
+class OrderCodes:
+    """Writes the codes of an order into the pages of a fit.
+
+    Parameters
+    ----------
+    device : Device
+    data : QuantizedData
+        Pages of dense codes; their layout cuts the features of every order.
+    orders : Orders
+    """
+
+    def __init__(self, device: Device, data: QuantizedData, orders: Orders) -> None:
+        layout, n = data.layout, orders.n_features
+        self.first = layout.n_features - n
+        own = _last_features(layout, n)
+        dtype = code_dtype(own.most_codes)
+        _, program = build_variant_program(
+            device, "order_codes", "auto", code=_code_type(data), own=c_type(dtype)
+        )
+        self.arrays: list[DeviceArray] = []
+        self._launches: list[list[Launch]] = [[] for _ in orders.values]
+        sets = [device.empty((orders.n_orders, n, page.n_rows), dtype) for page in data.pages]
+        for order, values in enumerate(orders.values):
+            encoded = Quantizer(device, values, None, own.most_codes, len(sets)).encode(own)
+            for kept, made in zip(sets, encoded, strict=True):
+                assert isinstance(made.codes, PackedCodes)
+                device.copy(made.codes.by_feature, kept, order * n * made.n_rows)
+        for page, kept in zip(data.pages, sets, strict=True):
+            assert isinstance(page, Page)
+            assert isinstance(page.codes, PackedCodes)
+            for order, launches in enumerate(self._launches):
+                launches.append(
+                    program.bind(
+                        "replace_codes", device.caps.row_groups(page.n_rows), n_rows=page.n_rows,
+                        n_features=n, first_feature=self.first, order=order,
+                        block_features=page.codes.block_features, orders=kept,
+                        by_feature=page.codes.by_feature, **page.codes.row_arguments(),
+                    )
+                )  # fmt: skip
+
+    def launches(self, round_number: int) -> list[Launch]:
+        """Return what writes the codes of a round's order; the orders take turns."""
+        return self._launches[round_number % len(self._launches)]
+
+
+def _code_type(data: QuantizedData) -> str:
+    page = data.pages[0]
+    assert isinstance(page, Page)
+    return page.codes.code_type if isinstance(page.codes, PackedCodes) else ""
+
+
+def _last_features(layout: Layout, n: int) -> Layout:
+    """Return the layout of the last n features alone."""
+    first = layout.n_features - n
+    offset = layout.feature_offset[first:].astype(np.int64)
+    return Layout(
+        layout.feature_bins[first:],
+        (offset - offset[0]).astype(np.uint32),
+        layout.thresholds[offset[0] :],
+        layout.fullest[first:],
+    )

@@ -1,0 +1,184 @@
+"""Replace categorical columns by statistics of their levels before a training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.statistics import Statistics, level_table
+from pyopencl_gbdt.categories.targets import Targets, targets_of
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.pages.orders import Orders
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fitting import Task
+
+#: ``cat_method="auto"``: columns of more levels than this become statistics.
+MOST_SET_LEVELS = 1000
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A data set whose categorical columns are statistics.
+
+    Attributes
+    ----------
+    data : Dataset
+        Statistics behind the user's columns; the columns that they replace are empty.
+    statistics : Statistics
+    orders : Orders
+        The statistics in several orders of the rows.
+    """
+
+    data: Dataset
+    statistics: Statistics
+    orders: Orders
+
+    def of(self, rows: Dataset) -> Dataset:
+        """Return other rows with the statistics of all training rows."""
+        values = self.statistics.of_rows(rows.level_codes, rows.n_rows)
+        without = {table.column for table in self.statistics.tables}
+        return rows.widened(values, _names(rows, self.statistics), without)
+
+
+def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
+    """Return the categorical columns that become statistics, ascending."""
+    least = {"auto": MOST_SET_LEVELS, "sets": np.inf, "statistics": -1}[params.cat_method]
+    return sorted(column for column, own in data.categories.items() if own.n_levels > least)
+
+
+def check_categories(params: Parameters, data: Dataset, *, continued: bool) -> None:
+    """Raise an error if categorical columns cannot become what the parameters ask for.
+
+    Raises
+    ------
+    DataError, ParameterError
+    """
+    columns = statistic_columns(params, data)
+    if len(columns) < len(data.categories):
+        raise DataError(
+            f"X has {len(data.categories)} categorical columns, {len(columns)} of them for "
+            "statistics: expected all; give cat_method='statistics'"
+        )
+    if not columns:
+        return
+    if params.search != "hist":
+        raise ParameterError(
+            f"tree_method={params.tree_method!r}: expected 'hist' or 'auto' for statistics of "
+            "categories; leave it out, or leave the columns out"
+        )
+    if params.objective.startswith("survival:") or params.objective == "custom":
+        raise ParameterError(
+            f"objective={params.objective!r}: expected a loss whose labels are targets, to take "
+            "statistics of; use cat_method='sets'"
+        )
+    if continued:
+        raise ParameterError(
+            "model: expected none to continue with statistics of categories, since its trees have "
+            "statistics of other data; train a new model, or use cat_method='sets'"
+        )
+
+
+def prepared_on(device: Device, task: Task) -> Task:
+    """Return a task whose data have statistics in place of categorical columns, where it asks."""
+    columns = statistic_columns(task.params, task.data)
+    if not columns:
+        return task
+    made = replaced(task.params, task.data, columns, device)
+    evals = [(made.data if rows is task.data else made.of(rows), name) for rows, name in task.evals]
+    return replace(
+        task, params=extended_constraints(task.params, made.statistics), data=made.data,
+        evals=evals, given=task.data, statistics=made.statistics, orders=made.orders,
+    )  # fmt: skip
+
+
+def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: Device) -> Replaced:
+    """Compute the statistics of a training's categorical columns.
+
+    Parameters
+    ----------
+    params : Parameters
+    data : Dataset
+    columns : sequence of int
+        Categorical columns, ascending.
+    device : Device
+    """
+    targets = targets_of(
+        data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
+    )
+    codes = {column: data.level_codes(column) for column in columns}
+    n_levels = {column: data.categories[column].n_levels for column in columns}
+    tables = [
+        level_table(column, codes[column], n_levels[column], targets.hits, targets.counted)
+        for column in columns
+    ]
+    priors = params.ctr_priors
+    listed = priors if isinstance(priors, tuple) else (priors,)
+    statistics = Statistics(data.n_features, targets.names, listed, tuple(tables))
+    orders = Orders(_ordered(params, data, statistics, targets, device))
+    wide = data.widened(orders.values[0], _names(data, statistics), {*columns})
+    return Replaced(wide, statistics, orders)
+
+
+def _ordered(
+    params: Parameters, data: Dataset, statistics: Statistics, targets: Targets, device: Device
+) -> list[F32]:
+    """Return the statistics of each row, from the rows before it, in every order."""
+    made = OrderedStatistics(
+        device, targets.hits, targets.counted, statistics.priors, params.random_state
+    )
+    every = statistics.of_rows(data.level_codes, data.n_rows)
+    n_means = statistics.per_column - 1
+    found = []
+    for number in range(1 if params.has_time else params.permutation_count):
+        if params.has_time:
+            made.take_order(np.arange(data.n_rows, dtype=np.uint32))
+        else:
+            made.draw(number)
+        values = every.copy()  # counts of levels stay
+        for place, table in enumerate(statistics.tables):
+            means = made.of(data.level_codes(table.column), table.n_levels).get()
+            first = place * statistics.per_column
+            values[:, first : first + n_means] = means.reshape(n_means, -1).T
+        found.append(values)
+    return found
+
+
+def _names(data: Dataset, statistics: Statistics) -> list[str]:
+    own = data.feature_names
+    return [
+        statistics.name(feature, f"f{source}" if own is None else own[source])
+        for feature in range(statistics.n_features)
+        for source in [statistics.source(feature)]
+    ]
+
+
+def extended_constraints(params: Parameters, statistics: Statistics) -> Parameters:
+    """Return the parameters with every statistic in the groups of interactions of its column.
+
+    Raises
+    ------
+    ParameterError
+        If groups name columns by names.
+    """
+    if not params.interaction_constraints:
+        return params
+    groups = json.loads(params.interaction_constraints)
+    if not all(isinstance(column, int) for group in groups for column in group):
+        raise ParameterError(
+            f"interaction_constraints={params.interaction_constraints!r}: expected column numbers "
+            "beside statistics of categories; replace names by numbers"
+        )
+    sources = [statistics.source(feature) for feature in range(statistics.n_features)]
+    wide = [
+        [*group, *(statistics.n_columns + f for f, source in enumerate(sources) if source in group)]
+        for group in groups
+    ]
+    return replace(params, interaction_constraints=json.dumps(wide))

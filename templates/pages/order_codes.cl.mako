@@ -1,0 +1,26 @@
+## order_codes: replace the codes of a page's last features by those that belong to another order of rows
+##
+##   orders      [order][feature][row]   codes of the last features, one set for each order
+##   by_feature  [feature][row]          the page's codes, as the partition reads them
+##   codes       blocks of 16 bytes      the same by row, as histograms read them; see PackedCodes
+##
+## params: wg_size; code, the type of the page's codes; own, the type of the codes in `orders`
+<%page args="wg_size, code, own"/>
+KERNEL(${wg_size}) replace_codes(
+        const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 order,
+        const u32 block_features, const u64 row_stride, const u64 block_stride,
+        GLOBAL const ${own}* RESTRICT orders, GLOBAL ${code}* RESTRICT codes,
+        GLOBAL ${code}* RESTRICT by_feature) {
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    GLOBAL const ${own}* from = orders + (u64)order * n_features * n_rows;
+    for (u32 i = 0; i < n_features; i++) {
+        const u32 feature = first_feature + i;
+        const u64 block = feature / block_features * block_stride + feature % block_features;
+        PLAIN for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+            const ${code} own_code = from[(u64)i * n_rows + row];
+            codes[block + row * row_stride] = own_code;
+            by_feature[(u64)feature * n_rows + row] = own_code;
+        }
+    }
+}
