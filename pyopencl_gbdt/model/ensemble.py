@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.statistics import Statistics
+from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.model.levels import check_categories
 from pyopencl_gbdt.model.tree import Tree
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -72,6 +76,9 @@ class Ensemble:
         Trees per round and output.
     objective_parameters : dict of str to float or str
         Parameters of the loss that differ from their defaults; numbers are rounded to float32.
+    categories : dict of int to Levels
+        The levels of each categorical column, by the column's number: the code of a level is its
+        index.
     statistics : Statistics or None
         Features that trees use behind the columns, made of categorical columns.
 
@@ -91,6 +98,7 @@ class Ensemble:
     n_outputs: int = 1
     objective_parameters: dict[str, float | str] = field(default_factory=dict)
     n_parallel: int = 1
+    categories: Mapping[int, Levels] = field(default_factory=dict)
     statistics: Statistics | None = None
 
     def __post_init__(self) -> None:
@@ -99,7 +107,12 @@ class Ensemble:
         self.base_score = _rounded(self.base_score)
         if self.feature_names is not None and not isinstance(self.feature_names, (list, str)):
             self.feature_names = list(self.feature_names)
+        self.categories = dict(self.categories)
         self.check()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a pickle; older ones have no categories."""
+        self.__dict__ = {"categories": {}, **state}
 
     def __repr__(self) -> str:
         rounds = "1 round" if self.n_rounds == 1 else f"{self.n_rounds} rounds"
@@ -107,7 +120,8 @@ class Ensemble:
         features = "1 feature" if self.n_features == 1 else f"{self.n_features} features"
         names = "" if self.feature_names is None else f" ({shortened(self.feature_names)})"
         outputs = "" if self.n_outputs == 1 else f", {self.n_outputs} outputs"
-        return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{outputs})"
+        levels = f", {len(self.categories)} categorical" if self.categories else ""
+        return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{levels}{outputs})"
 
     @property
     def n_tree_features(self) -> int:
@@ -179,6 +193,7 @@ class Ensemble:
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
                 f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
             )
+        check_categories(self.categories, self.n_features)
         if self.statistics is not None and self.statistics.n_columns != self.n_features:
             raise ModelFormatError(
                 f"statistics begin behind column {self.statistics.n_columns - 1}: expected "

@@ -151,6 +151,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "process_type": ("default",),
     "importance_type": ("gain",),
     "validate_parameters": (True, False),
+    "enable_categorical": (True, False),
     "sample_type": ("uniform",),
     "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
@@ -159,7 +160,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
         (1,),
     ),
     **dict.fromkeys(
-        ("enable_categorical", "extmem_single_page", "disable_default_eval_metric",
+        ("extmem_single_page", "disable_default_eval_metric",
          "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k",
          "expectile_alpha"),
         (0,),

@@ -107,6 +107,7 @@ class Task:
             "n_features": self.columns.n_features,
             "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
             "n_parallel": self.params.num_parallel_tree,
+            "categories": self.columns.categories,
         }
         if self.start is not None:
             found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
@@ -235,6 +236,7 @@ class Fit:
             n_outputs=ws.n_outputs,
             n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,
+            categories=task.columns.categories,
             statistics=task.statistics,
         )
         model = Model(ensemble, self.history)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_callables
+from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -44,6 +45,16 @@ Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 _HARMLESS = frozenset(
     {"n_estimators", "device", "histogram", "page", "work_group_size", "verbosity"}
 )
+
+#: What ``Dataset`` and estimators take, and the values that have no effect in parameters.
+_OF_DATA: dict[str, Any] = {
+    "feature_weights": (),
+    "missing": math.nan,
+    "feature_types": (),
+    "categorical_features": FROM_DTYPE,
+    "categorical_feature": "auto",
+    "cat_features": (),
+}
 
 
 def prepare(
@@ -84,11 +95,13 @@ def prepare(
             raise ParameterError(
                 f"{name}: expected as an argument of train or an estimator; take it out of params"
             )
-    for name, neutral in (("feature_weights", ()), ("missing", math.nan)):
+    for name, neutral in _OF_DATA.items():
         if given.get(name) is not None and not same(given[name], neutral):
             raise ParameterError(
                 f"{name}: expected as an argument of Dataset or an estimator; take it out of params"
             )
+    for name in ("categorical_features", "categorical_feature", "cat_features"):
+        given.pop(name, None)
     own = custom_objective(given.get("objective"))
     if own is not None:
         given["objective"] = CUSTOM
@@ -110,6 +123,9 @@ def prepare(
         ensemble = as_ensemble(before)
         start = continued(ensemble, p, objective, data)
         check_round(ensemble, p, n_outputs)
+        data, given_data = data.coded_by(ensemble.categories, "the training data"), data
+        evals = [(data if rows is given_data else rows, name) for rows, name in evals]
+    evals = [(rows.coded_by(data.categories, f"evals: {name!r}"), name) for rows, name in evals]
 
     def sample() -> tuple[Any, Dataset]:
         rows = evals[0][0] if evals else data

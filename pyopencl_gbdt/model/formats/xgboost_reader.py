@@ -16,6 +16,7 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.best_round import check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble, Score
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.formats.xgboost_categories import read_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
     MULTICLASS,
@@ -84,6 +85,7 @@ def read_document(document: Cursor) -> Ensemble:
     parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
     _check_outputs(learner, objective, parameters, n_outputs)
     trees, n_parallel = _read_trees(learner, n_features, n_outputs)
+    model = learner.member("gradient_booster").member("model")
     first_round = trees[: n_outputs * n_parallel]
     check_best_round(attributes, f"{source}: learner.attributes")
     if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
@@ -101,6 +103,7 @@ def read_document(document: Cursor) -> Ensemble:
         n_outputs=n_outputs,
         n_parallel=n_parallel,
         objective_parameters=parameters,
+        categories=read_categories(model, n_features),
     )
 
 

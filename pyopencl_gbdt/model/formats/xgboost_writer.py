@@ -15,6 +15,7 @@ import numpy as np
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.xgboost_categories import write_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
     MULTICLASS,
@@ -69,7 +70,7 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     n_features = str(ensemble.n_features)
     names = ensemble.feature_names or []
     model = {
-        "cats": {"enc": [], "feature_segments": [], "sorted_idx": []},
+        "cats": write_categories(ensemble.categories, ensemble.n_features),
         "gbtree_model_param": {
             "num_parallel_tree": str(n_parallel),
             "num_trees": str(len(trees)),

@@ -1,0 +1,24 @@
+"""Check the levels of categorical columns that a model keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.errors import ModelFormatError
+
+
+def check_categories(categories: Mapping[int, Levels], n_features: int) -> None:
+    """Raise ``ModelFormatError`` unless levels belong to columns, are distinct and ascend."""
+    for feature, levels in categories.items():
+        if type(feature) is not int or not 0 <= feature < n_features:
+            raise ModelFormatError(
+                f"categories[{feature!r}]: expected a column, 0..{n_features - 1}; correct it"
+            )
+        kind = type(levels).__name__
+        wrong = levels.wrong() if isinstance(levels, Levels) else f"is of type {kind}"
+        if wrong:
+            raise ModelFormatError(
+                f"categories[{feature}] {wrong}: expected Levels of distinct, ascending strings or "
+                "whole numbers; take those of a Dataset"
+            )
