@@ -25,6 +25,7 @@ from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.row import same
 from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
+from pyopencl_gbdt.training.category_checks import check_categories
 from pyopencl_gbdt.training.continuing import (
     Before,
     as_ensemble,
@@ -114,7 +115,8 @@ def prepare(
     p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
-    limits_of(p, data)  # raises if constraints do not match the data
+    limits = limits_of(p, data)  # raises if constraints do not match the data
+    check_categories(data, p, limits)
     start: StartingPoint | None = None
     if before is None:
         if p.base_score is not None or not sums_labels_on_device(objective, data):

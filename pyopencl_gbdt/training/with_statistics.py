@@ -62,11 +62,6 @@ def check_categories(params: Parameters, data: Dataset, *, continued: bool) -> N
     DataError, ParameterError
     """
     columns = statistic_columns(params, data)
-    if len(columns) < len(data.categories):
-        raise DataError(
-            f"X has {len(data.categories)} categorical columns, {len(columns)} of them for "
-            "statistics: expected all; give cat_method='statistics'"
-        )
     if not columns:
         return
     if params.search != "hist":
