@@ -36,7 +36,7 @@ from pyopencl_gbdt.training.continuing import (
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 from pyopencl_gbdt.training.tree_method import resolved
-from pyopencl_gbdt.training.with_statistics import check_categories
+from pyopencl_gbdt.training.with_statistics import check_statistics
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
@@ -111,7 +111,7 @@ def prepare(
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
     _check_labelled(data, "the training data")
-    check_categories(p, data, continued=before is not None)
+    check_statistics(p, data, continued=before is not None)
     p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
