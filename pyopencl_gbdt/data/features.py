@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categorical_features import check_categorical
 from pyopencl_gbdt.data.categories import (
     Categories,
@@ -153,7 +154,12 @@ def _encoded(
     missing: float | None,
 ) -> Features:
     """Encode the categorical columns, and convert the others to float32."""
-    mark = check_missing(missing)
+    mark, n_rows = check_missing(missing), raw.shape[0]
+    check_free(
+        n_rows * (4 * raw.n_columns + 4 * len(columns) + 24),
+        f"the codes and numbers of {source.name}, {n_rows} x {raw.n_columns},",
+        "give fewer rows or columns",
+    )
     categories: dict[int, Levels] = {}
     coded: dict[int, F32] = {}
     apart: dict[int, I32] = {}
