@@ -18,7 +18,7 @@ from pyopencl_gbdt.device import Capabilities, Device, Variant, find, open_devic
 from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
 from pyopencl_gbdt.device.variants import KERNELS, REFUSED, fallbacks, refusal
 from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.training.train import Model, train
 
@@ -109,7 +109,7 @@ class Measurement:
         if phase == "set-up":
             self.data.forget()
         model = self._train()
-        text = to_xgboost_json(model.ensemble)
+        text = to_json(model.ensemble)
         self.expected = self.expected or text
         if text != self.expected:
             raise GBDTError("it gives another model: please report it, with the device")

@@ -65,6 +65,8 @@ class FitShape:
         Sizes of sorted columns, if splits are searched along them; None is by histograms.
     tiled : TileSizes or None
         Sizes of tiled codes; None is dense codes.
+    n_ordered : int
+        Features whose codes change from round to round, see ``pages.orders``.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     """
@@ -80,6 +82,7 @@ class FitShape:
     weight_shift: int
     columns: ColumnSizes | None = None
     tiled: TileSizes | None = None
+    n_ordered: int = 0
     given: bool = False
     n_outputs: int = 1
     n_parallel: int = 1

@@ -33,6 +33,10 @@ class Orders:
     def n_orders(self) -> int:
         return len(self.values)
 
+    def of_round(self, number: int) -> F32:
+        """Return the values that a round trains on; the orders take turns."""
+        return self.values[number % self.n_orders]
+
     @property
     def n_features(self) -> int:
         return int(self.values[0].shape[1])

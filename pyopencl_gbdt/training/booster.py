@@ -95,6 +95,9 @@ class Boosting:
         share = share or Share(n_rows=data.n_rows)
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         policy = policy or policy_of(params)
+        beside, changes = beside or MemoryPlan(), orders is not None and orders.n_orders > 1
+        if orders is not None and changes:
+            beside.add("codes of orders", orders.n_bytes(params.max_bin), np.uint8)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(
@@ -107,7 +110,7 @@ class Boosting:
             ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.columns, ws.tiled = columns, tiles
-            ws.first_round, ws.beside = first_round, beside or MemoryPlan()
+            ws.first_round, ws.beside = first_round, beside
             ws.join(share, data.n_rows)
             ws.choose_trees(reservations.reserve)
             return ws
@@ -120,11 +123,9 @@ class Boosting:
         expected = None if tiles is not None else expected_columns(data, search)
         workspace(smallest_layout(data.n_features), (), expected, tiles).check()
         codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
-        self._orders = None
-        if orders is not None and orders.n_orders > 1:
-            self._orders = OrderCodes(device, codes, orders)
         sizes = sizes_of(codes), tile_sizes_of(codes)
         self.ws = ws = workspace(codes.layout, codes.pages, *sizes)
+        ws.n_ordered = orders.n_features if orders is not None and changes else 0
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)
@@ -132,6 +133,9 @@ class Boosting:
             ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
         ws.allocate()
+        self._orders = None
+        if orders is not None and changes:
+            self._orders = OrderCodes(device, codes, orders)
         own_labels = data.label[ws.own_rows]
         ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
         if weight is not None:

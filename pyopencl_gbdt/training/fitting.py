@@ -130,7 +130,7 @@ class Fit:
             if self.start.trees:
                 task.objective.check_continued()
             # Compute margins first: rows need device memory for that, even if there are few trees.
-            margins, others = self.start.margins(data, device), self._margins_of_evals()
+            margins, others = self._first_margins(), self._margins_of_evals()
         beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
         first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Boosting(
@@ -167,6 +167,20 @@ class Fit:
         score = starting_score(ws, objective, data)
         self.start = StartingPoint(score, objective.to_margin(score))
         return self.start.margins(data, ws.device)
+
+    def _first_margins(self) -> Start:
+        """Return the margins of the training rows, each round's by its order of the rows."""
+        task, before = self.task, self.start.before
+        if task.orders is None or before is None:
+            return self.start.margins(task.data, self.device)
+        own, values = task.data.base_margin, task.data.values.copy()
+        margins: F32 | None = None if own is None else own.T
+        for number in range(before.n_rounds):
+            values[:, -task.orders.n_features :] = task.orders.of_round(number)
+            margins = predict_margins(
+                before, values, self.device, start=margins, rounds=(number, number + 1)
+            )
+        return start_of(self.start.base_margin) if margins is None else margins
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""

@@ -76,8 +76,8 @@ def check_categories(params: Parameters, data: Dataset, *, continued: bool) -> N
         )
     if params.objective.startswith("survival:") or params.objective == "custom":
         raise ParameterError(
-            f"objective={params.objective!r}: expected a loss whose labels are targets, to take "
-            "statistics of; use cat_method='sets'"
+            f"objective={params.objective!r}: expected a loss whose labels are targets, for "
+            "statistics of categories; use cat_method='sets'"
         )
     if continued:
         raise ParameterError(

@@ -53,6 +53,7 @@ VALUES: dict[str, list[Any]] = {
     "walk": [False, True],
     "radix_bits": [4, 8],
     "code": ["u8", "u16", "tiled"],
+    "own": ["u8", "u16"],
     "part": ["build", "merge", "prune"],
     "type": ["u32", "u64"],
     "key": ["u32", "i32", "f32", "u64", "i64", "f64"],
@@ -168,6 +169,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
+    if template == "order_codes":  # codes of some features are no wider than those of all
+        return params["own"] <= params["code"] and params["code"] != "tiled"
     if template == "level":
         return not (params["picked"] and params["limited"])
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):

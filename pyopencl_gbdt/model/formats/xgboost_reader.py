@@ -69,7 +69,12 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         If the text is not a consistent model, or uses something unsupported: an objective that
         the message does not list, the linear or dart booster, category splits, vector leaves.
     """
-    document = Cursor(_parse(text, source), "", source)
+    return read_document(Cursor(parse(text, source), "", source))
+
+
+def read_document(document: Cursor) -> Ensemble:
+    """Return the model of a parsed document; errors are those of ``from_xgboost_json``."""
+    source = document.source
     if document.has("version"):
         document.member("version").integers(0, XGBOOST_NONE, 3, "major, minor and patch")
     learner = document.member("learner")
@@ -102,7 +107,13 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     )
 
 
-def _parse(text: str | bytes, source: str) -> object:
+def parse(text: str | bytes, source: str) -> object:
+    """Parse a JSON document whose objects have no member twice.
+
+    Raises
+    ------
+    ModelFormatError
+    """
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
         return json.loads(decoded, object_pairs_hook=_distinct)

@@ -98,6 +98,12 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
 
 def _check(ensemble: Ensemble) -> None:
     ensemble.check()
+    if ensemble.statistics is not None:
+        raise ModelFormatError(
+            "the model has statistics of categories, which XGBoost cannot evaluate: expected trees "
+            "on columns alone; write it by save_model, in this library's format, or train with "
+            "cat_method='sets'"
+        )
     objective, score = ensemble.objective, ensemble.base_score
     if objective not in LINKS:
         raise ModelFormatError(
