@@ -25,6 +25,7 @@ from pyopencl_gbdt.data.columns import RawColumns, raw_columns
 from pyopencl_gbdt.data.containers import is_sparse
 from pyopencl_gbdt.data.factorize import factorize
 from pyopencl_gbdt.data.foreign import is_on_device, to_host
+from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
@@ -116,12 +117,12 @@ def check_features(
         check_shape(found.shape, name, n_features)
         return Features(found)
     raw = raw_columns(X, name)
-    given = raw.names if names is None else [str(one) for one in names]
+    check_shape(raw.shape, name, n_features)
+    given = raw.names if names is None else check_feature_names(names, raw.n_columns)
     columns = _chosen(categorical, levels, raw.n_columns, given, raw)
     if not columns:
         values, own = check_matrix(raw.X, name=name, n_features=n_features, missing=missing)
         return Features(values, own)
-    check_shape(raw.shape, name, n_features)
     return _encoded(raw, Source(name, given), columns, levels, missing)
 
 
