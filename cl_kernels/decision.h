@@ -6,8 +6,7 @@
        code        0 1 .. last   last + 1 .. n_bins - 1   n_bins
        goes        left          right                    left if `also` is n_bins, else right
 
-   All splits are numeric. There is room for sets of categories: node_t.split_kind gives the kind, and
-   walk_t.default_left and step_t.place use only their lowest bits. */
+   Splits of categorical features are by sets of codes: set_decision.h. */
 
 /* Codes that go left: up to `last`, and `also`. */
 typedef struct {

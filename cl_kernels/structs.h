@@ -11,7 +11,7 @@ typedef struct {
     u32 left;        /* node id of the left child, the right child is next; NO_NODE in a leaf */
     u32 feature;     /* feature of the split */
     u32 bin;         /* last bin that goes left */
-    u32 split_kind;  /* 0 numeric, 1 category set (reserved) */
+    u32 split_kind;  /* 0 numeric, 1 by a set of codes; set_decision.h */
     u32 default_left;
     u32 depth;
     i32 slot;        /* index of its histogram in the pool */

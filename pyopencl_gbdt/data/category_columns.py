@@ -44,7 +44,10 @@ class Column:
 
     def rows(self) -> NDArray[Any]:
         """Return the value of each row, as objects; None where it is missing."""
-        return np.append(self.distinct.astype(object), None)[self.places]
+        values = np.empty(len(self.distinct) + 1, object)
+        values[:-1] = self.distinct
+        found: NDArray[Any] = values[self.places]
+        return found
 
     def sample(self) -> NDArray[Any]:
         """Return what rows hold; of strings, the rows up to the first string are enough."""

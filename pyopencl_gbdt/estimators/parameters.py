@@ -75,6 +75,15 @@ class Parametrised(Spelled):
         Columns that predictions rise with (1) or fall with (-1).
     interaction_constraints : list of lists of columns, str or None
         Groups of columns that may split along one path from root to leaf.
+    max_cat_to_onehot : int, default 4
+        A categorical column of fewer levels is split one level against the others.
+    max_cat_threshold : int, default 64
+        Most levels on the smaller side of a split by a set of levels.
+    cat_smooth, cat_l2 : float, default 0
+        Sets of levels: added to a level's sum of Hessians when levels are ordered, and to
+        ``reg_lambda`` in the gain of a split.
+    min_data_per_group : int, default 1
+        Sets of levels: least rows on each side of a split, estimated from Hessians.
     objective : str, callable, DeviceObjective, KernelObjective or None
         The loss; None is the estimator's default. A callable is ``function(y_true, margins)``
         and returns gradients and Hessians; it gets ``sample_weight`` if there are weights.
@@ -172,6 +181,11 @@ class Parametrised(Spelled):
         categorical_features: Any = FROM_DTYPE,
         monotone_constraints: Any = None,
         interaction_constraints: Any = None,
+        max_cat_to_onehot: int = 4,
+        max_cat_threshold: int = 64,
+        cat_smooth: float = 0.0,
+        cat_l2: float = 0.0,
+        min_data_per_group: int = 1,
         objective: str | Callable[..., Any] | Custom | None = None,
         base_score: float | Sequence[float] | None = None,
         scale_pos_weight: float | None = None,
@@ -230,6 +244,11 @@ class Parametrised(Spelled):
         self.categorical_features = categorical_features
         self.monotone_constraints = monotone_constraints
         self.interaction_constraints = interaction_constraints
+        self.max_cat_to_onehot = max_cat_to_onehot
+        self.max_cat_threshold = max_cat_threshold
+        self.cat_smooth = cat_smooth
+        self.cat_l2 = cat_l2
+        self.min_data_per_group = min_data_per_group
         self.objective = objective
         self.base_score = base_score
         self.scale_pos_weight = scale_pos_weight

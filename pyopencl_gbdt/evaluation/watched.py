@@ -56,4 +56,5 @@ class WatchedRows:
         }  # fmt: skip
         if isinstance(self.values, SparseRows):
             return [predict_sparse.prepare(ws.device, self.values, *arrays, **walk)]
-        return [predict.prepare(ws.device, self.values, *arrays, **walk)]
+        sets = ws["sets"] if ws.has_categories else None
+        return [predict.prepare(ws.device, self.values, *arrays, **walk, sets=sets)]

@@ -196,6 +196,22 @@ class FitShape:
         return slice(self.share.first_row, self.share.first_row + self.n_rows)
 
     @property
+    def has_categories(self) -> bool:
+        """Whether some features are split by sets of levels."""
+        return self.layout.categorical is not None
+
+    @property
+    def set_words(self) -> int:
+        """Words of a set of codes: the number of levels, and a bit for each code."""
+        assert self.layout.categorical is not None
+        return 2 + int(self.layout.feature_bins[self.layout.categorical].max()) // 32
+
+    @property
+    def most_sets(self) -> int:
+        """Most sets of the trees that are grown at a time: one for each pair of children."""
+        return self.max_nodes // 2 + 1
+
+    @property
     def masks_columns(self) -> bool:
         """Whether nodes may split on some of the features alone."""
         return self.params.samples_columns or bool(self.interactions)

@@ -122,6 +122,14 @@ class Workspace(FitVariants):
         """Return arrays that a kernel calls as the workspace does."""
         return {name: self[name] for name in names}
 
+    def category_arguments(self, *names: str) -> dict[str, DeviceArray]:
+        """Return arrays that kernels ask for where features are categorical; else nothing."""
+        return self.arguments(*names) if self.has_categories else {}
+
+    def set_arguments(self) -> dict[str, Any]:
+        """Return the sets of codes and their size, for kernels that move rows; else nothing."""
+        return {"set_words": self.set_words, "sets": self["sets"]} if self.has_categories else {}
+
     def gradient_arguments(self, batch: Batch) -> dict[str, Any]:
         """Return the kernels' arguments that say what gradients of some trees are taken of.
 
@@ -144,7 +152,8 @@ class Workspace(FitVariants):
         if self.agreed_block:
             return self.agreed_block
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
-        most = room // (self.max_nodes * len(KEPT) * 4)
+        sets = self.most_sets * self.set_words * 4 if self.has_categories else 0
+        most = room // (self.max_nodes * len(KEPT) * 4 + sets)
         batches = len(self.batches)  # those of a round are read together
         return max(batches, min(most, self.params.n_estimators * batches))
 

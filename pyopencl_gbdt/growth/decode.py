@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import KEPT, NO_NODE, NODE
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.growth.category_sets import words_of
+from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.page import Layout
 
@@ -29,6 +31,7 @@ def decode_trees(
     levels: npt.NDArray[np.void],
     layout: Layout,
     leaf_rates: npt.NDArray[np.float32],
+    sets: npt.NDArray[np.uint32] | None = None,
 ) -> list[Tree]:
     """Return model trees; all of them at once, as a small one would cost as much as many.
 
@@ -43,6 +46,8 @@ def decode_trees(
         Thresholds of the bins.
     leaf_rates : float32 array, shape (n_trees,)
         What the weights of each tree's leaves are multiplied by, as XGBoost does in its files.
+    sets : uint32 array, shape (n_batches, most_sets, set_words), or None
+        Sets of codes, see ``cl_kernels/set_decision.h``.
 
     Raises
     ------
@@ -53,13 +58,14 @@ def decode_trees(
     there = np.arange(nodes["left"].shape[1]) < counts[:, None]
     n_roots = levels["count"][:, 0].astype(np.int64)
     field = {name: values[there] for name, values in nodes.items()}
+    field["batch"], field["own_left"] = np.nonzero(there)[0], field["left"]
     most = np.repeat(counts, counts)
     for name in ("left", "parent"):
         if ((field[name] >= most) & (field[name] != NO_NODE)).any():
             raise ModelFormatError(f"a node's {name} is none of the tree's; {_ADVICE}")
     sizes, left, parent = counts, field["left"].view(np.int32), field["parent"].view(np.int32)
     if (n_roots > 1).any():
-        batch = np.nonzero(there)[0]
+        batch = field["batch"]
         tree = (np.cumsum(n_roots) - n_roots)[batch] + field["tree"]
         sizes = np.bincount(tree, minlength=int(n_roots.sum()))
         order = np.argsort(tree, kind="stable")  # a tree's nodes, breadth first as before
@@ -75,13 +81,16 @@ def decode_trees(
     weight = shrink_leaf_weights(
         field["weight"], leaf & (parent >= 0), np.repeat(leaf_rates, sizes)
     )
+    by_set = (field["split_kind"] != 0) & ~leaf
     place = layout.feature_offset[field["feature"]].astype(np.int64) + field["bin"]
     columns = {
         "left": left,
         "right": np.where(leaf, -1, left + 1).astype(np.int32),
         "parent": parent,
         "feature": np.where(leaf, 0, field["feature"]).astype(np.int32),
-        "threshold": np.where(leaf, np.float32(0), layout.thresholds[np.where(leaf, 0, place)]),
+        "threshold": np.where(
+            leaf | by_set, np.float32(0), layout.thresholds[np.where(leaf, 0, place)]
+        ),
         "default_left": (field["default_left"] != 0) & ~leaf,
         "split_kind": field["split_kind"].astype(np.uint8),
         "value": np.where(leaf, field["value"], np.float32(0))[:, None],
@@ -97,7 +106,27 @@ def decode_trees(
     sound = numbered and all(np.isfinite(columns[name]).all() for name in numbers)
     make = Tree.trusted if sound else _breadth_first
     bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
-    return [make(**{name: c[a:b] for name, c in columns.items()}) for a, b in bounds]
+    if sets is None:
+        return [make(**{name: c[a:b] for name, c in columns.items()}) for a, b in bounds]
+    words = np.full(by_set.size, None)
+    there = np.flatnonzero(by_set)
+    n_levels = layout.feature_bins[field["feature"][there]]
+    own = words_of(sets, field["batch"][there], field["own_left"][there], n_levels)
+    words[there] = np.fromiter(own, object, len(own))
+    columns["words"] = words
+    return [_by_sets(make, **{n: c[a:b] for n, c in columns.items()}) for a, b in bounds]
+
+
+def _by_sets(
+    make: Callable[..., Tree], words: npt.NDArray[Any], **columns: npt.NDArray[Any]
+) -> Tree:
+    """Return a tree whose nodes have sets: their words, or None."""
+    if make is not Tree.trusted:
+        columns, order = _renumbered(columns)
+        words = words[order]
+    none = np.zeros(0, np.uint32)
+    sets, begin = joined([none if own is None else own for own in words])
+    return (Tree if make is not Tree.trusted else make)(**columns, sets=sets, set_begin=begin)
 
 
 def shrink_leaf_weights(
@@ -118,6 +147,13 @@ def shrink_leaf_weights(
 
 def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
     """Return a tree whose nodes were numbered as leaf-wise growth made them."""
+    return Tree(**_renumbered(columns)[0])
+
+
+def _renumbered(
+    columns: dict[str, npt.NDArray[Any]],
+) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.int64]]:
+    """Return the columns of nodes breadth first, and the former numbers in that order."""
     left = columns["left"]
     order, level, met = [], np.zeros(1, np.int64), 0
     while level.size:
@@ -134,4 +170,4 @@ def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
     columns = {name: column[nodes] for name, column in columns.items()}
     for name in ("left", "right", "parent"):
         columns[name] = number[columns[name]].astype(np.int32)
-    return Tree(**columns)
+    return columns, nodes

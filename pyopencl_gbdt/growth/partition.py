@@ -10,6 +10,7 @@ from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.category_sets import CategorySets
 
 
 def reserve(ws: Workspace) -> None:
@@ -51,8 +52,10 @@ class PartitionByCodes:
                 chunk=variant.params["chunk"],
                 code=ws.code_type,
                 picked=ws.policy.picks_leaves,
+                categories=ws.has_categories,
             ),
         )
+        self.sets = CategorySets(ws) if ws.has_categories else None
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 
     def begin(self, batch: Batch) -> list[Action]:
@@ -60,15 +63,19 @@ class PartitionByCodes:
         return []
 
     def last(self, step: int, batch: Batch) -> list[Action]:
-        """Return nothing: margins are updated by the parents' lists, or by walking the tree."""
-        return []
+        """Return nothing: margins are updated by the parents' lists, or by walking the tree.
+
+        Both need the sets of codes of the last splits.
+        """
+        return [] if self.sets is None else [*self.sets.write(step, batch)]
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that move the rows of a level and count them in the children.
 
         They also clear the histograms that several work-groups or pages will add to.
         """
-        moved = [self._page(step, batch, page) for page in self.ws.pages]
+        sets = [] if self.sets is None else self.sets.write(step, batch)
+        moved = [*sets, *(self._page(step, batch, page) for page in self.ws.pages)]
         return [*moved, *self.ws.team.sum(self.ws["child_rows"])]
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
@@ -81,5 +88,6 @@ class PartitionByCodes:
             n_trees=batch.size, slot_cells=ws.cells_to_clear if page.index == 0 else 0,
             least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
             **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
+            **ws.set_arguments(),
             **ws.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),
         )  # fmt: skip

@@ -57,6 +57,7 @@ class RenewLeaves:
                 wg_size=ws.wg_size(variant),
                 weighted=weighted,
                 code="" if ws.columns is not None else ws.code_type,
+                categories=ws.has_categories,
             ),
         )
 
@@ -95,7 +96,8 @@ class RenewLeaves:
         """Return the kernel's arguments that tell a row's leaf."""
         if self.ws.columns is not None:
             return {"row_nodes": self.ws["row_nodes"]}
-        return {"steps": self.ws["steps"], **page.codes.row_arguments()}
+        sets = self.ws.category_arguments("sets")
+        return {"steps": self.ws["steps"], **sets, **page.codes.row_arguments()}
 
     def _sum(self) -> list[Action]:
         """Return what adds up the counts over the team; weights are counted in 64 bits."""

@@ -8,6 +8,7 @@ from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.category_split import CategorySplit
 
 
 def reserve(ws: Workspace) -> None:
@@ -37,13 +38,17 @@ class Split:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.program = ws.build("split", self._build)
+        self.sets = CategorySplit(ws) if ws.has_categories else None
         self.best = ws.build(
             "plan", lambda variant: ws.device.build("best", wg_size=ws.wg_size(variant))
         )
 
     def _build(self, variant: Variant) -> Program:
         ws = self.ws
-        options = {"monotone": ws.monotone is not None, "masked": ws.masks_columns}
+        options = {
+            "monotone": ws.monotone is not None, "masked": ws.masks_columns,
+            "categories": ws.has_categories,
+        }  # fmt: skip
         if variant.name == "sequential":
             shrunk = options["shrunk"] = ws.params.reg_alpha > 0
             plain = not (shrunk or options["monotone"])  # others clip anyway
@@ -62,14 +67,15 @@ class Split:
             "find", (n_features, min(capacity, MOST_Y)), depth=depth, n_features=n_features,
             n_codes=ws.layout.n_codes, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
-            constraints=ws["monotone"],
+            constraints=ws["monotone"], **ws.category_arguments("feature_kinds"),
             **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
                            "fullest", "pool", "candidates"),
         )  # fmt: skip
+        found = [find] if self.sets is None else [find, self.sets.level(depth)]
         if not ws.candidates_of(depth).compared:
-            return [find]
+            return found
         best = self.best.bind(
             "best", capacity, depth=depth, n_features=n_features,
             **ws.arguments("levels", "candidates", "chosen"),
         )  # fmt: skip
-        return [find, best]
+        return [*found, best]

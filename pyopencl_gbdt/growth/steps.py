@@ -12,6 +12,8 @@ from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth import (
+    category_sets,
+    category_split,
     columns,
     exact,
     feature_mask,
@@ -39,6 +41,9 @@ def reserve(ws: Workspace) -> None:
     search = (exact, columns) if by_columns else (histogram, split, partition)
     for part in (gradients, level, *search, finalize):
         part.reserve(ws)
+    if ws.has_categories:
+        category_split.reserve(ws)
+        category_sets.reserve(ws)
     if ws.params.samples_rows:
         sample.reserve(ws)
     if ws.masks_columns:
@@ -49,6 +54,8 @@ def begin(ws: Workspace) -> None:
     """Set what the first tree expects, once the arrays are allocated."""
     for part in (gradients, split, finalize):
         part.begin(ws)
+    if ws.has_categories:
+        category_split.begin(ws)
 
 
 def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
@@ -92,5 +99,11 @@ class Steps:
         drawn = [] if self.sample is None else self.sample.launches(batch)
         grown = [*self.gradients.launches(batch), *self.grower.tree(batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
-        finished = [*self.finish.tree(batch), *renewed, *self.leaf.add(batch)]
+        finished = [*self.finish.tree(batch), *self._sets(), *renewed, *self.leaf.add(batch)]
         return [*drawn, *grown, *finished, self.finish.keep()]
+
+    def _sets(self) -> list[Action]:
+        """Return what finishes the splits by sets of codes, if there are any."""
+        moves = self.grower.partition
+        by_sets = isinstance(moves, PartitionByCodes) and moves.sets is not None
+        return [moves.sets.finish()] if by_sets else []

@@ -30,6 +30,7 @@ class UpdateMargins:
                 walk=variant.name == "walk",
                 chunk=variant.params["chunk"],
                 code=ws.code_type,
+                categories=ws.has_categories,
             ),
         )
 
@@ -47,13 +48,14 @@ class UpdateMargins:
             return bind(
                 "add_leaves", (groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
                 n_trees=batch.size, n_parallel=ws.n_parallel, **page.rows,
-                **page.codes.row_arguments(), **ws.arguments("steps", "margins"),
+                **page.codes.row_arguments(), **ws.category_arguments("sets"),
+                **ws.arguments("steps", "margins"),
             )  # fmt: skip
         most_tasks = ws.n_trees * page.n_rows // variant.params["chunk"] + ws.max_nodes
         return bind(
             "add_leaves", min(most_tasks, most_groups), n_rows=ws.n_rows,
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
-            **page.codes.column_arguments(),
+            **page.codes.column_arguments(), **ws.set_arguments(),
             **ws.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.sets import unpacked
 
-#: ``Tree.split_kind``: ``x < threshold`` goes left. The format reserves category sets.
+#: ``Tree.split_kind``: ``x < threshold`` goes left, or levels outside a set go left.
 NUMERIC_SPLIT = 0
 CATEGORY_SPLIT = 1
 #: The value of ``Tree.left`` and ``Tree.right`` in a leaf, and of ``Tree.parent`` in the root.
@@ -30,6 +31,8 @@ _LAYOUT: dict[str, tuple[type[np.generic], int]] = {
     "gain": (np.float32, 1),
     "sum_hessian": (np.float32, 1),
 }
+_NO_SETS = np.zeros(0, np.uint32)
+_NO_SETS.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,8 @@ class Tree:
     feature : int32 array, shape (n_nodes,)
         Column that an inner node splits on; 0 in leaves.
     threshold : float32 array, shape (n_nodes,)
-        Rows with ``x < threshold``, compared in float32, go left; 0 in leaves.
+        Rows with ``x < threshold``, compared in float32, go left; 0 in leaves and in splits by a
+        set.
     default_left : bool array, shape (n_nodes,)
         Whether missing values go left.
     split_kind : uint8 array, shape (n_nodes,)
@@ -64,6 +68,12 @@ class Tree:
         Loss reduction of an inner node's split; 0 in leaves.
     sum_hessian : float32 array, shape (n_nodes,)
         Sum of the Hessians of the node's training rows.
+    sets : uint32 array, shape (n_words,), or None
+        Sets of codes, as bits: of node ``i``, bit ``code % 32`` of the word
+        ``set_begin[i] + code // 32`` says that the level goes right; codes without a bit go left.
+        A node's last word is not 0, unless it is its only one. None is no set.
+    set_begin : int32 array, shape (n_nodes + 1,), or None
+        First word of every node, then the number of words; nodes without a set have no words.
 
     Raises
     ------
@@ -86,15 +96,33 @@ class Tree:
     weight: npt.NDArray[np.float32]
     gain: npt.NDArray[np.float32]
     sum_hessian: npt.NDArray[np.float32]
+    sets: npt.NDArray[np.uint32] = None  # type: ignore[assignment]
+    set_begin: npt.NDArray[np.int32] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         self._check_layout()
-        for name in _LAYOUT:
+        self._fill_sets()
+        for name in (*_LAYOUT, "sets", "set_begin"):
             array = np.array(getattr(self, name), order="C")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         self._check_numbering()
         self._check_values()
+        check_sets(self)
+
+    def _fill_sets(self) -> None:
+        """Set what stands for no sets, if none are given."""
+        if self.sets is None:
+            object.__setattr__(self, "sets", _NO_SETS)
+        if self.set_begin is None:
+            begin = np.zeros(np.size(self.left) + 1, np.int32)
+            begin.setflags(write=False)
+            object.__setattr__(self, "set_begin", begin)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Unpickle, also trees of versions that had no sets."""
+        self.__dict__.update(state)
+        self._fill_sets()
 
     @classmethod
     def trusted(cls, **arrays: npt.NDArray[Any]) -> Tree:
@@ -103,6 +131,7 @@ class Tree:
         for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(tree, name, array)
+        tree._fill_sets()
         return tree
 
     def __eq__(self, other: object) -> bool:
@@ -122,6 +151,12 @@ class Tree:
     @property
     def n_outputs(self) -> int:
         return int(self.value.shape[1])
+
+    def right_set(self, node: int) -> npt.NDArray[np.bool_]:
+        """Return whether each code goes right at a split by a set: bool array, 32 a word."""
+        words = self.sets[self.set_begin[node] : self.set_begin[node + 1]]
+        bits: npt.NDArray[np.bool_] = unpacked(words)
+        return bits
 
     @property
     def is_leaf(self) -> npt.NDArray[np.bool_]:
@@ -191,6 +226,40 @@ class Tree:
                 f"tree.feature min {self.feature.min()}, tree.split_kind max "
                 f"{self.split_kind.max()}: expected features >= 0 and kinds 0..1; correct them"
             )
+
+
+def check_sets(tree: Tree) -> None:
+    """Raise an error unless the splits by sets, and only they, have words."""
+    sets, begin = tree.sets, tree.set_begin
+    move = "give each split by a set its words, one after the other"
+    for name, array, dtype in (("sets", sets, np.uint32), ("set_begin", begin, np.int32)):
+        if array.dtype != dtype or array.ndim != 1:
+            raise ModelFormatError(
+                f"tree.{name} is {array.dtype} {array.shape}: expected one dimension of "
+                f"{np.dtype(dtype)}; convert it"
+            )
+    ends = begin.size == tree.n_nodes + 1 and begin[0] == 0 and begin[-1] == sets.size
+    if not ends or np.any(np.diff(begin) < 0):
+        raise ModelFormatError(
+            f"tree.set_begin: expected {tree.n_nodes + 1} ascending numbers from 0 to {sets.size}; "
+            f"{move}"
+        )
+    by_set = (tree.split_kind == CATEGORY_SPLIT) & ~tree.is_leaf
+    _same("set_begin, words of a node without a set", np.diff(begin) * ~by_set, 0 * by_set, move)
+    if np.any(np.diff(begin)[by_set] == 0):
+        node = int(np.flatnonzero(by_set & (np.diff(begin) == 0))[0])
+        raise ModelFormatError(f"tree.set_begin[{node}]: expected at least a word; {move}")
+    last = begin[1:][by_set] - 1
+    if np.any((sets[last] == 0) & (np.diff(begin)[by_set] > 1)):
+        raise ModelFormatError(f"tree.sets: a node's last word is 0; {move}, up to the last bit")
+    threshold = np.where(by_set, 0, tree.threshold)
+    _same("threshold", tree.threshold, threshold, "write 0 in splits by a set")
+    _same(
+        "split_kind",
+        tree.split_kind,
+        np.where(tree.is_leaf, 0, tree.split_kind),
+        "write 0 in leaves",
+    )
 
 
 def _same(name: str, found: npt.NDArray[Any], expected: npt.NDArray[Any], move: str) -> None:

@@ -31,12 +31,15 @@ class Layout:
     fullest : uint32 array, shape (n_features,)
         The code that most rows have, or nearly most. Histograms may leave it out, because its sums
         are the node's sums minus those of the feature's other codes.
+    categorical : bool array, shape (n_features,), or None
+        Features whose bins are levels of categories; None is none.
     """
 
     feature_bins: np.ndarray[tuple[int], np.dtype[np.uint32]]
     feature_offset: np.ndarray[tuple[int], np.dtype[np.uint32]]
     thresholds: np.ndarray[tuple[int], np.dtype[np.float32]]
     fullest: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    categorical: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
 
     @property
     def n_features(self) -> int:

@@ -63,7 +63,7 @@ def expected_tiles(
         codes, for large data that are mostly missing and lie on the host.
     max_bin : int
     """
-    if method != "hist" or kind == "dense":
+    if method != "hist" or kind == "dense" or data.categories:
         return None
     n_values = data.n_rows * data.n_features
     dense = page_bytes(device, data.n_rows, data.n_features, max_bin)

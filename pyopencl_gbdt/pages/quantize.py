@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
+from pyopencl_gbdt.pages.levels import layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
@@ -48,7 +50,11 @@ def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> 
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former codes first
-    made = Quantizer(device, data.features_for(device), data.weight, max_bin, n_pages).run()
+    values = data.features_for(device)
+    quantizer = Quantizer(
+        device, values, data.weight, max_bin, n_pages, most_levels=most_levels(data)
+    )
+    made = quantizer.run(partial(layout_of, data=data))
     data.kept = (key, made)
     return made
 
@@ -68,6 +74,8 @@ class Quantizer:
         Pages of codes; 0 is the fewest that the device can allocate.
     tiled_bytes : int
         Expected bytes of the codes, if ``pages.tiles`` makes tiled ones of the values.
+    most_levels : int
+        Most levels of a categorical feature; each will be a bin, whatever ``max_bin`` is.
 
     Attributes
     ----------
@@ -90,13 +98,14 @@ class Quantizer:
         max_bin: int,
         n_pages: int = 0,
         tiled_bytes: int = 0,
+        most_levels: int = 0,
     ) -> None:
         self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
-        self.n_pages = n_pages
+        self.n_pages, self.most_bins = n_pages, max(max_bin, most_levels)
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
         self.plan = plan_set_up(
-            device, self.n_rows, self.n_features, max_bin, weighted=self.weighted,
+            device, self.n_rows, self.n_features, self.most_bins, weighted=self.weighted,
             resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
         )  # fmt: skip
         self._check_memory()
@@ -104,15 +113,15 @@ class Quantizer:
         self._whole: DeviceArray | None = None
         self._staging: Staging | None = None
 
-    def run(self) -> QuantizedData:
+    def run(self, layout_of: Callable[[Cuts], Layout] = make_layout) -> QuantizedData:
         """Return the codes and their layout."""
-        layout = make_layout(self.cuts())
+        layout = layout_of(self.cuts())
         return QuantizedData(self.encode(layout), layout)
 
     def _check_memory(self) -> None:
         caps = self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes
-        dtype = code_dtype(min(self.max_bin, self.n_rows))
+        dtype = code_dtype(min(self.most_bins, self.n_rows))
         piece = max(4 * self.n_rows, row_codes(self.n_features, dtype) * dtype.itemsize)
         if self.plan.n_bytes > there or piece > caps.max_alloc_bytes:
             raise MemoryPlanError(

@@ -59,6 +59,11 @@ class Parameters:
     has_time: bool
     target_border_count: int
     ctr_priors: float | tuple[float, ...]
+    max_cat_to_onehot: int
+    max_cat_threshold: int
+    cat_smooth: float
+    cat_l2: float
+    min_data_per_group: int
     base_score: float | tuple[float, ...] | None
     scale_pos_weight: float
     huber_slope: float

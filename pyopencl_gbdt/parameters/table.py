@@ -89,6 +89,17 @@ TABLE: tuple[ParameterRow, ...] = (
                  "that is a number.", low=1, high=255, aliases=("ctr_target_border_count",)),
     ParameterRow("ctr_priors", float, 0.5, "Statistics of categories: the mean of a level "
                  "without rows; a list gives a feature for each.", low=0, high=1, several=True),
+    ParameterRow("max_cat_to_onehot", int, 4, "A categorical column of fewer levels than this is "
+                 "split one level against the others.", low=1, high=2**31 - 1),
+    ParameterRow("max_cat_threshold", int, 64, "Most levels on the smaller side of a split by a "
+                 "set of levels.", low=1, high=2**31 - 1),
+    ParameterRow("cat_smooth", float, 0.0, "Sets of levels: added to a level's sum of Hessians "
+                 "when levels are ordered; levels of fewer rows go where missing values go.",
+                 low=0),
+    ParameterRow("cat_l2", float, 0.0, "Sets of levels: added to reg_lambda in the gain of a "
+                 "split.", low=0),
+    ParameterRow("min_data_per_group", int, 1, "Sets of levels: least rows on each side of a "
+                 "split, estimated from Hessians.", low=1, high=2**31 - 1),
     ParameterRow("base_score", float, None, "Prediction before the first tree (a probability "
                  "for binary:logistic), or a list with one for each class, target or quantile; "
                  "None estimates it from the labels.", several=True),
@@ -143,8 +154,6 @@ _EMPTY = ()
 XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "booster": ("gbtree",),
     "multi_strategy": ("one_output_per_tree",),
-    "max_cat_to_onehot": (4,),
-    "max_cat_threshold": (64,),
     "max_cached_hist_node": (65536,),
     "missing": (math.nan,),
     "updater": ("", "grow_quantile_histmaker"),

@@ -13,6 +13,8 @@ from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
+#: In ``default_left`` of ``dtypes.WALK``: the split is by a set.
+BY_SET = 2
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 #: Number of levels stored as a perfect tree: at least the levels that are walked at once, and
@@ -40,6 +42,9 @@ class PackedTrees:
     columns : uint32 array, shape (n_columns,)
         ``2 * feature + (missing goes left)`` of all splits, distinct and ascending.
     n_features : int
+    sets : uint32 array, shape (n_words,), or None
+        Sets of codes, see ``cl_kernels/set_decision.h``; a node's ``number`` says by its bits where
+        its set begins. None is no split by a set.
     """
 
     nodes: npt.NDArray[np.void]
@@ -49,6 +54,7 @@ class PackedTrees:
     n_places: int
     columns: U32
     n_features: int
+    sets: U32 | None = None
 
     @property
     def n_trees(self) -> int:
@@ -120,7 +126,23 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         n_places=int(places[-1]),
         columns=columns,
         n_features=ensemble.n_tree_features,
+        sets=_pack_sets(trees, nodes, begin),
     )
+
+
+def _pack_sets(trees: list[Tree], nodes: npt.NDArray[np.void], begin: I64) -> U32 | None:
+    """Return the sets of all trees; nodes that split by one are made to point to it."""
+    parts, size = [], 0
+    number = nodes["number"].view(np.uint32)
+    for tree, first in zip(trees, begin[:-1].tolist(), strict=True):
+        by_set = np.flatnonzero(np.diff(tree.set_begin))
+        for node in by_set.tolist():
+            words = tree.sets[tree.set_begin[node] : tree.set_begin[node + 1]]
+            parts += [np.array([32 * words.size], np.uint32), words]
+            nodes["default_left"][first + node] |= BY_SET
+            number[first + node] = size
+            size += 1 + words.size
+    return np.concatenate(parts) if parts else None
 
 
 def _deepest(left: npt.NDArray[np.int32], begin: I64) -> I64:

@@ -22,7 +22,7 @@ _GROUPS = 1024
 _KEY_BYTES = 32 * 1024 * 1024
 
 
-def build(device: Device, *, blocks: bool) -> tuple[Program, int, int]:
+def build(device: Device, *, blocks: bool, categories: bool = False) -> tuple[Program, int, int]:
     """Return the program, the rows per work-group, and the rows per block.
 
     Parameters
@@ -30,12 +30,16 @@ def build(device: Device, *, blocks: bool) -> tuple[Program, int, int]:
     device : Device
     blocks : bool
         Whether the kernels of blocks are launched, if the device's variant has them.
+    categories : bool
+        Whether splits may be by sets of codes; then there are no blocks.
     """
 
     def made(variant: Variant) -> Program:
         rows = variant.params["rows"] if blocks else 0
         wg_size, items = variant.params["wg_size"], variant.params["items"]
-        return device.build("predict", wg_size=wg_size, items=items, rows=rows)
+        return device.build(
+            "predict", wg_size=wg_size, items=items, rows=rows, categories=categories
+        )
 
     variant, program = build_variant(device, "predict", "auto", made)
     return program, variant.params["items"] * program.wg_size, variant.params["rows"]
@@ -51,6 +55,7 @@ def prepare(
     trees: tuple[int, int],
     longest: int,
     outputs: tuple[int, int] = (0, 1),
+    sets: DeviceArray | None = None,
 ) -> Launch:
     """Return the launch that adds trees to margins, one tree after another.
 
@@ -70,11 +75,14 @@ def prepare(
         Largest number of nodes on a path from root to leaf.
     outputs : (int, int)
         First output, and last output plus 1.
+    sets : DeviceArray of uint32 or None
+        Sets of codes, if splits are by sets.
     """
-    program, rows, _ = build(device, blocks=False)
+    program, rows, _ = build(device, blocks=False, categories=sets is not None)
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
     each = (trees[0], trees[0] + (trees[1] - trees[0]) // n_outputs)
     args = _row_arguments(values, nodes, tree_begin, margins, each, longest, first)
+    args |= {} if sets is None else {"sets": sets.words()}
     return program.bind("predict", (_ceil(values.shape[0], rows), n_outputs), **args)
 
 
@@ -124,7 +132,7 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     piece_bytes : int
         Most bytes per piece of rows.
     """
-    if n_rows >= _FEW_ROWS and trees.n_trees:
+    if n_rows >= _FEW_ROWS and trees.n_trees and trees.sets is None:
         program, _, rows = build(device, blocks=True)
         keys = program.wg_size * rows * trees.columns.size
         largest = 4 * max(2 * (trees.n_places + 1), 4 * trees.nodes.size, keys)
@@ -138,7 +146,9 @@ class RowWalk:
 
     def __init__(self, device: Device, trees: PackedTrees, piece_bytes: int) -> None:
         self.device, self.longest = device, trees.longest
-        self._program, self._group_rows, _ = build(device, blocks=False)
+        by_sets = trees.sets is not None
+        self._program, self._group_rows, _ = build(device, blocks=False, categories=by_sets)
+        self._sets = {"sets": device.borrow(trees.sets)} if trees.sets is not None else {}
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         self._nodes, self._begin = device.borrow(trees.nodes), device.borrow(trees.begin)
 
@@ -148,7 +158,7 @@ class RowWalk:
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         args = (self._values, self._nodes, self._begin, margins, trees, self.longest)
         groups = _ceil(margins.size, self._group_rows)
-        self._program.launch("predict", groups, **_row_arguments(*args))
+        self._program.launch("predict", groups, **_row_arguments(*args), **self._sets)
 
 
 class BlockWalk:

@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.model.sets import joined, packed
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
 from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 from pyopencl_gbdt.reference.approx import merge_bins
+from pyopencl_gbdt.reference.category_split import (
+    CategoryRule,
+    best_category_split,
+    better,
+    level_cells,
+)
 from pyopencl_gbdt.reference.feature_mask import chosen, may_follow
 from pyopencl_gbdt.reference.gain import (
     Rule,
@@ -64,6 +71,7 @@ class Node:
     gain: np.float32 = field(default=_ZERO)
     weight: np.float32 = field(default=_ZERO)
     shrunk_weight: np.float32 = field(default=_ZERO)
+    right_set: npt.NDArray[np.bool_] | None = None
     value: np.float32 = field(default=_ZERO)
     hessian: np.float32 = field(default=_ZERO)
 
@@ -198,6 +206,22 @@ class Grower:
         deciding = hist if self.params.proposal == "local" else self._of_all_rows
         return merge_bins(hist, deciding, self.layout, self.params.max_bin)
 
+    @cached_property
+    def _categories(self) -> CategoryRule:
+        n_rows, tree_h = self.codes.shape[0], int(self.quanta[:, 1].sum())
+        return CategoryRule(self.params, self.scale, n_rows, tree_h)
+
+    def _best_of_all(self, hist: I64, node: Node, least: int) -> Candidate | None:
+        """Return the best split by a number or by a set of levels."""
+        layout, allowed = self.layout, self._allowed(node)
+        args = (hist, node.sum_g, node.sum_h, layout, self._rule_of(node), least)
+        monotone = self.limits.monotone
+        if layout.categorical is None:
+            return best_split(*args, monotone=monotone, allowed=allowed)
+        numeric = best_split(*args, monotone=monotone, allowed=allowed & ~layout.categorical)
+        of_sets = best_category_split(*args, self._categories, monotone=monotone, allowed=allowed)
+        return better(numeric, of_sets)
+
     def gain(self, node: Node, best: Candidate) -> np.float32:
         """Return the loss reduction of a split, at most the largest float32."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
@@ -210,10 +234,7 @@ class Grower:
         if p.max_depth and node.depth >= p.max_depth:
             return None
         least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
-        best = best_split(
-            self._sums(node), node.sum_g, node.sum_h, self.layout, self._rule_of(node), least,
-            monotone=self.limits.monotone, allowed=self._allowed(node),
-        )  # fmt: skip
+        best = self._best_of_all(self._sums(node), node, least)
         if best is None:
             return None
         gain = self.gain(node, best)
@@ -227,7 +248,12 @@ class Grower:
         node.feature, node.bin, node.default_left = best.feature, best.bin, bool(best.direction)
         n_bins = int(self.layout.feature_bins[best.feature])
         codes = self.codes[node.rows, best.feature]
-        rows = partition(node.rows, goes_left(codes, best.bin, n_bins, node.default_left))
+        if self.layout.categorical is not None and self.layout.categorical[best.feature]:
+            cells = level_cells(self._sums(node), self.layout, best.feature)
+            node.right_set = self._categories.right_set(cells, best)
+            rows = partition(node.rows, ~node.right_set[codes])
+        else:
+            rows = partition(node.rows, goes_left(codes, best.bin, n_bins, node.default_left))
         children = self._children(node, number, best, rows)
         for child in children:
             self._finish(child)
@@ -251,12 +277,16 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
 
     As in XGBoost's ``hist``, leaves store their weight times the learning rate, except a lone root.
     """
-    numbers, weights = [], []
+    numbers, weights, sets = [], [], []
     for node in nodes:
+        right = node.right_set
+        sets.append(np.zeros(0, np.uint32) if right is None else packed(right[:-1]))
         is_shrunk = node.left == NO_NODE and node.parent != NO_NODE
         weights.append([node.shrunk_weight if is_shrunk else node.weight])
         place = int(layout.feature_offset[node.feature]) + node.bin
-        numbers.append(_ZERO if node.left == NO_NODE else layout.thresholds[place])
+        numeric = node.left != NO_NODE and right is None
+        numbers.append(layout.thresholds[place] if numeric else _ZERO)
+    words, set_begin = joined(sets)
     return Tree(
         left=np.array([node.left for node in nodes], np.int32),
         right=np.array([NO_NODE if n.left == NO_NODE else n.left + 1 for n in nodes], np.int32),
@@ -264,9 +294,11 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         feature=np.array([node.feature for node in nodes], np.int32),
         threshold=np.array(numbers, np.float32),
         default_left=np.array([node.default_left for node in nodes], np.bool_),
-        split_kind=np.full(len(nodes), NUMERIC_SPLIT, np.uint8),
+        split_kind=np.array([n.right_set is not None for n in nodes], np.uint8),
         value=np.array([[node.value] for node in nodes], np.float32),
         weight=np.array(weights, np.float32),
         gain=np.array([node.gain for node in nodes], np.float32),
         sum_hessian=np.array([node.hessian for node in nodes], np.float32),
+        sets=words,
+        set_begin=set_begin,
     )

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
-from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 F32 = npt.NDArray[np.float32]
 
@@ -18,9 +18,20 @@ def leaf_of(tree: Tree, x: F32) -> int:
     node = 0
     while tree.left[node] != NO_NODE:
         value = x[tree.feature[node]]
-        left = tree.default_left[node] if np.isnan(value) else value < tree.threshold[node]
+        if tree.split_kind[node] == CATEGORY_SPLIT:
+            left = _level_goes_left(tree, node, value)
+        else:
+            left = tree.default_left[node] if np.isnan(value) else value < tree.threshold[node]
         node = int(tree.left[node] if left else tree.right[node])
     return node
+
+
+def _level_goes_left(tree: Tree, node: int, value: np.float32) -> bool:
+    """Return whether a level's code goes left."""
+    if np.isnan(value):
+        return bool(tree.default_left[node])
+    right = tree.right_set(node)
+    return not (0 <= value < right.size and right[int(value)])
 
 
 def dense_row(values: SparseMatrix, row: int) -> F32:

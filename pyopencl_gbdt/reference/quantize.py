@@ -132,6 +132,12 @@ def make_layout(columns: list[ColumnCuts]) -> Layout:
     return Layout(bins, np.array(offset, np.uint32), np.array(numbers, np.float32), fullest)
 
 
+def level_cuts(column: F32, n_levels: int) -> ColumnCuts:
+    """Return the cuts of a categorical column, which holds codes: each level is a bin."""
+    codes = np.arange(n_levels, dtype=np.float32)
+    return ColumnCuts(codes, np.append(codes[1:], codes[-1:]), bool(np.isnan(column).any()))
+
+
 def encode(values: F32, layout: Layout) -> npt.NDArray[np.uint32]:
     """Return each value's code: the number of thresholds, without the last, that it reaches.
 

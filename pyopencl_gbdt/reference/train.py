@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,14 @@ def train_reference(
         base_score = objective.starting_scores(data.label, weight)
     base_margin = objective.to_margin(base_score)
     most = params.max_bin if params.search == "hist" else _EVERY
-    layout = quantize.make_layout(quantize.cuts(values, weight, most))
+    values = data.values  # codes in categorical columns
+    cuts = quantize.cuts(values, weight, most)
+    for column, levels in data.categories.items():
+        cuts[column] = quantize.level_cuts(values[:, column], levels.n_levels)
+    layout = quantize.make_layout(cuts)
+    if data.categories:
+        categorical = np.isin(np.arange(layout.n_features), list(data.categories))
+        layout = replace(layout, categorical=categorical)
     codes = quantize.encode(values, layout)
     scaled, *powers = normalise(weight)
     margins = np.empty((n_outputs, data.n_rows), np.float32)

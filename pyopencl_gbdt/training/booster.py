@@ -295,6 +295,7 @@ class Boosting:
             first = len(self.trees) // ws.round_trees
             rates = self.rates[first : first + self._waiting // len(self._batches)]
             leaf_rates = np.repeat([ws.leaf_rate(rate) for rate in rates], ws.round_trees)
-            self.trees += decode_trees(nodes, levels, ws.layout, leaf_rates)
+            sets = ws["forest_sets"].get()[at] if ws.has_categories else None
+            self.trees += decode_trees(nodes, levels, ws.layout, leaf_rates, sets)
         self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
         self._waiting = 0

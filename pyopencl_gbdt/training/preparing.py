@@ -25,6 +25,7 @@ from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.row import same
 from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
+from pyopencl_gbdt.training.category_checks import check_categories
 from pyopencl_gbdt.training.continuing import (
     Before,
     as_ensemble,
@@ -35,7 +36,7 @@ from pyopencl_gbdt.training.continuing import (
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 from pyopencl_gbdt.training.tree_method import resolved
-from pyopencl_gbdt.training.with_statistics import check_categories
+from pyopencl_gbdt.training.with_statistics import check_statistics
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
@@ -110,11 +111,12 @@ def prepare(
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
     _check_labelled(data, "the training data")
-    check_categories(p, data, continued=before is not None)
+    check_statistics(p, data, continued=before is not None)
     p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
-    limits_of(p, data)  # raises if constraints do not match the data
+    limits = limits_of(p, data)  # raises if constraints do not match the data
+    check_categories(data, p, limits)
     start: StartingPoint | None = None
     if before is None:
         if p.base_score is not None or not sums_labels_on_device(objective, data):

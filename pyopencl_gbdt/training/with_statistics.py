@@ -14,7 +14,7 @@ from pyopencl_gbdt.categories.statistics import Statistics, level_table
 from pyopencl_gbdt.categories.targets import Targets, targets_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.pages.orders import Orders
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import Task
@@ -54,19 +54,14 @@ def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
     return sorted(column for column, own in data.categories.items() if own.n_levels > least)
 
 
-def check_categories(params: Parameters, data: Dataset, *, continued: bool) -> None:
+def check_statistics(params: Parameters, data: Dataset, *, continued: bool) -> None:
     """Raise an error if categorical columns cannot become what the parameters ask for.
 
     Raises
     ------
-    DataError, ParameterError
+    ParameterError
     """
     columns = statistic_columns(params, data)
-    if len(columns) < len(data.categories):
-        raise DataError(
-            f"X has {len(data.categories)} categorical columns, {len(columns)} of them for "
-            "statistics: expected all; give cat_method='statistics'"
-        )
     if not columns:
         return
     if params.search != "hist":

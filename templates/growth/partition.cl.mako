@@ -1,5 +1,6 @@
 ## partition: the rows of every node that splits, to its two children
 ## uses: structs tasks decision
+## uses if categories: set_decision
 ##
 ##   node's rows    |a B c D|E f G H|     tasks of `chunk` rows; capitals go left
 ##   in a task       B D a c|E G H f      lefts first, the order within each side stays
@@ -12,12 +13,14 @@
 ##   `child_rows` counts the rows of each child over all pages; each page has rows of a node of its own.
 ##
 ## params: wg_size; chunk, rows a task; code, the code's type, or tiled;
-##         picked, a node of every tree splits, rather than those of a level
-<%page args="wg_size, chunk, code, picked"/>
+##         picked, a node of every tree splits, rather than those of a level;
+##         categories, splits may be by sets of codes
+<%page args="wg_size, chunk, code, picked, categories"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%
     run = -(-chunk // wg_size)
+    split_type, goes_left = ("row_split_t", "row_goes_left") if categories else ("code_split_t", "code_goes_left")
 %>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${codes.in_columns(code)}
@@ -77,12 +80,12 @@ FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
 % if wg_size == 1:
 /* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
 FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
-                  const column_t column, const code_split_t split, const children_t children) {
+                  const column_t column, const ${split_type} split, const children_t children) {
     u32 lefts[${chunk}], rights[${chunk}];
     u32 n_left = 0, n_right = 0;
     for (u32 i = 0; i < task.size; i++) {
         const u32 row = row_of(task, rows, i);
-        const u32 left = code_goes_left(code_of(column, row - task.first_row), split);
+        const u32 left = ${goes_left}(code_of(column, row - task.first_row), split);
         lefts[n_left] = row;
         rights[n_right] = row;
         n_left += left;
@@ -132,6 +135,9 @@ KERNEL(${wg_size}) move(
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
         GLOBAL const u32* RESTRICT feature_bins,
+% if categories:
+        const u32 set_words, GLOBAL const u32* RESTRICT sets,
+% endif
         GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
 % if wg_size > 1:
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -163,15 +169,20 @@ KERNEL(${wg_size}) move(
         task.base = node->tree * n_rows;
         task.in_order = node->in_order;
         task.first_row = first_row;
-        const code_split_t split =
+        const ${split_type} split =
+% if categories:
+            row_split(code_split(node->bin, node->default_left, feature_bins[node->feature]),
+                      node->split_kind, sets, (u64)(node->left / 2) * set_words);
+% else:
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
+% endif
         const column_t column = column_of(${codes.column(code)}, node->feature);
 % if wg_size == 1:
         move_rows(task, rows, moved, column, split, children);
 % else:
         for (u32 i = LOCAL_ID; i < task.size; i += ${wg_size}) {
             const u32 row = row_of(task, rows, i);
-            const u32 left = code_goes_left(code_of(column, row - first_row), split);
+            const u32 left = ${goes_left}(code_of(column, row - first_row), split);
             staged[PLACE(i)] = left ? row | LEFT : row;
         }
         BARRIER();

@@ -1,5 +1,6 @@
 ## renew_leaves: a leaf's value = leaf_rate * quantile of (label - margin) over the leaf's rows
 ## uses: portable_math structs gain decision
+## uses if categories: set_decision
 ##
 ##   key of a residual   |digit 0|digit 1|digit 2|digit 3|   8 bits each; keys are ordered as residuals
 ##
@@ -16,8 +17,9 @@
 ##
 ##   a leaf's 512 words of counts:   |256 of the first|256 of the second|    or   |low high|low high|...
 ##
-## params: wg_size; weighted; code, the code's type, or tiled; empty if `row_nodes` tell the leaves of rows
-<%page args="wg_size, weighted, code"/>
+## params: wg_size; weighted; code, the code's type, or tiled; empty if `row_nodes` tell the leaves of rows;
+##         categories, splits may be by sets of codes
+<%page args="wg_size, weighted, code, categories"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%
@@ -72,6 +74,9 @@ KERNEL(${wg_size}) count_first(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
 % if code:
         ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT steps,
+% if categories:
+        GLOBAL const u32* RESTRICT sets,
+% endif
 % else:
         GLOBAL const u32* RESTRICT row_nodes,
 % endif
@@ -91,8 +96,13 @@ KERNEL(${wg_size}) count_first(
         u32 leaf = tree; /* the root */
         u32x4 step = steps[leaf]; /* a step_t */
         while (step.x) {
+% if categories:
+            const u32 c = code_at(mine, step.y & ~BY_SET);
+            const u32 left = step_goes_left(c, step.y, step.z, sets);
+% else:
             const u32 c = code_at(mine, step.y);
             const u32 left = code_goes_left(c, unpacked_split(step.z));
+% endif
             leaf = tree + (left ? step.x : step.x + 1);
             step = steps[leaf];
         }

@@ -14,8 +14,9 @@
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right.
 ##
 ## params: wg_size (at least 2; `split_cpu` is for one); monotone, features have constraints;
-##         masked, nodes have features of their own
-<%page args="wg_size, monotone, masked"/>
+##         masked, nodes have features of their own;
+##         categories, features that have a kind are left to `category_split`
+<%page args="wg_size, monotone, masked, categories"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
@@ -183,6 +184,9 @@ KERNEL(${wg_size}) find(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,
+% if categories:
+        GLOBAL const u32* RESTRICT feature_kinds,
+% endif
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);
@@ -229,7 +233,9 @@ KERNEL(${wg_size}) find(
 % if masked:
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + feature / 32] >> feature % 32) & 1;
-        const u32 end = searched ? run.end : run.begin;
+        const u32 end = ${"!feature_kinds[feature] && " if categories else ""}searched ? run.end : run.begin;
+% elif categories:
+        const u32 end = feature_kinds[feature] ? run.begin : run.end;
 % else:
         const u32 end = run.end;
 % endif

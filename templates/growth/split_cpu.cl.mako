@@ -8,9 +8,9 @@
 ##   Where gradients shrink or weights are bounded, scores cancel: then each one has an error of its
 ##   own, and none waits.
 ##
-## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked as in `split`;
+## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked, categories as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha
-<%page args="wg_size, run, monotone, masked, clipped, shrunk"/>
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories"/>
 <%
     careful = monotone or shrunk
     constraint = ", feature->constraint" if monotone else ""
@@ -197,6 +197,9 @@ KERNEL(${wg_size}) find(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,
+% if categories:
+        GLOBAL const u32* RESTRICT feature_kinds,
+% endif
         GLOBAL candidate_t* RESTRICT candidates) {
 % if not monotone:
     (void)constraints;
@@ -234,7 +237,9 @@ KERNEL(${wg_size}) find(
 % if masked:
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
-        const best_t best = search_borders(cells, searched ? n_bins : 0, full, &feature);
+        const best_t best = search_borders(cells, ${"!feature_kinds[id] && " if categories else ""}searched ? n_bins : 0, full, &feature);
+% elif categories:
+        const best_t best = search_borders(cells, feature_kinds[id] ? 0 : n_bins, full, &feature);
 % else:
         const best_t best = search_borders(cells, n_bins, full, &feature);
 % endif

@@ -1,5 +1,6 @@
 ## update_margins: margin[row] += value of the row's leaf
 ## uses: structs tasks decision
+## uses if categories: set_decision
 ##
 ##   walk      every row walks the tree by its codes; rows are read in order
 ##   by_rows   the nodes' row lists give the rows: less work, if reading out of order is cheap. The
@@ -8,8 +9,9 @@
 ##             write the same margin.
 ##
 ## params: wg_size; walk, whether rows walk the tree; chunk, rows of a task;
-##         code, the code's type, or tiled
-<%page args="wg_size, walk, chunk, code"/>
+##         code, the code's type, or tiled; categories, splits may be by sets of codes
+<%page args="wg_size, walk, chunk, code, categories"/>
+<% goes_left = "row_goes_left" if categories else "code_goes_left" %>\
 <%namespace name="codes" file="row_codes.cl.mako"/>
 
 % if walk:
@@ -18,7 +20,7 @@ KERNEL(${wg_size}) add_leaves(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree,
         const u32 n_trees, const u32 n_parallel,
         ${codes.row_parameters(code)},
-        GLOBAL const u32x4* RESTRICT steps, GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32x4* RESTRICT steps, ${"GLOBAL const u32* RESTRICT sets, " if categories else ""}GLOBAL f32* RESTRICT margins) {
     /* work-groups with GROUP_ID_Y = k add the trees of one output, one after the other */
     const u32 output = first_tree / n_parallel + GROUP_ID_Y;
     const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
@@ -32,8 +34,13 @@ KERNEL(${wg_size}) add_leaves(
         for (u32 tree = begin; tree < end; tree++) {
             u32x4 step = steps[tree]; /* a step_t */
             while (step.x) {
+% if categories:
+                const u32 c = code_at(mine, step.y & ~BY_SET);
+                const u32 left = step_goes_left(c, step.y, step.z, sets);
+% else:
                 const u32 c = code_at(mine, step.y);
                 const u32 left = code_goes_left(c, unpacked_split(step.z));
+% endif
                 step = steps[tree + (left ? step.x : step.x + 1)];
             }
             margin += as_f32(step.w);
@@ -48,7 +55,7 @@ KERNEL(${wg_size}) add_leaves(
         ${codes.column_parameters(code)}, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32* RESTRICT feature_bins, ${"const u32 set_words, GLOBAL const u32* RESTRICT sets, " if categories else ""}GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 id = find_node(task_begin, n_nodes, task);
@@ -66,12 +73,18 @@ KERNEL(${wg_size}) add_leaves(
                 own[in_order ? position - base : rows[position]] += value;
         } else {
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
+% if categories:
+            const row_split_t split = row_split(
+                code_split(node->bin, node->default_left, feature_bins[node->feature]),
+                node->split_kind, sets, (u64)(node->left / 2) * set_words);
+% else:
             const code_split_t split =
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
+% endif
             const column_t column = column_of(${codes.column(code)}, node->feature);
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
                 const u32 row = in_order ? position - base : rows[position];
-                own[row] += code_goes_left(code_of(column, row - first_row), split) ? left : right;
+                own[row] += ${goes_left}(code_of(column, row - first_row), split) ? left : right;
             }
         }
     }

@@ -1,5 +1,6 @@
 ## predict: margin[row] += leaf value of every tree, in the order of the trees
 ## uses: portable_math structs value_decision
+## uses if categories: value_set_decision
 ##
 ##   nodes has all trees, one after the other; tree t begins at tree_begin[t]; ids count within a tree
 ##
@@ -21,13 +22,13 @@
 ##   the nodes are damaged.
 ##
 ## params: wg_size; items, rows of a work-item of `predict`; rows, rows of a block, a multiple of 8, or
-##   0 for `predict` alone
-<%page args="wg_size, items, rows"/>
+##   0 for `predict` alone; categories, splits may be by sets of codes: then `rows` is 0
+<%page args="wg_size, items, rows, categories"/>
 
 KERNEL(${wg_size}) predict(
         const u64 n_rows, const u32 n_features, const u32 first_output, const u32 first_tree,
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
-        GLOBAL const walk_t* RESTRICT nodes,
+        GLOBAL const walk_t* RESTRICT nodes,${" GLOBAL const u32* RESTRICT sets," if categories else ""}
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
     const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* all outputs have the same number of trees */
     margins += (first_output + GROUP_ID_Y) * n_rows;
@@ -40,7 +41,11 @@ KERNEL(${wg_size}) predict(
             GLOBAL const walk_t* node = nodes + tree_begin[tree];
             GLOBAL const walk_t* at = node;
             for (u32 step_count = 0; at->left && step_count < longest; step_count++) {
+% if categories:
+                const u32 left = walk_goes_left(x[at->feature], at, sets);
+% else:
                 const u32 left = value_goes_left(x[at->feature], at->number, at->default_left);
+% endif
                 at = node + at->left + 1 - left;
             }
             margin += at->number;

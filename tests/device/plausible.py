@@ -20,7 +20,7 @@ LIBRARIES = frozenset(
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
-        *("pieces_of_nodes", "entry_items", "local_sums", "row_codes"),
+        *("pieces_of_nodes", "entry_items", "local_sums", "row_codes", "category_cells"),
     }
 )
 
@@ -52,6 +52,7 @@ VALUES: dict[str, list[Any]] = {
     "split_blocks": [False, True],
     "walk": [False, True],
     "radix_bits": [4, 8],
+    "digit": [4, 8],
     "code": ["u8", "u16", "tiled"],
     "own": ["u8", "u16"],
     "part": ["build", "merge", "prune"],
@@ -116,6 +117,7 @@ VALUES: dict[str, list[Any]] = {
             "few",
             "by_node",
             "sparse",
+            "categories",
         )
     },
 }
@@ -167,6 +169,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
+    if template == "category_split":
+        return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
     if template == "order_codes":  # codes of some features are no wider than those of all

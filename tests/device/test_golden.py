@@ -24,9 +24,10 @@ _LOCAL = {"chunk": 2048, "wg_size": 256, "cells": 5888, "split_blocks": False}
 _GPU_BYTES = {"block": 16, "copies": 1, "unroll": True, "in_registers": True, "adds": False}
 _PASSES = {"block": 8, "copies": 4, "unroll": False, "in_registers": False, "adds": True}
 _CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4}
-_PLAIN = {"monotone": False, "masked": False}
-_BOUNDED = {"monotone": True, "masked": True}
-_MOVED = {"chunk": 2048}
+_NUMBERS = {"categories": False}
+_PLAIN = {"monotone": False, "masked": False, **_NUMBERS}
+_BOUNDED = {"monotone": True, "masked": True, **_NUMBERS}
+_MOVED = {"chunk": 2048, **_NUMBERS}
 
 #: Small templates, once for one work-item a group and once for many; and the kernels of a tree that
 #: take longest to run or to read, with few and with all of their branches.
@@ -71,14 +72,14 @@ SOURCES = {
     ),
     "update_margins-by_rows": (
         "update_margins",
-        {"wg_size": 1, "walk": False, "chunk": 2048, "code": "u8"},
+        {"wg_size": 1, "walk": False, **_MOVED, "code": "u8"},
     ),
     "update_margins-walk": (
         "update_margins",
-        {"wg_size": 256, "walk": True, "chunk": 2048, "code": "u8"},
+        {"wg_size": 256, "walk": True, **_MOVED, "code": "u8"},
     ),
-    "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128}),
-    "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0}),
+    "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128, **_NUMBERS}),
+    "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0, **_NUMBERS}),
     "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),
     "scan-sequential": ("scan", {"wg_size": 1, "type": "i64", "op": "max"}),
     "scan-portable": ("scan", {"wg_size": 256, "type": "u32", "op": "sum"}),

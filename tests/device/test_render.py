@@ -95,7 +95,7 @@ def test_a_template_that_is_not_there():
 
 
 def test_a_missing_parameter_is_not_hidden_by_an_earlier_rendering():
-    render("predict", "opencl", wg_size=1, items=1, rows=0)
+    render("predict", "opencl", wg_size=1, items=1, rows=0, categories=False)
     with pytest.raises(TypeError, match="items"):
         render("predict", "opencl", wg_size=1)
 

@@ -1,0 +1,80 @@
+"""The sets of codes that go right at splits of categorical features, as bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.category_split import order_arguments
+from pyopencl_gbdt.model.sets import packed, unpacked
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan a set for every pair of children, and those that wait for the host."""
+    ws.reserve("sets", (ws.most_sets, ws.set_words), np.uint32)
+    ws.reserve("forest_sets", (ws.forest_block, ws.most_sets, ws.set_words), np.uint32)
+
+
+def words_of(
+    sets: npt.NDArray[np.uint32], batch: npt.NDArray[np.int64], left: npt.NDArray[np.uint32],
+    n_levels: npt.NDArray[np.uint32],
+) -> list[npt.NDArray[np.uint32]]:  # fmt: skip
+    """Return the words of nodes' sets as a model keeps them, without missing values' bit.
+
+    Parameters
+    ----------
+    sets : uint32 array, shape (n_batches, most_sets, set_words)
+    batch : int64 array, shape (n,)
+        The batch of each node.
+    left : uint32 array, shape (n,)
+        Its left child, as on the device.
+    n_levels : uint32 array, shape (n,)
+        Levels of its feature.
+    """
+    found = []
+    for words, levels in zip(sets[batch, left // 2, 1:], n_levels.tolist(), strict=True):
+        found.append(packed(unpacked(words)[:levels]))
+    return found
+
+
+class CategorySets:
+    """Writes the sets of the nodes that split, before their rows move."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "category_sets",
+            lambda variant: ws.device.build(
+                "category_sets",
+                wg_size=ws.wg_size(variant),
+                picked=ws.policy.picks_leaves,
+            ),
+        )
+
+    def write(self, step: int, batch: Batch) -> list[Launch]:
+        """Return the launches that write the sets of a step's splits; nodes learn their kind."""
+        return [self._page(step, batch, page) for page in self.ws.pages]
+
+    def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
+        ws = self.ws
+        return self.program.bind(
+            "write_sets", ws.level_capacity(depth), depth=depth, n_trees=batch.size,
+            n_codes=ws.layout.n_codes, set_words=ws.set_words, picks=page["picked"],
+            **order_arguments(ws), **page.arguments("levels", "nodes"),
+            **ws.arguments("feature_kinds", "scale", "feature_offset", "feature_bins", "fullest",
+                           "pool", "sets"),
+        )  # fmt: skip
+
+    def finish(self) -> Launch:
+        """Return the launch that makes finished trees point to their sets, and keeps these."""
+        ws = self.ws
+        groups = min(-(-ws.max_nodes // self.program.wg_size), ws.device.caps.compute_units)
+        return self.program.bind(
+            "finish_sets", max(groups, 1), set_words=ws.set_words,
+            most_words=ws.most_sets * ws.set_words, walk=ws["walk"].words(),
+            **ws.arguments("leaf_header", "nodes", "sets", "steps", "forest_sets"),
+        )  # fmt: skip

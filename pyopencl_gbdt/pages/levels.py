@@ -1,0 +1,59 @@
+"""Levels of categorical features as bins: one bin a level, whatever ``max_bin`` is.
+
+A data set holds codes ``0 .. n_levels - 1`` as float32; the code of a level's bin is the same
+number. So the cut points lie at ``k + 0.5``, and nothing is merged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.pages.cuts import Cuts, make_layout
+from pyopencl_gbdt.pages.page import Layout
+
+F32 = npt.NDArray[np.float32]
+#: Most levels of a feature: codes have 16 bits, and one is that of missing values.
+MOST_LEVELS = 65535
+
+
+def most_levels(data: Dataset) -> int:
+    """Return the most levels of a categorical column; 0 if there is none."""
+    return max((levels.n_levels for levels in data.categories.values()), default=0)
+
+
+def layout_of(cuts: Cuts, data: Dataset) -> Layout:
+    """Return the layout of codes, with a bin for every level of a categorical column.
+
+    Parameters
+    ----------
+    cuts : Cuts
+        Of all columns, as if they were numbers.
+    data : Dataset
+        Its ``values`` hold codes in categorical columns.
+    """
+    if not data.categories:
+        return make_layout(cuts)
+    categorical = np.zeros(data.n_features, np.bool_)
+    categorical[list(data.categories)] = True
+    return replace(make_layout(_level_cuts(cuts, data)), categorical=categorical)
+
+
+def _level_cuts(cuts: Cuts, data: Dataset) -> Cuts:
+    """Replace the cut points of categorical columns by those between levels."""
+    width = max(cuts.below.shape[1], most_levels(data))
+    below, above = (np.zeros((data.n_features, width), np.float32) for _ in range(2))
+    below[:, : cuts.below.shape[1]], above[:, : cuts.above.shape[1]] = cuts.below, cuts.above
+    n_bins, missing, fullest = cuts.n_bins.copy(), cuts.missing.copy(), cuts.fullest.copy()
+    for column, levels in data.categories.items():
+        own, n = data.values[:, column], levels.n_levels
+        n_bins[column], codes = n, np.arange(n, dtype=np.float32)
+        below[column, :n], above[column, :n] = codes, np.minimum(codes + 1, n - 1)
+        present = own[~np.isnan(own)].astype(np.int64)
+        missing[column] = present.size < own.size
+        rows = np.append(np.bincount(present, minlength=n), own.size - present.size)
+        fullest[column] = rows.argmax()
+    return Cuts(below, above, n_bins, missing, fullest)

@@ -1,0 +1,58 @@
+"""What trainings on categorical columns cannot have: refused before anything is allocated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.parameters.constraints import Limits
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.with_statistics import statistic_columns
+
+
+def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
+    """Raise an error for categorical columns that cannot be split by sets of levels.
+
+    Parameters
+    ----------
+    data : Dataset
+    p : Parameters
+    limits : Limits
+        Constraints of the training.
+
+    Raises
+    ------
+    DataError
+        If a column has too many levels.
+    ParameterError
+        If a parameter does not go with categorical columns.
+    """
+    statistics = statistic_columns(p, data)
+    sets = {c: levels for c, levels in data.categories.items() if c not in statistics}
+    if not sets:
+        return
+    names = data.feature_names or [f"column {number}" for number in range(data.n_features)]
+    for column, levels in sets.items():
+        if levels.n_levels > MOST_LEVELS:
+            raise DataError(
+                f"{names[column]} has {levels.n_levels} levels: expected {MOST_LEVELS} at most in "
+                "a categorical column that is split by sets of levels; leave out cat_method='sets'"
+            )
+    if p.search != "hist":
+        raise ParameterError(
+            f"tree_method={p.tree_method!r}: expected 'hist' where X has categorical columns; "
+            "leave it out"
+        )
+    if p.page == "tiled":
+        raise ParameterError(
+            "page='tiled': expected 'auto' or 'dense' where X has categorical columns; leave it out"
+        )
+    constrained = [] if limits.monotone is None else np.flatnonzero(limits.monotone).tolist()
+    both = [column for column in constrained if column in sets]
+    if both:
+        raise ParameterError(
+            f"monotone_constraints constrains {names[both[0]]}: expected columns of numbers, as "
+            "levels have no order; leave it out"
+        )
