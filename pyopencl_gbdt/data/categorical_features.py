@@ -44,7 +44,8 @@ def categorical_argument(
             raise ParameterError(
                 "feature_types and categorical_features both name categorical columns; give one"
             )
-        listed = feature_types if isinstance(feature_types, (list, tuple, np.ndarray)) else None
+        is_array = isinstance(feature_types, np.ndarray) and feature_types.ndim == 1
+        listed = feature_types if is_array or isinstance(feature_types, (list, tuple)) else None
         if listed is None or not all(isinstance(t, str) and t in _FEATURE_TYPES for t in listed):
             raise ParameterError(
                 f"feature_types={show(feature_types)}: expected a list of 'c' (categorical), 'q', "

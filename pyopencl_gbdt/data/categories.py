@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.category_columns import Column, as_objects, clean
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
@@ -19,6 +20,8 @@ F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
 #: The code of a missing value. A level that training has not seen has the number of levels.
 NO_LEVEL = -1
+#: About what a level takes, in bytes: a string, its place in a list, and in a dictionary.
+PER_LEVEL = 200
 #: float32 holds every code below this number exactly.
 MOST_FLOAT_CODES = 2**24
 
@@ -135,14 +138,35 @@ def encode_column(
     of_use, values = clean(column, used[:-1], where, wanted=None if levels is None else levels.kind)
     if not np.isnan(missing) and values.dtype.kind != "O":
         of_use, values = of_use[values != missing], values[values != missing]
-    if levels is None:
-        strings = values.dtype.kind == "O"
-        levels = Levels(as_objects(sorted(set(values.tolist()))) if strings else np.unique(values))
-    elif not levels.suits(values):
-        raise _other_kind(where, levels, values)
     table = np.full(used.size, NO_LEVEL, np.int32)  # the last entry is that of missing values
-    table[of_use] = _or_unseen(levels.encode(values), levels)
+    if levels is None:
+        check_free(
+            PER_LEVEL * values.size,
+            f"{where} has {values.size} levels, whose tables",
+            "merge rare levels, or leave the column out",
+        )
+        levels, table[of_use] = _levels_of(values)
+    elif levels.suits(values):
+        table[of_use] = _or_unseen(levels.encode(values), levels)
+    else:
+        raise _other_kind(where, levels, values)
     return levels, table[column.places]
+
+
+def _levels_of(values: npt.NDArray[Any]) -> tuple[Levels, I32]:
+    """Return the sorted levels of values, and each value's code."""
+    if values.dtype.kind != "O":
+        distinct, codes = np.unique(values, return_inverse=True)
+        return Levels(distinct), codes.reshape(-1).astype(np.int32)
+    texts = values.tolist()
+    order = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
+    levels = Levels(values[order])
+    if levels.wrong():  # a dictionary of Arrow may list a string twice
+        levels = Levels(as_objects(sorted(set(texts))))
+        return levels, levels.encode(values)
+    codes = np.empty(order.size, np.int32)
+    codes[order] = np.arange(order.size, dtype=np.int32)
+    return levels, codes
 
 
 def _other_kind(where: str, levels: Levels, values: npt.NDArray[Any]) -> DataError:

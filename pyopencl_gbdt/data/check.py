@@ -21,6 +21,7 @@ from pyopencl_gbdt.data.containers import (
     column_to_numeric,
     frame_names,
     is_frame,
+    plain_column,
     series_to_numeric,
 )
 from pyopencl_gbdt.data.narrow import Scan, check_missing, fill, to_float32
@@ -101,13 +102,10 @@ def check_matrix(
     array = as_array(X, source)
     check_shape(array.shape, name, n_features)
     if coded:
-        array = np.array(array, object if array.dtype.kind in "OSU" else None, subok=True)
-        array[:, list(coded)] = 0
+        table = Table([], [plain_column(array, column) for column in range(array.shape[1])])
+        return _table_to_float32(table, source, allow_missing, absent, coded), None
     numeric = as_numeric(array, source)
-    matrix = to_float32(numeric, source, allow_missing=allow_missing, missing=absent)
-    for column, codes in coded.items():
-        matrix[:, column] = codes
-    return matrix, None
+    return to_float32(numeric, source, allow_missing=allow_missing, missing=absent), None
 
 
 def column_names(X: Any, name: str = "X") -> list[str] | None:
@@ -202,7 +200,7 @@ def _table_to_float32(
         else column_to_numeric(column, source, number)
         for number, column in enumerate(table.columns)
     ]
-    n_rows, n_columns = table.shape
+    n_rows, n_columns = len(columns[0]), len(columns)
     matrix = np.empty((n_rows, n_columns), np.float32)
     scan = Scan(source, allow_missing=allow_missing)
     step = max(1, CHUNK // n_columns)

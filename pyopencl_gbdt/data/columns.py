@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.category_columns import Column
-from pyopencl_gbdt.data.containers import as_array, fill_masked, frame_names, is_frame
+from pyopencl_gbdt.data.containers import as_array, frame_names, is_frame, plain_column
 from pyopencl_gbdt.data.tables import Table, is_table, open_table
 from pyopencl_gbdt.messages import Source
 
@@ -45,8 +44,7 @@ class RawColumns:
             return self.X.iloc[:, number]
         if isinstance(self.X, Table):
             return self.X.columns[number]
-        own = self.X[:, number]
-        return fill_masked(own, object) if isinstance(own, np.ma.MaskedArray) else own
+        return plain_column(self.X, number)
 
     def by_dtype(self) -> list[int]:
         """Return the columns of a table that are categories or strings."""

@@ -123,6 +123,12 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
     )
 
 
+def plain_column(array: NDArray[Any], number: int) -> NDArray[Any]:
+    """Return a column, as objects if it is masked: None for masked elements."""
+    column = array[:, number]
+    return fill_masked(column, object) if isinstance(column, np.ma.MaskedArray) else column
+
+
 def fill_masked(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Copy a masked array to `dtype` (float or object), with NaN or None for masked elements."""
     plain = np.array(np.ma.getdata(array), dtype=dtype)

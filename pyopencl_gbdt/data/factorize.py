@@ -43,6 +43,14 @@ def _of_numbers(array: NDArray[Any]) -> Column:
 
 
 def _of_objects(array: NDArray[Any]) -> Column:
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and array.dtype.kind == "O":  # four times as fast as what follows
+        try:
+            places, distinct = pandas.factorize(array)
+        except TypeError:
+            pass
+        else:
+            return Column(distinct, places)
     values = array.tolist()
     try:
         place_of = {value: place for place, value in enumerate(dict.fromkeys(values))}

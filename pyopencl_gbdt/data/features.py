@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categorical_features import check_categorical
 from pyopencl_gbdt.data.categories import (
     Categories,
@@ -24,6 +25,7 @@ from pyopencl_gbdt.data.columns import RawColumns, raw_columns
 from pyopencl_gbdt.data.containers import is_sparse
 from pyopencl_gbdt.data.factorize import factorize
 from pyopencl_gbdt.data.foreign import is_on_device, to_host
+from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
@@ -115,12 +117,12 @@ def check_features(
         check_shape(found.shape, name, n_features)
         return Features(found)
     raw = raw_columns(X, name)
-    given = raw.names if names is None else [str(one) for one in names]
+    check_shape(raw.shape, name, n_features)
+    given = raw.names if names is None else check_feature_names(names, raw.n_columns)
     columns = _chosen(categorical, levels, raw.n_columns, given, raw)
     if not columns:
         values, own = check_matrix(raw.X, name=name, n_features=n_features, missing=missing)
         return Features(values, own)
-    check_shape(raw.shape, name, n_features)
     return _encoded(raw, Source(name, given), columns, levels, missing)
 
 
@@ -153,7 +155,12 @@ def _encoded(
     missing: float | None,
 ) -> Features:
     """Encode the categorical columns, and convert the others to float32."""
-    mark = check_missing(missing)
+    mark, n_rows = check_missing(missing), raw.shape[0]
+    check_free(
+        n_rows * (4 * raw.n_columns + 4 * len(columns) + 24),
+        f"the codes and numbers of {source.name}, {n_rows} x {raw.n_columns},",
+        "give fewer rows or columns",
+    )
     categories: dict[int, Levels] = {}
     coded: dict[int, F32] = {}
     apart: dict[int, I32] = {}

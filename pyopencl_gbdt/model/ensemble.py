@@ -199,7 +199,7 @@ class Ensemble:
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
                 f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
             )
-        check_categories(self.categories, self.n_features)
+        check_categories(self.categories, self.n_features, self.statistics)
         if self.statistics is not None and self.statistics.n_columns != self.n_features:
             raise ModelFormatError(
                 f"statistics begin behind column {self.statistics.n_columns - 1}: expected "

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.errors import ModelFormatError
 
 
-def check_categories(categories: Mapping[int, Levels], n_features: int) -> None:
-    """Raise ``ModelFormatError`` unless levels belong to columns, are distinct and ascend."""
+def check_categories(
+    categories: Mapping[int, Levels], n_features: int, statistics: Statistics | None
+) -> None:
+    """Raise ``ModelFormatError`` unless levels belong to columns, are distinct and ascend.
+
+    Statistics have to have as many levels.
+    """
+    for table in () if statistics is None else statistics.tables:
+        levels = categories.get(table.column)
+        if isinstance(levels, Levels) and levels.n_levels != table.n_levels:
+            raise ModelFormatError(
+                f"the statistics of column {table.column} have {table.n_levels} levels: expected "
+                f"{levels.n_levels}, as in categories; correct the file"
+            )
     for feature, levels in categories.items():
         if type(feature) is not int or not 0 <= feature < n_features:
             raise ModelFormatError(

@@ -55,6 +55,14 @@ INPUTS = {
             ),
         }
     ),
+    "a dictionary with a string twice": pa.table(
+        {
+            "n": NUMBERS,
+            "shop": pa.DictionaryArray.from_arrays(
+                pa.array([4, None, 0, 3, 1]), pa.array(["é", "a", "b", "c", "b"])
+            ),
+        }
+    ),
     "record batch": pa.record_batch({"n": NUMBERS, "shop": pa.array(SHOPS).dictionary_encode()}),
 }
 
@@ -142,6 +150,17 @@ def test_names_of_xgboost():
 def test_a_column_of_other_values_is_named(column, message):
     with pytest.raises(DataError, match=rf"X: column 1 \('c'\) {message}"):
         Dataset(pd.DataFrame({"n": [0, 1, 2], "c": column}), categorical_features=["c"])
+
+
+def test_tables_that_memory_does_not_hold_are_refused(monkeypatch):
+    frame = pd.DataFrame({"c": [f"{number:x}" for number in range(50_000)]})
+    for there, message in (
+        (1_300_000, "X, 50000 x 1, take 1.6 MB: expected at most 1.3 MB.*give fewer rows"),
+        (3_000_000, r"X: column 0 \('c'\) has 50000 levels, whose tables take 10 MB.*merge rare"),
+    ):
+        monkeypatch.setattr("pyopencl_gbdt.data.budget.available_memory", lambda there=there: there)
+        with pytest.raises(DataError, match=message):
+            Dataset(frame)
 
 
 def test_sparse_rows_and_columns_by_dtype_can_be_refused():
