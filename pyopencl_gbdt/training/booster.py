@@ -104,6 +104,8 @@ class Boosting:
             orders is not None and (orders.n_orders > 1 or combining is not None),
         )
         if orders is not None and changes:
+            if combining is not None:
+                beside.add("combinations", combining.n_bytes, np.uint8)
             beside.add("codes of orders", orders.n_bytes(params.max_bin), np.uint8)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 

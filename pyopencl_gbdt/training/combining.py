@@ -90,6 +90,13 @@ class Combining:
         """Number of features of all slots."""
         return n_slots(self._n_means) * self._n_means
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that choosing combinations takes on the device, besides the ordered statistics."""
+        keys_rows_runs_codes, sorting = 8 + 3 * 4, 12
+        kept = 4 * (len(self._n_levels) + MOST_NEW)
+        return self._data.n_rows * (keys_rows_runs_codes + sorting + kept)
+
     # -- in training -----------------------------------------------------------------------
     def begin(self, device: Device, codes: OrderCodes, round_trees: int) -> None:
         """Take the codes of a fit, whose slots are empty, and its number of trees a round."""
@@ -163,6 +170,9 @@ class Combining:
         there : DeviceArray of the same shape
         """
         self._watched.append((rows, values, there))
+        for slot, held in enumerate(self._greedy.slots):
+            self._tell(slot, None if held is None else self._greedy.found[held])
+        there.set(values)
 
     def is_due(self, number: int) -> bool:
         """Tell whether combinations are chosen before this round."""

@@ -123,7 +123,7 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     )
     values = _ordered(params, data, statistics, made)
     combining = None
-    if params.max_ctr_complexity > 1 and targets.names:
+    if params.max_ctr_complexity > 1 and targets.names and not params.interaction_constraints:
         combining = Combining(
             data, statistics, targets, made, params.max_ctr_complexity, len(values),
             in_time=params.has_time,
