@@ -66,6 +66,7 @@ class Node:
     shrunk_weight: np.float32 = field(default=_ZERO)
     value: np.float32 = field(default=_ZERO)
     hessian: np.float32 = field(default=_ZERO)
+    kept_weight: np.float32 | None = None  # its parent's, below an idle split of a symmetric tree
 
 
 #: Returns the rank of an open leaf whose split gains so much: the highest rank splits next.

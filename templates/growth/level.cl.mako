@@ -1,6 +1,6 @@
 ## level: one work-group decides for a whole level which nodes split, where the children's rows and
 ##       histograms are stored, and how the work is cut into tasks
-## uses: portable_math structs gain growth tasks
+## uses: portable_math structs gain growth tasks tables
 ##
 ##   begin_tree   makes the roots
 ##   decide       from the best splits: nodes that split, ids of their children, row tasks
@@ -16,8 +16,9 @@
 ##           smaller child gets a new slot, and its histogram is computed from rows
 ##
 ## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, the policy lists a leaf
-##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves
-<%page args="wg_size, row_chunk, hist_chunk, picked, limited"/>
+##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves;
+##         tables, nodes of a level share a split, and `chosen` has only those that gain enough
+<%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
@@ -104,7 +105,7 @@ BRIEF
 KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
+        const u32 has_monotone, ${"const f32 min_child_weight, " if tables else ""}GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL u32* splits_left, GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin,
@@ -119,6 +120,9 @@ KERNEL(${wg_size}) decide(
     BARRIER();
 % else:
     (void)splits_left; (void)wanted;
+% endif
+% if tables:
+    (void)gamma;
 % endif
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < count; base += ${wg_size}) {
@@ -138,8 +142,13 @@ KERNEL(${wg_size}) decide(
             split = gain >= 0.0f;
 % else:
             if (c->score_hi > NO_SCORE) {
+% if tables:
+                gain = finite(scale_by(c->score_hi, rule.gain_power));
+                split = 1;
+% else:
                 gain = gain_of(c, node, rule);
                 split = gain > 1e-6f && gain >= gamma;
+% endif
             }
 % endif
         }
@@ -149,11 +158,20 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) {
             row_task_begin[index] = my_tasks;
+% if tables:
+            finish_table_node(nodes, first + index, own_scale, rule, leaf_rate[0],
+                              least_hessian(min_child_weight, own_scale));
+% else:
             finish_node(node, own_scale, rule, leaf_rate[0]);
+% endif
         }
         if (split) {
             const u32 constraint = has_monotone ? monotone[c->feature] : 0;
             split_node(nodes, first + index, first + count + 2 * rank, c, gain, rule, constraint);
+% if tables:
+            bound_idle_children(nodes, first + index, rule,
+                                least_hessian(min_child_weight, own_scale), constraint);
+% endif
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
