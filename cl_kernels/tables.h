@@ -14,7 +14,8 @@ FN i64 least_hessian(const f32 min_child_weight, GLOBAL const scale_t* scale) {
 
 /* What a split gains in one node, in units. */
 FN df gain_in_node(const i64 g, const i64 h, const i64 node_g, const i64 node_h, const i64 least,
-                   const df own, const rule_t rule) {
+                   const rule_t rule) {
+    const df own = score(node_g, node_h, rule);
     const df both = df_add(score(g, h, rule), score(node_g - g, node_h - h, rule));
     const df gain = df_add(both, df_neg(own));
     const int idle = is_idle(node_h, h, least);

@@ -272,7 +272,7 @@ _ENTRIES = (
         phase="rounds",
         tuned={"wg_size": _GROUP},
     ),
-    _kernel("symmetric", *_both(cpu={"wg_size": 1, "run": 64}, gpu={"wg_size": 64, "run": 1})),
+    _kernel("symmetric", *_both(cpu={"wg_size": 1, "run": 256}, gpu={"wg_size": 64, "run": 1})),
     _kernel(
         "partition",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),

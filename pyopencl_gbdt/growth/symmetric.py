@@ -28,7 +28,8 @@ def reserve(ws: Workspace) -> None:
     nodes = ws.search_capacity
     ws.reserve("candidates", (ws.n_trees, ws.layout.n_features), CANDIDATE)
     ws.reserve("chosen", nodes, CANDIDATE)
-    ws.reserve("own_scores", (nodes, 2), np.float32)
+    ws.reserve("rough_sums", (ws.n_trees, 2, ws.layout.n_codes), np.float32)
+    ws.reserve("rough_best", (ws.n_trees, ws.layout.n_features), np.float32)
     split.reserve_constraints(ws)
 
 
@@ -42,13 +43,15 @@ class SymmetricSearch:
         self.program = ws.build("symmetric", self._build)
 
     def _build(self, variant: Variant) -> Program:
-        ws = self.ws
+        ws, shrunk, monotone = self.ws, self.ws.params.reg_alpha > 0, self.ws.monotone is not None
         return ws.device.build(
             "symmetric",
             wg_size=ws.wg_size(variant),
             run=variant.params["run"],
-            monotone=ws.monotone is not None,
+            monotone=monotone,
             masked=ws.masks_columns,
+            shrunk=shrunk,
+            clipped=not (shrunk or monotone) and ws.params.max_delta_step > 0,
         )
 
     def begin(self) -> None:
@@ -69,26 +72,23 @@ class SymmetricSearch:
         ws, p, bind = self.ws, self.ws.params, self.program.bind
         n_features, capacity = ws.layout.n_features, ws.level_capacity(step)
         shape = {"depth": step, "n_codes": ws.layout.n_codes}
+        level = ws.arguments("levels", "nodes", "feature_offset", "feature_bins", "pool")
         rule = {
-            "depth": step, "reg_lambda": p.reg_lambda, "reg_alpha": p.reg_alpha,
-            "max_delta_step": p.max_delta_step,
+            **shape, **level, "n_features": n_features, "reg_lambda": p.reg_lambda,
+            "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
+            "min_child_weight": p.min_child_weight, "scale": ws["scale"],
         }  # fmt: skip
-        level = ws.arguments("levels", "nodes")
-        sums = ws.arguments("feature_offset", "feature_bins", "pool")
-        scores = ws.arguments("scale", "own_scores")
-        found = {
-            **rule, **level, **sums, **scores, "n_features": n_features,
-            "n_codes": ws.layout.n_codes, "min_child_weight": p.min_child_weight,
-            "candidates": ws["candidates"],
+        borders = {
+            **rule, "allowed": ws["allowed"], "constraints": ws["monotone"],
+            **ws.arguments("rough_sums", "rough_best"),
         }  # fmt: skip
+        candidates = ws["candidates"]
         groups = min(-(-capacity // self.program.wg_size), 16 * ws.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
+        trees = n_features, batch.size
         return [
-            bind("add_up", (n_features, pairs), **shape, **level, **sums, fullest=ws["fullest"]),
-            bind("score_nodes", groups, **rule, **level, **scores),
-            bind(
-                "find", (n_features, batch.size), **found, allowed=ws["allowed"],
-                constraints=ws["monotone"],
-            ),
-            bind("share", groups, **found, gamma=p.gamma, chosen=ws["chosen"]),
-        ]  # fmt: skip
+            bind("add_up", (n_features, pairs), **shape, **level, fullest=ws["fullest"]),
+            bind("find_roughly", trees, **borders),
+            bind("find", trees, **borders, candidates=candidates),
+            bind("share", groups, **rule, gamma=p.gamma, candidates=candidates, chosen=ws["chosen"]),
+        ]
