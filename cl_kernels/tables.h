@@ -44,10 +44,11 @@ FN void finish_table_node(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale
 }
 
 /* The children of an idle split have one weight: it is the bound between all nodes below them. */
-FN void bound_idle_children(GLOBAL node_t* nodes, const u32 id, const rule_t rule, const i64 least,
-                            const u32 constraint) {
+FN void bound_idle_children(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale,
+                            const rule_t rule, const f32 min_child_weight, const u32 constraint) {
     GLOBAL const node_t* node = &nodes[id];
     const u32 left = node->left;
+    const i64 least = least_hessian(min_child_weight, scale);
     if (!constraint || !is_idle(node->sum_h, nodes[left].sum_h, least)) return;
     const f32 weight = scale_by(node->weight, -rule.weight_power);
     const u32 low = constraint == 1 ? left : left + 1;

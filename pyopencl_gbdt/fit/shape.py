@@ -200,11 +200,6 @@ class FitShape:
         """Whether nodes may split on some of the features alone."""
         return self.params.samples_columns or bool(self.interactions)
 
-    @property
-    def table_arguments(self) -> dict[str, float]:
-        """Return what kernels take besides if trees are tables: whether a child is too light."""
-        return {"min_child_weight": self.params.min_child_weight} if self.policy.fills_levels else {}
-
     def leaf_rate(self, learning_rate: float) -> np.float32:
         """Return the factor on leaf values."""
         factor: np.float32 = np.float32(learning_rate) / np.float32(self.n_parallel)

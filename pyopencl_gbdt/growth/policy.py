@@ -138,6 +138,6 @@ def policy_of(params: Parameters) -> Policy:
     """Return the policy that the parameters ask for."""
     if params.leaf_wise:
         return BestFirst()
-    if params.symmetric:
+    if params.symmetric_trees:
         return Symmetric(params.max_depth)
     return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)

@@ -82,13 +82,13 @@ class SymmetricSearch:
             **rule, "allowed": ws["allowed"], "constraints": ws["monotone"],
             **ws.arguments("rough_sums", "rough_best"),
         }  # fmt: skip
-        candidates = ws["candidates"]
+        candidates = {"candidates": ws["candidates"]}
         groups = min(-(-capacity // self.program.wg_size), 16 * ws.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         trees = n_features, batch.size
         return [
             bind("add_up", (n_features, pairs), **shape, **level, fullest=ws["fullest"]),
             bind("find_roughly", trees, **borders),
-            bind("find", trees, **borders, candidates=candidates),
-            bind("share", groups, **rule, gamma=p.gamma, candidates=candidates, chosen=ws["chosen"]),
+            bind("find", trees, **borders, **candidates),
+            bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=ws["chosen"]),
         ]

@@ -111,12 +111,12 @@ class Parameters:
             )
 
     def _check_symmetric(self) -> None:
-        if not self.symmetric:
+        if not self.symmetric_trees:
             return
         if self.max_leaves:
             raise ParameterError(
-                f"max_leaves={self.max_leaves}: expected 0 for grow_policy='symmetric', whose trees "
-                f"have 2^depth leaves; leave it out and give max_depth"
+                f"max_leaves={self.max_leaves}: expected 0 for grow_policy='symmetric', whose "
+                f"trees have 2^depth leaves; leave it out and give max_depth"
             )
         if not 1 <= self.max_depth <= DEEPEST_TABLE:
             raise ParameterError(
@@ -198,7 +198,7 @@ class Parameters:
         return self.grow_policy == "lossguide" and self.max_leaves > 0
 
     @property
-    def symmetric(self) -> bool:
+    def symmetric_trees(self) -> bool:
         """Whether all nodes of a level share a split."""
         return self.grow_policy == "symmetric"
 

@@ -24,7 +24,8 @@ class SymmetricGrower(Grower):
     def grow(self) -> list[Node]:
         """Grow the tree; return its nodes, breadth first."""
         rows = np.arange(self.codes.shape[0], dtype=np.uint32)
-        root = Node(rows, *(int(total) for total in self.quanta.sum(axis=0)))
+        sum_g, sum_h = self.quanta.sum(axis=0)
+        root = Node(rows, int(sum_g), int(sum_h))
         self._finish(root)
         nodes, begin = [root], 0
         for _ in range(self.params.max_depth):
@@ -57,7 +58,8 @@ class SymmetricGrower(Grower):
             for direction in range(2 if end - begin > n_bins else 1):
                 ones = np.ones_like(bins)
                 parts.append(np.array([feature * ones, bins, direction * ones, begin + bins]))
-        return tuple(np.concatenate(parts, axis=1))  # type: ignore[return-value]
+        feature, bins, direction, code = np.concatenate(parts, axis=1)
+        return feature, bins, direction, code
 
     def _lefts(self, node: Node, borders: tuple[I64, I64, I64, I64]) -> tuple[I64, I64]:
         """Return the sums of a node's left side at every border."""

@@ -76,7 +76,7 @@ def train_reference(
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
     limits = limits_of(params, data)
-    make = SymmetricGrower if params.symmetric else Grower
+    make = SymmetricGrower if params.symmetric_trees else Grower
     gradients_of = host_gradients(objective, data, params.random_state)
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -29,9 +29,7 @@ BRIEF
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-% if tables:
         const f32 min_child_weight,
-% endif
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
@@ -50,6 +48,7 @@ KERNEL(${wg_size}) finish_tree(
 % if tables:
         finish_table_node(nodes, id, own_scale, rule, leaf_rate[0], least_hessian(min_child_weight, own_scale));
 % else:
+        (void)min_child_weight;
         finish_node(&nodes[id], own_scale, rule, leaf_rate[0]);
 % endif
     }

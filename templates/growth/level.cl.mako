@@ -100,12 +100,37 @@ FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* node
 
 % endif
 % if not picked:
+/* Whether a node splits by its best candidate, and what that gains. */
+FN int splits(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
+              const f32 gamma, f32* gain) {
+    if (!(best->score_hi > NO_SCORE)) return 0;
+% if tables:
+    (void)node; (void)gamma; /* the search has compared the level's gain with it */
+    *gain = finite(scale_by(best->score_hi, rule.gain_power));
+    return 1;
+% else:
+    *gain = gain_of(best, node, rule);
+    return *gain > 1e-6f && *gain >= gamma;
+% endif
+}
+
+/* Set a node's weight and value. */
+FN void finish(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale, const rule_t rule,
+               const f32 rate, const f32 min_child_weight) {
+% if tables:
+    finish_table_node(nodes, id, scale, rule, rate, least_hessian(min_child_weight, scale));
+% else:
+    (void)min_child_weight;
+    finish_node(&nodes[id], scale, rule, rate);
+% endif
+}
+
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const u32 has_monotone, ${"const f32 min_child_weight, " if tables else ""}GLOBAL const f32* RESTRICT leaf_rate,
+        const f32 min_child_weight, const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL u32* splits_left, GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin,
@@ -121,12 +146,9 @@ KERNEL(${wg_size}) decide(
 % else:
     (void)splits_left; (void)wanted;
 % endif
-% if tables:
-    (void)gamma;
-% endif
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < count; base += ${wg_size}) {
-        const u32 index = base + LOCAL_ID;
+        const u32 index = base + LOCAL_ID, id = first + index;
         GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
         GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
@@ -141,15 +163,7 @@ KERNEL(${wg_size}) decide(
             gain = wanted[index];
             split = gain >= 0.0f;
 % else:
-            if (c->score_hi > NO_SCORE) {
-% if tables:
-                gain = finite(scale_by(c->score_hi, rule.gain_power));
-                split = 1;
-% else:
-                gain = gain_of(c, node, rule);
-                split = gain > 1e-6f && gain >= gamma;
-% endif
-            }
+            split = splits(c, node, rule, gamma, &gain);
 % endif
         }
         const u32 tasks = split ? tasks_of(node->count, ${row_chunk}) : 0;
@@ -158,20 +172,12 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) {
             row_task_begin[index] = my_tasks;
-% if tables:
-            finish_table_node(nodes, first + index, own_scale, rule, leaf_rate[0],
-                              least_hessian(min_child_weight, own_scale));
-% else:
-            finish_node(node, own_scale, rule, leaf_rate[0]);
-% endif
+            finish(nodes, id, own_scale, rule, leaf_rate[0], min_child_weight);
         }
         if (split) {
             const u32 constraint = has_monotone ? monotone[c->feature] : 0;
-            split_node(nodes, first + index, first + count + 2 * rank, c, gain, rule, constraint);
-% if tables:
-            bound_idle_children(nodes, first + index, rule,
-                                least_hessian(min_child_weight, own_scale), constraint);
-% endif
+            split_node(nodes, id, first + count + 2 * rank, c, gain, rule, constraint);
+            ${"bound_idle_children(nodes, id, own_scale, rule, min_child_weight, constraint);" if tables else ""}
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;

@@ -96,8 +96,9 @@ FN rule_t rule_of(const level_borders_t* level, GLOBAL const node_t* node) {
 % endif
 }
 
-FN GLOBAL const i64* cells_of(const level_borders_t* level, GLOBAL const node_t* node) {
-    return level->pool + (u64)node->slot * level->slot_cells;
+/* The first of a node's cells in `pool`. */
+FN u64 first_cell(const level_borders_t* level, GLOBAL const node_t* node) {
+    return (u64)node->slot * level->slot_cells;
 }
 
 /* The sum over nodes, in their order, of what a border gains. */
@@ -106,7 +107,7 @@ FN df exact_gain(const level_borders_t* level, const u32 bin, const u32 directio
     for (u32 i = 0; i < level->n_nodes; i++) {
         GLOBAL const node_t* node = &level->nodes[i];
         if (node->sum_h <= 0) continue;
-        GLOBAL const i64* cells = cells_of(level, node);
+        GLOBAL const i64* cells = level->pool + first_cell(level, node);
         const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
         const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);
         sum = df_add(sum, gain_in_node(g, h, node->sum_g, node->sum_h, level->least, rule_of(level, node)));
@@ -120,7 +121,7 @@ FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 
     int kept = 1;
     for (u32 i = 0; i < level->n_nodes && kept && level->constraint; i++) {
         GLOBAL const node_t* node = &level->nodes[i];
-        GLOBAL const i64* cells = cells_of(level, node);
+        GLOBAL const i64* cells = level->pool + first_cell(level, node);
         if (node->sum_h > 0) {
             const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
             const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);

@@ -61,7 +61,7 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
     GLOBAL const node_t* node = &level->nodes[i];
     const i64 node_g = node->sum_g, node_h = node->sum_h, least = level->least;
     if (node_h <= 0) return;
-    GLOBAL const i64* cells = cells_of(level, node);
+    GLOBAL const i64* cells = level->pool + first_cell(level, node);
     const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
     const i64 more_h = direction ? cells[2 * level->n_bins + 1] : 0;
     const rule_t rule = rule_of(level, node);

@@ -20,7 +20,7 @@ LIBRARIES = frozenset(
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
-        *("pieces_of_nodes", "entry_items", "local_sums", "row_codes"),
+        *("pieces_of_nodes", "level_borders", "entry_items", "local_sums", "row_codes"),
     }
 )
 
@@ -115,6 +115,7 @@ VALUES: dict[str, list[Any]] = {
             "few",
             "by_node",
             "sparse",
+            "tables",
         )
     },
 }
@@ -169,7 +170,9 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
     if template == "level":
-        return not (params["picked"] and params["limited"])
+        return params["picked"] + params["limited"] + params["tables"] <= 1
+    if template == "symmetric":
+        return not (params["clipped"] and (params["monotone"] or params["shrunk"]))
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
         return False
     if template == "radix_onesweep":
