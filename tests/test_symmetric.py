@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import json
 
 import numpy as np
 import pytest
+import xgboost
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
+from pyopencl_gbdt.model.formats.xgboost_reader import SYMMETRIC_KEY
+from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 
@@ -145,3 +149,32 @@ def test_sparse_data_give_the_model_of_dense_ones():
 def test_what_does_not_go_together_is_refused(params, message):
     with pytest.raises(ParameterError, match=message):
         Parameters.from_dict({"grow_policy": "symmetric", **params})
+
+
+@pytest.mark.parametrize("case", ["squared", "forest of classes", "quantile"])
+def test_xgboosts_json_holds_the_tables(case):
+    """XGBoost predicts alike; read again, the trees are tables again."""
+    params, X, y, _ = problem(case)
+    model = model_of(params, X, y)
+    text = to_xgboost_json(model.ensemble)
+    assert json.loads(text)["learner"]["attributes"][SYMMETRIC_KEY] == "1"
+    again = from_xgboost_json(text)
+    assert again == model.ensemble
+    assert SYMMETRIC_KEY not in again.attributes
+    assert tables_of(again.trees) is not None
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(text, "utf-8"))
+    theirs = booster.predict(xgboost.DMatrix(X), output_margin=True)
+    ours = model.predict(X, output_margin=True, device=TEST_DEVICE)
+    np.testing.assert_allclose(ours, theirs.reshape(ours.shape), rtol=1e-6, atol=1e-6)
+
+
+def test_a_file_that_lies_is_refused():
+    params, X, y, _ = problem("squared")
+    document = json.loads(to_xgboost_json(model_of(params, X, y).ensemble))
+    trees = document["learner"]["gradient_booster"]["model"]["trees"]
+    trees[1]["split_conditions"][2] += 0.25
+    with pytest.raises(ModelFormatError, match=r"symmetric_trees='1': expected .* tree 1 "):
+        from_xgboost_json(json.dumps(document))
+    del document["learner"]["attributes"][SYMMETRIC_KEY]
+    assert tables_of(from_xgboost_json(json.dumps(document)).trees) is None

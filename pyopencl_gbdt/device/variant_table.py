@@ -334,6 +334,9 @@ _ENTRIES = (
         tuned={"wg_size": _GROUP, "items": _ITEMS, "rows": _ROWS},
     ),
     _kernel(
+        "predict_tables", *_both(cpu={"wg_size": 1, "rows": 256}, gpu={"wg_size": 256, "rows": 1})
+    ),
+    _kernel(
         "predict_sparse",
         *_both(cpu={"wg_size": 1, "items": 64}, gpu={"wg_size": 64, "items": 1}),
     ),

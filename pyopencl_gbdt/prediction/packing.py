@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -40,6 +42,8 @@ class PackedTrees:
     columns : uint32 array, shape (n_columns,)
         ``2 * feature + (missing goes left)`` of all splits, distinct and ascending.
     n_features : int
+    tables : PackedTables or None
+        The same trees as tables, if all of them are.
     """
 
     nodes: npt.NDArray[np.void]
@@ -49,6 +53,7 @@ class PackedTrees:
     n_places: int
     columns: U32
     n_features: int
+    tables: PackedTables | None = None
 
     @property
     def n_trees(self) -> int:
@@ -110,6 +115,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         deepest = _deepest(left, begin[:-1])
     needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)
     levels = np.clip(np.minimum(deepest, needed + 1), _LEAST_LEVELS, _MOST_LEVELS)
+    tables = tables_of(trees)
     places = np.concatenate([[0], np.cumsum(np.left_shift(1, levels))])
     behind = np.maximum(deepest - levels, 0)
     return PackedTrees(
@@ -120,6 +126,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         n_places=int(places[-1]),
         columns=columns,
         n_features=ensemble.n_features,
+        tables=None if tables is None else pack_tables(tables, columns),
     )
 
 

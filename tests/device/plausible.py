@@ -53,6 +53,7 @@ VALUES: dict[str, list[Any]] = {
     "walk": [False, True],
     "radix_bits": [4, 8],
     "code": ["u8", "u16", "tiled"],
+    "index": ["u8", "u16"],
     "part": ["build", "merge", "prune"],
     "type": ["u32", "u64"],
     "key": ["u32", "i32", "f32", "u64", "i64", "f64"],
@@ -167,7 +168,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
-    if template in ("quantize", "pack_codes"):
+    if template in ("quantize", "pack_codes", "predict_tables"):
         return params["code"] != "tiled"
     if template == "level":
         return params["picked"] + params["limited"] + params["tables"] <= 1
