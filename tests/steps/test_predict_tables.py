@@ -104,7 +104,7 @@ def test_trees_that_are_no_tables(rng):
     """A node of the last level differs in one thing."""
     tree = table_tree(rng, 3, 3, SPECIAL)
     changes = {
-        "feature": (tree.feature[5] + 1) % 3, "threshold": tree.threshold[5] + 1,
+        "feature": (tree.feature[5] + 1) % 3, "threshold": np.float32(0.5),
         "default_left": not tree.default_left[5], "split_kind": CATEGORY_SPLIT,
     }  # fmt: skip
     for name, value in changes.items():
