@@ -29,8 +29,15 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("candidates", (ws.n_trees, ws.layout.n_features), CANDIDATE)
     ws.reserve("chosen", nodes, CANDIDATE)
     ws.reserve("rough_sums", (ws.n_trees, 2, ws.layout.n_codes), np.float32)
-    ws.reserve("rough_best", (ws.n_trees, ws.layout.n_features), np.float32)
+    ws.reserve("rough_best", (ws.n_trees, ws.layout.n_features * _parts(ws)), np.float32)
     split.reserve_constraints(ws)
+
+
+def _parts(ws: Workspace) -> int:
+    """Return how many work-groups share the borders of a feature."""
+    variant = ws.variant("symmetric")
+    each = ws.wg_size(variant) * variant.params["run"]
+    return -(-int(ws.layout.feature_bins.max()) // each)
 
 
 class SymmetricSearch:
@@ -80,7 +87,7 @@ class SymmetricSearch:
         }  # fmt: skip
         borders = {
             **rule, "allowed": ws["allowed"], "constraints": ws["monotone"],
-            **ws.arguments("rough_sums", "rough_best"),
+            **ws.arguments("rough_sums", "rough_best"), "n_parts": _parts(ws),
         }  # fmt: skip
         candidates = {"candidates": ws["candidates"]}
         groups = min(-(-capacity // self.program.wg_size), 16 * ws.device.caps.compute_units)
@@ -88,7 +95,7 @@ class SymmetricSearch:
         trees = n_features, batch.size
         return [
             bind("add_up", (n_features, pairs), **shape, **level, fullest=ws["fullest"]),
-            bind("find_roughly", trees, **borders),
+            bind("find_roughly", (n_features * _parts(ws), batch.size), **borders),
             bind("find", trees, **borders, **candidates),
             bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=ws["chosen"]),
         ]

@@ -8,8 +8,8 @@
 ##               sum      |s s s s|     in order of nodes
 ##
 ##   add_up        sums up to every border, in place; of two siblings, one is parent minus sibling
-##   find_roughly  one work-group a (feature, tree): what each border's sum of scores is at most, in one
-##                 float, and what the best one is at least
+##   find_roughly  one work-group a (part of a feature's borders, tree): what each border's sum of scores
+##                 is at most, in one float, and what the best one is at least
 ##   find          exact sums of gains, where they can be the best of all features
 ##   share         the best feature of a tree, if it gains enough; what its split gives to every node
 ##
@@ -92,7 +92,7 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
 }
 
 KERNEL(${wg_size}) find_roughly(
-        const u32 depth, const u32 n_features, const u32 n_codes, const f32 reg_lambda,
+        const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
@@ -100,7 +100,7 @@ KERNEL(${wg_size}) find_roughly(
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
         GLOBAL f32* RESTRICT rough_sums, GLOBAL f32* RESTRICT rough_best) {
     LOCAL_ARRAY(f32, shared, ${wg_size});
-    const u32 feature = GROUP_ID;
+    const u32 feature = GROUP_ID / n_parts, part = GROUP_ID % n_parts;
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
         const level_borders_t level = borders_of(
             depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
@@ -108,7 +108,8 @@ KERNEL(${wg_size}) find_roughly(
         GLOBAL f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         const f32 error = 1.52587891e-5f + (f32)level.n_nodes * 2.38418579e-7f; /* 2^-16, 2^-22 */
         f32 best = NO_SCORE;
-        for (u32 begin = LOCAL_ID * RUN; begin < level.n_searched; begin += RUN * ${wg_size}) {
+        for (u32 begin = (part * ${wg_size} + LOCAL_ID) * RUN; begin < level.n_searched;
+             begin += n_parts * ${wg_size} * RUN) {
             const u32 n = level.n_searched - begin < RUN ? level.n_searched - begin : RUN;
             for (u32 direction = 0; direction < level.directions; direction++) {
                 f32 sums[RUN], errors[RUN];
@@ -124,12 +125,12 @@ KERNEL(${wg_size}) find_roughly(
         }
         (void)error;
         best = group_max(level.constraint ? NO_SCORE : best, shared);
-        if (LOCAL_ID == 0) rough_best[(u64)tree * n_features + feature] = best;
+        if (LOCAL_ID == 0) rough_best[(u64)tree * N_GROUPS + GROUP_ID] = best;
     }
 }
 
 KERNEL(${wg_size}) find(
-        const u32 depth, const u32 n_features, const u32 n_codes, const f32 reg_lambda,
+        const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
@@ -149,8 +150,8 @@ KERNEL(${wg_size}) find(
             min_child_weight, constraints, allowed, levels, nodes, scale, feature_offset, feature_bins, pool);
         GLOBAL const f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         f32 least = NO_SCORE;
-        for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size}) {
-            const f32 other = rough_best[(u64)tree * n_features + f];
+        for (u32 i = LOCAL_ID; i < n_features * n_parts; i += ${wg_size}) {
+            const f32 other = rough_best[(u64)tree * n_features * n_parts + i];
             least = other > least ? other : least;
         }
         least = group_max(least, best_hi);
