@@ -114,6 +114,18 @@ def test_children_that_are_too_light_keep_the_nodes_weight():
     assert (hessian == 0).any()
 
 
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [([[np.nan]] * 5, range(5)), ([[1.0]], [2.0]), ([[1, 1], [2, 2], [3, 3]] * 4, [0, 2, 1] * 4)],
+    ids=["all missing", "a row", "equal columns"],
+)
+def test_odd_data(X, y):
+    X, y = np.array(X, np.float32), np.array(list(y), np.float32)
+    twin = train_reference(Parameters.from_dict({**SYMMETRIC, "reg_lambda": 0}), X, y)
+    assert model_of({**SYMMETRIC, "reg_lambda": 0}, X, y).ensemble.trees == twin.trees
+    assert not any(tree.feature.any() for tree in twin.trees)  # of equal columns the first
+
+
 def test_monotone_constraints_hold():
     params, X, y, weight = problem("monotone")
     model = model_of({**params, "n_estimators": 15}, X, y, weight)

@@ -37,7 +37,7 @@ def _parts(ws: Workspace) -> int:
     """Return how many work-groups share the borders of a feature."""
     variant = ws.variant("symmetric")
     each = ws.wg_size(variant) * variant.params["run"]
-    return -(-int(ws.layout.feature_bins.max()) // each)
+    return max(1, -(-int(ws.layout.feature_bins.max()) // each))
 
 
 class SymmetricSearch:

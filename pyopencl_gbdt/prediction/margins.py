@@ -20,7 +20,6 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction import predict
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict_sparse import walked_pieces
-from pyopencl_gbdt.prediction.predict_tables import plan_tables
 
 F32 = npt.NDArray[np.float32]
 #: Rows are copied to the device in pieces of at most this many bytes.
@@ -112,11 +111,7 @@ def _walks(
         return
     if not isinstance(values, DeviceArray):
         values = np.ascontiguousarray(values, np.float32)  # no copy if the caller kept the contract
-    shape = values.shape[0], values.shape[1]
-    walk: predict.Walk
-    walk = plan_tables(opened, trees.tables, *shape, limit) or predict.plan_walk(
-        opened, trees, shape[0], limit
-    )
+    walk = predict.plan_walk(opened, trees, values.shape[0], limit)
     for piece in _pieces(values, walk.piece_rows, opened.borrows):
         walk.take(_rows(opened, values, piece))
         yield piece, walk

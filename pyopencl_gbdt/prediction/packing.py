@@ -85,7 +85,9 @@ class PackedTrees:
         nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
         nodes["feature"][~inner] = 0
         columns = 2 * np.searchsorted(used, self.columns >> 1) + (self.columns & 1)
-        return replace(self, nodes=nodes, columns=columns.astype(np.uint32), n_features=used.size)
+        columns = columns.astype(np.uint32)
+        tables = None if self.tables is None else replace(self.tables, columns=columns)
+        return replace(self, nodes=nodes, columns=columns, n_features=used.size, tables=tables)
 
     @property
     def goes_on(self) -> bool:

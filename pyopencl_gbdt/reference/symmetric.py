@@ -106,6 +106,8 @@ class SymmetricGrower(Grower):
                 total = df_add(total, self._gains(node, g, h))
                 refused = refused | self._out_of_order(node, feature, g, h)
         order = np.lexsort((direction, bins, feature, -total[1], -total[0], refused))
+        if not order.size:
+            return None
         best = int(order[0])
         gain = _finite(scale_by(total[0][best : best + 1], self.rule.gain_power)[0])
         if refused[best] or not (gain > _LEAST_GAIN and gain >= np.float32(self.params.gamma)):

@@ -10,11 +10,13 @@ import pytest
 from pyopencl_gbdt.model.tables import Table, table_of, tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE
 from pyopencl_gbdt.prediction import margins as prediction
-from pyopencl_gbdt.prediction import packing
+from pyopencl_gbdt.prediction import packing, predict_sparse
 from pyopencl_gbdt.prediction.predict_tables import TableWalk, plan_tables
+from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 
 from .test_predict import SPECIAL, check, model_of, tree_of
+from .test_predict_sparse import rows_of
 
 KERNEL = "predict_tables"
 OPTIMISED = True
@@ -87,6 +89,17 @@ def test_pieces_launches_and_outputs(device, variant, force, rng, monkeypatch):
     trees = [table_tree(rng, 3, 5, SPECIAL) for _ in range(12)]
     two = replace(model_of(trees, 5), n_outputs=2, base_margin=(0.5, -1.0), base_score=(0.5, -1.0))
     check(device, two, some_values(rng, 600, 5))
+
+
+def test_sparse_rows(device, variant, force, rng, monkeypatch):
+    """Gathered columns are walked as tables; rows that search their entries walk the trees."""
+    force(variant)
+    rows, dense = rows_of(rng, (90, 30))
+    model = of_tables(rng, [3, 4, 2], 30)
+    wanted = twin.predict(model, dense)
+    for gathers in (True, False):
+        monkeypatch.setattr(predict_sparse, "gathers", lambda *_, way=gathers: way)
+        assert_same_bits(prediction.predict_margins(model, rows, device), wanted)
 
 
 def test_a_table_by_hand(rng):
