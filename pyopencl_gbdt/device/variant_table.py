@@ -275,6 +275,7 @@ _ENTRIES = (
         phase="rounds",
         tuned={"wg_size": _GROUP},
     ),
+    _kernel("symmetric", *_both(cpu={"wg_size": 1, "run": 256}, gpu={"wg_size": 64, "run": 1})),
     _kernel(
         "partition",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
@@ -339,6 +340,9 @@ _ENTRIES = (
         _variant("portable", {"wg_size": 256, "items": 1, "rows": 0}, _BASELINE),
         phase="prediction",
         tuned={"wg_size": _GROUP, "items": _ITEMS, "rows": _ROWS},
+    ),
+    _kernel(
+        "predict_tables", *_both(cpu={"wg_size": 1, "rows": 256}, gpu={"wg_size": 256, "rows": 1})
     ),
     _kernel(
         "predict_sparse",

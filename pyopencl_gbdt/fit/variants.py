@@ -25,7 +25,9 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
-_BY_HISTOGRAM = ("histogram", "tiled_histogram", "split", "partition", "update_margins")
+_BY_HISTOGRAM = (
+    "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
+)  # fmt: skip
 _BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes")
 
 
@@ -158,7 +160,7 @@ class FitVariants(FitShape):
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
         if self.columns is None:
-            return (*_BY_COLUMNS, "approx")
+            return (*_BY_COLUMNS, "approx", "split" if self.policy.fills_levels else "symmetric")
         return _BY_HISTOGRAM if self.params.search == "approx" else (*_BY_HISTOGRAM, "approx")
 
     def variants(self) -> dict[str, str]:
@@ -167,6 +169,8 @@ class FitVariants(FitShape):
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
             kernels += _BY_COLUMNS
+        elif self.policy.fills_levels:
+            kernels = ["symmetric" if name == "split" else name for name in kernels]
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         if self.columns is None:
             found["page"] = "dense" if self.tiled is None else "tiled"

@@ -22,6 +22,7 @@ from pyopencl_gbdt.growth import (
     level,
     partition,
     split,
+    symmetric,
 )
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import ExactSearch
@@ -31,6 +32,7 @@ from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
+from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.objectives import Objective
 
@@ -38,7 +40,8 @@ from pyopencl_gbdt.objectives import Objective
 def reserve(ws: Workspace) -> None:
     """Plan the arrays of all steps; again if the number of trees at a time changes."""
     by_columns = ws.columns is not None
-    search = (exact, columns) if by_columns else (histogram, split, partition)
+    find = symmetric if ws.policy.fills_levels else split
+    search = (exact, columns) if by_columns else (histogram, find, partition)
     for part in (gradients, level, *search, finalize):
         part.reserve(ws)
     if ws.has_categories:
@@ -60,12 +63,14 @@ def begin(ws: Workspace) -> None:
 
 def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
     """Return what searches splits, moves rows and adds leaves: by codes, or along columns."""
+    search: SplitSearch
     if ws.columns is None:
         leaf = UpdateMargins(ws)
-        return HistogramSearch(ws), PartitionByCodes(ws), leaf
-    search = ExactSearch(ws)
-    moves = PartitionByColumns(ws, search.nodes)
-    return search, moves, UpdateMarginsByNode(ws, moves)
+        search = SymmetricSearch(ws) if ws.policy.fills_levels else HistogramSearch(ws)
+        return search, PartitionByCodes(ws), leaf
+    exactly = ExactSearch(ws)
+    moves = PartitionByColumns(ws, exactly.nodes)
+    return exactly, moves, UpdateMarginsByNode(ws, moves)
 
 
 class Steps:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, whole_arrays

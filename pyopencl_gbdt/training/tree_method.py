@@ -18,10 +18,14 @@ MOST_PRESENT = 0.05
 def resolved(params: Parameters, data: Dataset) -> Parameters:
     """Return the parameters with ``tree_method="exact"`` where ``auto`` means that.
 
+    Symmetric trees need histograms: sparse data get tiled pages.
+
     Only data and parameters decide, never the device, so the model is the same everywhere. A
     ``max_bin`` of the user's own asks for histograms.
     """
     sparse = data.sparse
+    if params.symmetric_trees:  # splits of levels are searched in histograms
+        return params if sparse is None else replace(params, page="tiled")
     if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default or sparse is None:
         return params
     if data.n_features <= WIDE or sparse.density > MOST_PRESENT:

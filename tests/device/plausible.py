@@ -21,6 +21,7 @@ LIBRARIES = frozenset(
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
         *("pieces_of_nodes", "entry_items", "local_sums", "row_codes", "category_cells"),
+        "level_borders",
     }
 )
 
@@ -55,6 +56,7 @@ VALUES: dict[str, list[Any]] = {
     "digit": [4, 8],
     "code": ["u8", "u16", "tiled"],
     "own": ["u8", "u16"],
+    "index": ["u8", "u16"],
     "part": ["build", "merge", "prune"],
     "type": ["u32", "u64"],
     "key": ["u32", "i32", "f32", "u64", "i64", "f64"],
@@ -118,6 +120,7 @@ VALUES: dict[str, list[Any]] = {
             "by_node",
             "sparse",
             "categories",
+            "tables",
         )
     },
 }
@@ -171,12 +174,14 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)
-    if template in ("quantize", "pack_codes"):
+    if template in ("quantize", "pack_codes", "predict_tables"):
         return params["code"] != "tiled"
     if template == "order_codes":  # codes of some features are no wider than those of all
         return params["own"] <= params["code"] and params["code"] != "tiled"
     if template == "level":
-        return not (params["picked"] and params["limited"])
+        return params["picked"] + params["limited"] + params["tables"] <= 1
+    if template == "symmetric":
+        return not (params["clipped"] and (params["monotone"] or params["shrunk"]))
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
         return False
     if template == "radix_onesweep":
