@@ -31,6 +31,7 @@ _PER_UNIT = Sizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
 _CHUNK = Sizes(several=(1024, 2048, 4096, 8192, 16384), one=(512, 1024, 2048, 4096, 8192))
 _CODES = Sizes(several=(1024, 2048, 4096, 5888), one=(2048, 4096, 8192, 16384))
 _ITEMS = Sizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 4096))
+_DEPTH = Sizes(several=tuple(range(7)), one=tuple(range(7)))
 _ROWS = Sizes(several=(0,), one=(64, 128, 256))
 
 
@@ -293,6 +294,15 @@ _ENTRIES = (
         "columns",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
         tuned={"chunk": _CHUNK},
+    ),
+    # `depth`: levels below the root whose entries stay in the data's order, 0 to 6
+    _kernel(
+        "interleaved",
+        *_both(
+            cpu={"wg_size": 1, "chunk": 2048, "depth": 0},
+            gpu={"wg_size": 256, "chunk": 2048, "depth": 0},
+        ),
+        tuned={"depth": _DEPTH, "chunk": _CHUNK},
     ),
     _kernel("node_pieces", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("row_nodes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),

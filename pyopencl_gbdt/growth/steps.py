@@ -57,7 +57,7 @@ def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
         leaf = UpdateMargins(ws)
         return HistogramSearch(ws), PartitionByCodes(ws), leaf
     search = ExactSearch(ws)
-    moves = PartitionByColumns(ws, search.nodes)
+    moves = PartitionByColumns(ws, search.nodes, search.interleaved)
     return search, moves, UpdateMarginsByNode(ws, moves)
 
 

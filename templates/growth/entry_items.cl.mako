@@ -5,10 +5,11 @@
 ##   borders             |    |    |    |    behind the last entry of each bin
 ##   behind                   ^         ^    the running sum at the segment's end
 
-<%def name="functions(wg_size, items, missing, bins)">
+<%def name="functions(wg_size, items, missing, bins, interleaved)">
 <%
     ends_argument = {"values": "", "tree": ", GLOBAL const u32* ends", "node": ", GLOBAL const u8* ends"}[bins]
-    bin_at = "ends[places[{}]]" if bins == "tree" else "places[{}]"
+    place_at = "places[order[{}]]" if interleaved else "places[{}]"
+    bin_at = f"ends[{place_at}]" if bins == "tree" else place_at
     n_words = (wg_size + 31) // 32
     in_words = items <= 32
 %>
@@ -42,6 +43,10 @@ typedef struct {
     u32 wide;
     GLOBAL const u32* rows;
     GLOBAL const i32x2* high;
+% if interleaved:
+    GLOBAL const u16* order;
+    u32 reaches; /* whether the piece's last entry is of the stretch's last feature */
+% endif
 % if missing:
     i64 behind_g[${items}], behind_h[${items}]; /* behind the segment of each entry */
 % endif
@@ -50,7 +55,7 @@ typedef struct {
 FN i64x2 sums_of(const item_t* item, const u32 k) {
     i64 g = item->g[k], h = item->h[k];
     if (item->wide) {
-        const i32x2 more = item->high[item->rows[k]];
+        const i32x2 more = item->high[item->rows[${"item->order[k]" if interleaved else "k"}]];
         g += (i64)more.x * 4294967296;
         h += (i64)more.y * 4294967296;
     }
@@ -59,27 +64,42 @@ FN i64x2 sums_of(const item_t* item, const u32 k) {
 
 FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
                   GLOBAL const i32x2* high, const u32 wide${ends_argument}) {
-    const u32 at = LOCAL_ID * ${items};
+% if interleaved:
+    const u32 each = (piece.size + ${wg_size - 1}) / ${wg_size}, at = LOCAL_ID * each;
+% else:
+    const u32 each = ${items}, at = LOCAL_ID * each;
+% endif
     item->at = at;
-    item->n = at >= piece.size ? 0 : (piece.size - at < ${items} ? piece.size - at : ${items});
+    item->n = at >= piece.size ? 0 : (piece.size - at < each ? piece.size - at : each);
     item->sum_g = item->sum_h = 0;
     item->wide = wide;
     item->high = high;
-    item->rows = piece.entries.rows + at;
+    item->rows = piece.entries.rows${"" if interleaved else " + at"};
+% if interleaved:
+    GLOBAL const u16* order = piece.order + at;
+    item->order = order;
+    item->reaches = 0;
+% endif
 % if in_words:
     item->starts = item->border = 0;
 % endif
     if (item->n == 0) return;
-    GLOBAL const u32* places = piece.entries.places + at;
+    GLOBAL const u32* places = piece.entries.places${"" if interleaved else " + at"};
     const u32 rest = piece.size - at + piece.behind; /* of the node, from its first entry on */
     const u32 first = features[piece.entries.places[0]];
-    const int one = first == features[piece.entries.places[piece.size - 1]]; /* the piece is of a feature */
+    const u32 last = features[piece.entries.places[${"piece.stretch" if interleaved else "piece.size"} - 1]];
+    const int one = first == last; /* all are of a feature */
+% if interleaved:
+    item->reaches = one || features[piece.entries.places[piece.order[piece.size - 1]]] == last;
+    u32 feature = at == 0 || one ? first : features[piece.entries.places[piece.order[at - 1]]];
+% else:
     u32 feature = at == 0 || one ? first : features[piece.entries.places[at - 1]];
+% endif
     u32 place = ${bin_at.format("0")};
     EACH_ENTRY(item, k) {
-        const i32x2 q = piece.entries.quanta[at + k];
+        const i32x2 q = piece.entries.quanta[${"order[k]" if interleaved else "at + k"}];
         const u32 own = one ? first : features[place];
-        const u32 next = k + 1 < rest ? ${bin_at.format("k + 1")} : NO_KEY;
+        const u32 next = k + 1 < rest ? ${bin_at.format("k + 1")} : ${"piece.next" if interleaved else "NO_KEY"};
         item->g[k] = q.x;
         item->h[k] = q.y;
         item->place[k] = place;
@@ -155,8 +175,8 @@ FN void place_item(item_t* item, GLOBAL const i64* carries, LOCAL i64* shared,
     item->base_h = -carries[1];
     i64 end_g = 0, end_h = 0;
 % if missing:
-    end_g = total_g + carries[2];
-    end_h = total_h + carries[3];
+    end_g = total_g + ${"(item->reaches ? carries[2] : 0)" if interleaved else "carries[2]"};
+    end_h = total_h + ${"(item->reaches ? carries[3] : 0)" if interleaved else "carries[3]"};
 % endif
 % if wg_size > 1:
     if (LOCAL_ID < ${n_words}) marks[LOCAL_ID] = 0;

@@ -22,11 +22,19 @@
 ##         missing, some rows have no entry in some feature; monotone, features have constraints;
 ##         masked, nodes have features of their own; bins, what splits lie between:
 ##         "values", any two; "tree", bins of the tree, `bin_ends` has the last place of each place's bin;
-##         "node", bins of the node, `ends_bin` has 1 for an entry that ends one (see `approx`)
-<%page args="wg_size, search_chunk, missing, monotone, masked, bins"/>
+##         "node", bins of the node, `ends_bin` has 1 for an entry that ends one (see `approx`);
+##         interleaved, entries lie as in the data, and nodes have pieces of stretches (see `interleaved`)
+<%page args="wg_size, search_chunk, missing, monotone, masked, bins, interleaved"/>
 <%
     ends = {"values": "", "tree": ", bin_ends + (u64)node->tree * n_places", "node": ", ends_bin + piece.begin"}[bins]
     items = -(-search_chunk // wg_size)
+    listed = pieces.stretch_arguments if interleaved else pieces.list_arguments
+    at, size = ("piece.order[i]", "piece.stretch") if interleaved else ("i", "piece.size")
+    piece = (
+        "piece_of(node->tree, task - task_begin[index], spans[task], n_entries, order, every)"
+        if interleaved
+        else "piece_of(node, id, task - task_begin[index], n_entries, entry_begin, entry_end, every, even, odd)"
+    )
 %>
 <%namespace name="pieces" file="pieces_of_nodes.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -36,10 +44,15 @@
 ${group.sum("group_sum", "i64", wg_size)}
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
+% if interleaved:
+${pieces.piece_of_stretch(search_chunk)}
+${pieces.next_of_stretch(search_chunk, bins)}
+% else:
 ${pieces.piece_of(search_chunk)}
+% endif
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
-${entry_items.functions(wg_size, items, missing, bins)}
+${entry_items.functions(wg_size, items, missing, bins, interleaved)}
 ${borders.functions(items, missing, monotone)}
 
 /* Work-groups with GROUP_ID_Y = t gather for the root of tree t. */
@@ -57,32 +70,31 @@ KERNEL(${wg_size}) sum_pieces(
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT features,
         GLOBAL const i32x2* RESTRICT high, GLOBAL i64* RESTRICT piece_sums,
-        GLOBAL u32* RESTRICT piece_ends, ${pieces.list_arguments()}) {
+        GLOBAL u32* RESTRICT piece_ends, ${listed()}) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
-    ${pieces.lists()}
+    ${pieces.lists(interleaved)}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 index = find_node(task_begin, count, task), id = first + index;
         GLOBAL const node_t* node = &nodes[id];
-        const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin,
-                                       entry_end, every, even, odd);
+        const piece_t piece = ${piece};
         GLOBAL const i32x2* own_high = high + (u64)node->tree * n_rows;
         const u32 wide = scale[node->tree].wide;
         const u32 f_first = features[piece.entries.places[0]];
-        const u32 f_last = features[piece.entries.places[piece.size - 1]];
+        const u32 f_last = features[piece.entries.places[${size} - 1]];
         const u32 head_end = feature_offset[f_first + 1], tail_begin = feature_offset[f_last];
         i64 head_g = 0, head_h = 0, tail_g = 0, tail_h = 0;
         if (f_first == f_last) {
             for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) {
-                const i64x2 q = quanta_of(piece.entries, i, own_high, wide);
+                const i64x2 q = quanta_of(piece.entries, ${at}, own_high, wide);
                 head_g += q.x;
                 head_h += q.y;
             }
         } else {
             for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) {
-                const u32 place = piece.entries.places[i];
+                const u32 place = piece.entries.places[${at}];
                 if (place >= head_end && place < tail_begin) continue;
-                const i64x2 q = quanta_of(piece.entries, i, own_high, wide);
+                const i64x2 q = quanta_of(piece.entries, ${at}, own_high, wide);
                 head_g += place < head_end ? q.x : 0;
                 head_h += place < head_end ? q.y : 0;
                 tail_g += place < head_end ? 0 : q.x;
@@ -115,8 +127,12 @@ KERNEL(${wg_size}) sum_pieces(
 #define READ_TASK \
     const u32 index = find_node(task_begin, count, task), id = first + index; \
     GLOBAL const node_t* node = &nodes[id]; \
-    const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin, entry_end, \
-                                   every, even, odd); \
+    ${"" if interleaved else "const "}piece_t piece = ${piece}; \
+% if interleaved:
+    piece.next = next_place(piece, task - task_begin[index], n_stretches, n_entries, \
+                            order + (u64)node->tree * n_entries, spans + (u64)index * n_stretches, \
+                            all_places${ends}); \
+% endif
     const run_t run = run_of(node, scale + node->tree, reg_lambda, reg_alpha, max_delta_step, \
                              min_child_weight); \
     item_t item; \
@@ -129,13 +145,13 @@ KERNEL(${wg_size}) score_roughly(
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
         GLOBAL const i64* RESTRICT carries, GLOBAL f32* RESTRICT rough, GLOBAL u32* node_rough,${ends_arguments()}
-        GLOBAL candidate_t* RESTRICT found, ${pieces.list_arguments()}) {
+        GLOBAL candidate_t* RESTRICT found, ${listed()}) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
     LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
     LOCAL_ARRAY(f32, scores, ${wg_size});
     (void)n_features; (void)allowed;
-    ${pieces.lists()}
+    ${pieces.lists(interleaved)}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         READ_TASK
@@ -162,7 +178,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
         GLOBAL const i64* RESTRICT carries, GLOBAL const f32* RESTRICT rough,
         GLOBAL const u32* RESTRICT node_rough, GLOBAL candidate_t* RESTRICT found,${ends_arguments()}
-        ${pieces.list_arguments()}) {
+        ${listed()}) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
     LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
@@ -172,7 +188,7 @@ KERNEL(${wg_size}) find(
     LOCAL_ARRAY(u32, best_key, ${wg_size});
 % endif
     (void)constraints; (void)n_features; (void)allowed;
-    ${pieces.lists()}
+    ${pieces.lists(interleaved)}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const f32 node_best = as_f32(node_rough[find_node(task_begin, count, task)]);
