@@ -5,10 +5,7 @@
    deeper nodes are in two lists that take turns, by the node's depth. The even list has the roots' quanta.
 
    node's entries   |f0 f0 f0 f2|f2 f2 f2 f2|f2 f5 f5|     pieces of `chunk` entries, and a shorter one
-   positions         begin                           end
-
-   Interleaved, the entries of all nodes of a tree stay in the data's order, cut into stretches of `chunk`
-   entries. A piece of a node is its entries in a stretch, see `interleaved`. */
+   positions         begin                           end */
 
 typedef struct {
     GLOBAL const u32* rows;
@@ -16,14 +13,10 @@ typedef struct {
     GLOBAL const i32x2* quanta;
 } entries_t;
 
-/* A piece has `size` entries; those of its node behind it are `behind`. Index 0 of `entries` is its first.
-   Interleaved, index 0 is the stretch's first; the piece has those that `order` lists, and `next` is the
-   place (or bin) of the node's next entry if it can be that of the piece's last one. */
+/* A piece has `size` entries; those of its node behind it are `behind`. Index 0 of `entries` is its first. */
 typedef struct {
     entries_t entries;
     u32 size, behind, begin;
-    GLOBAL const u16* order;
-    u32 stretch, next; /* entries of the stretch */
 } piece_t;
 
 /* A node's entries from a position on; positions of a root count from its tree's first entry. */

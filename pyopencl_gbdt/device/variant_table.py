@@ -299,8 +299,8 @@ _ENTRIES = (
     _kernel(
         "interleaved",
         *_both(
-            cpu={"wg_size": 1, "chunk": 2048, "depth": 0},
-            gpu={"wg_size": 256, "chunk": 2048, "depth": 0},
+            cpu={"wg_size": 1, "chunk": 4096, "depth": 0},
+            gpu={"wg_size": 256, "chunk": 512, "depth": 0},
         ),
         tuned={"depth": _DEPTH, "chunk": _CHUNK},
     ),

@@ -130,9 +130,10 @@ class ExactSearch:
         units, capacity = ws.device.caps.compute_units, ws.level_capacity(step)
         groups = min(ws.most_entry_tasks, 16 * units)
         page = ws.pages[0]
-        listed = entry_arguments(ws, "piece_begin")
+        listed, shared = entry_arguments(ws, "piece_begin"), groups
         if stays and self.interleaved is not None:
             listed = self.interleaved.pieces()
+            shared = self.interleaved.groups(batch), batch.size
         where = {
             **listed, "step": step, "n_rows": ws.n_rows,
             "features": page.columns.features,
@@ -152,7 +153,7 @@ class ExactSearch:
         offset = where.pop("feature_offset")
         cut = [] if self.bins is None else self.bins.cut(step, batch, where, groups)
         ends = {} if self.bins is None else self.bins.arguments()
-        roughly = bind("score_roughly", groups, **ends, **rule, **pieces, **where)
+        roughly = bind("score_roughly", shared, **ends, **rule, **pieces, **where)
         task_begin = ws["piece_begin"]
         gathered = bind(
             "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows, n_entries=where["n_entries"],
@@ -162,7 +163,7 @@ class ExactSearch:
             *masks,
             *([gathered] if step == 0 else []),
             bind(
-                "sum_pieces", groups, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
+                "sum_pieces", shared, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
                 feature_offset=offset, **where,
             ),
             self.nodes.bind(
@@ -173,7 +174,7 @@ class ExactSearch:
             *cut,
             *([] if exact_only else [roughly]),
             bind(
-                "find", groups, exact_only=exact_only, constraints=ws["monotone"],
+                "find", shared, exact_only=exact_only, constraints=ws["monotone"],
                 feature_offset=offset, **ends, **rule, **pieces, **where,
             ),
             self.nodes.bind(

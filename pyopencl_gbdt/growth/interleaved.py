@@ -2,8 +2,8 @@
 
 Near the root, nodes are few and large, and to move all entries to the children takes longer than to
 find them where they are. So the entries of levels 1 to ``Workspace.interleaved_levels`` stay where
-the root has them. They are cut into stretches; for every stretch a list tells the entries of each
-node, which are one of the node's pieces. Deeper, entries lie node by node, see `growth.columns`.
+the root has them. They are cut into stretches; the entries of a node in a stretch are one
+of the node's pieces, and a number for each entry tells where they are. Deeper, entries lie node by node, see `growth.columns`.
 
 Mitchell & Frank 2017, "Accelerating the XGBoost algorithm using GPU computing", who switch at depth
 5. The model does not depend on it.
@@ -27,8 +27,8 @@ def reserve(ws: Workspace) -> None:
     if not ws.interleaved_levels:
         return
     assert ws.columns is not None
-    ws.reserve("order", ws.n_trees * ws.columns.n_entries, np.uint16)
-    for name in ("spans", "piece_at"):
+    ws.reserve("ranks", ws.n_trees * ws.columns.n_entries, np.uint16)
+    for name in ("spans", "first_places", "piece_at"):
         ws.reserve(name, ws.most_stretch_pieces, np.uint32)
 
 
@@ -66,7 +66,7 @@ class Interleaved:
         return {
             "all_rows": columns.rows, "all_places": columns.places, "n_entries": columns.n_entries,
             "n_stretches": ws.n_stretches, "all_quanta": ws[ws.quanta_of_roots],
-            "task_begin": ws["piece_begin"], **ws.arguments("order", "spans"),
+            **ws.arguments("ranks", "spans", "first_places"),
         }  # fmt: skip
 
     def follow(self, step: int) -> Action:
@@ -74,7 +74,7 @@ class Interleaved:
         ws, where = self.ws, self._where(step)
         capacity = min(ws.level_capacity(step), MOST_Y)
         shared = max(1, 16 * ws.device.caps.compute_units // capacity)
-        del where["all_quanta"]
+        del where["all_quanta"], where["first_places"]
         return self.program.bind(
             "follow_pieces", (shared, capacity), feature_offset=ws["feature_offset"],
             row_nodes=ws["row_nodes"], **where,
@@ -83,7 +83,7 @@ class Interleaved:
     def list(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that find the pieces of a step's new nodes."""
         ws, where, levels = self.ws, self._where(step), self.ws.pages[0]["levels"]
-        del where["all_quanta"], where["all_places"]
+        del where["all_quanta"]
         counted = {name: where[name] for name in ("step", "n_stretches", "levels", "nodes")}
         capacity = min(ws.level_capacity(step), 16 * ws.device.caps.compute_units)
         return [
@@ -92,7 +92,7 @@ class Interleaved:
                 task_begin=ws["piece_begin"], node_rough=ws["node_rough"],
             ),
             self.program.bind(
-                "order_entries", (self._groups(batch), batch.size), row_nodes=ws["row_nodes"],
+                "rank_entries", (self.groups(batch), batch.size), row_nodes=ws["row_nodes"],
                 **where,
             ),
             self.program.bind(
@@ -104,6 +104,8 @@ class Interleaved:
         """Return the launches that move all entries to a step's new nodes, each in order."""
         ws, page = self.ws, self.ws.pages[0]
         side = "odd" if step % 2 else "even"
+        where = self._where(step)
+        del where["first_places"]
         moved = {f"moved_{name}": ws[f"{side}_{name}"] for name in ("rows", "places", "quanta")}
         return [
             *self.list(step, batch),
@@ -112,17 +114,16 @@ class Interleaved:
                 **ws.arguments("entry_begin", "entry_end"),
             ),
             self.program.bind(
-                "sort_entries", (self._groups(batch), batch.size), **moved, **self._where(step),
+                "sort_entries", (self.groups(batch), batch.size), **moved, **where,
                 **ws.arguments("row_nodes", "piece_at", "entry_begin"),
             ),
         ]  # fmt: skip
 
     def _where(self, step: int) -> dict[str, object]:
-        where = {**self.pieces(), **self.ws.pages[0].arguments("levels", "nodes")}
-        del where["task_begin"]
-        return {**where, "step": step, "n_rows": self.ws.n_rows}
+        nodes = self.ws.pages[0].arguments("levels", "nodes")
+        return {**self.pieces(), **nodes, "step": step, "n_rows": self.ws.n_rows}
 
-    def _groups(self, batch: Batch) -> int:
+    def groups(self, batch: Batch) -> int:
         """Return the work-groups that share a tree's stretches."""
         shared = -(-16 * self.ws.device.caps.compute_units // batch.size)
         return min(self.ws.n_stretches, shared)

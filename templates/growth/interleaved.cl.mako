@@ -3,22 +3,23 @@
 ##
 ##   entries       |f0 f0 f0 f0|f0 f1 f1 f1|      of all nodes of a tree, sorted by feature, then by bin; stretches
 ##   node            A  B  A  C  B  B  A  -       of the entry's row; - is a leaf of before
-##   order         | 0  2  1  3| 2  0  1  3|      of a stretch's entries: by node, then as before
-##   spans          A 0-2, B 2-3, C 3-4 | A 0-1, B 1-3, C none     pieces of nodes; a task for each
+##   ranks         | 0  2  1  3| 1  2  0  3|      in a stretch: by node, then as before
+##   spans          A 0-2, B 2-3, C 3-4 | A 0-1, B 1-3, C none     of ranks: pieces of nodes; a task for each
 ##
 ##   list_stretches  makes the tasks of a step's nodes: as many for each as there are stretches
-##   order_entries   order and spans
+##   rank_entries    ranks, spans, and the place of each piece's first entry
 ##   count_entries   a node's entries in the stretches before each, and all of them
 ##   follow_pieces   as `follow_split` of `row_nodes`: rows with a value of the split's feature go where its bin does
 ##   place_nodes     where each node's entries begin and end, once they are moved
 ##   sort_entries    moves them: node by node, each in the order before
 ##
 ##   Mitchell & Frank 2017, "Accelerating the XGBoost algorithm using GPU computing": there, scans keep a sum for
-##   every node. Here, the entries of a node are neighbours in `order`, for the kernels of `exact`.
+##   every node. Here, the entries of a node are made neighbours in local memory, for the kernels of `exact`.
 ##
 ## params: wg_size; chunk, entries of a stretch, below 2^16; most_nodes of a tree in a level, below 255
 <%page args="wg_size, chunk, most_nodes"/>
 <%namespace name="group" file="group.cl.mako"/>
+<%namespace name="stretches" file="stretches.cl.mako"/>
 <%namespace name="local_sort" file="local_sort.cl.mako"/>
 <%
     items = -(-chunk // wg_size)
@@ -41,16 +42,7 @@ FN u32 first_id(LOCAL const u8* ids, const u32 n, const u32 least) {
 }
 % endif
 
-/* Index of the first of a level's nodes whose tree is not before `tree`. */
-FN u32 first_of_tree(GLOBAL const node_t* nodes, const u32 first, const u32 count, const u32 tree) {
-    u32 low = 0, high = count;
-    while (low < high) {
-        const u32 middle = low + (high - low) / 2;
-        if (nodes[first + middle].tree < tree) low = middle + 1; else high = middle;
-    }
-    return low;
-}
-
+${stretches.first_of_tree()}
 BRIEF
 KERNEL(${wg_size}) list_stretches(
         const u32 step, const u32 n_stretches, GLOBAL const level_t* RESTRICT levels,
@@ -69,7 +61,7 @@ KERNEL(${wg_size}) list_stretches(
     const u32 low = first_of_tree(nodes, first, count, tree);
     const u32 n = first_of_tree(nodes, first, count, tree + 1) - low;
     GLOBAL const u32* own = row_nodes + (u64)tree * n_rows;
-    order += (u64)tree * n_entries;
+    ranks += (u64)tree * n_entries;
     const u32 end = n ? n_stretches : 0;
     for (u32 number = GROUP_ID; number < end; number += N_GROUPS) {
         const u32 begin = number * ${chunk};
@@ -78,14 +70,16 @@ KERNEL(${wg_size}) list_stretches(
     }
 </%def>
 
-KERNEL(${wg_size}) order_entries(
+KERNEL(${wg_size}) rank_entries(
         const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_stretches,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT row_nodes,
-        GLOBAL u16* RESTRICT order, GLOBAL u32* RESTRICT spans) {
+        GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
+        GLOBAL const u32* RESTRICT row_nodes, GLOBAL u16* RESTRICT ranks, GLOBAL u32* RESTRICT spans,
+        GLOBAL u32* RESTRICT first_places) {
     LOCAL_ARRAY(u8, ids, ${room});
 % if wg_size == 1:
     LOCAL_ARRAY(u32, at, ${most_nodes + 1});
+    LOCAL_ARRAY(u32, first_at, ${most_nodes + 1});
 % else:
     LOCAL_ARRAY(u16, index, ${room});
     LOCAL_ARRAY(u32, words, ${9 * wg_size});
@@ -95,30 +89,37 @@ KERNEL(${wg_size}) order_entries(
 % if wg_size == 1:
         for (u32 b = 0; b <= n; b++) at[b] = 0;
         for (u32 i = 0; i < size; i++) {
-            const u32 index = own[all_rows[begin + i]] - first - low, b = index < n ? index : n;
+            const u32 node = own[all_rows[begin + i]] - first - low, b = node < n ? node : n;
+            if (at[b]++ == 0) first_at[b] = i;
             ids[i] = (u8)b;
-            at[b]++;
         }
         u32 before = 0;
         for (u32 b = 0; b <= n; b++) {
             const u32 behind = before + at[b];
-            if (b < n) spans[(u64)(low + b) * n_stretches + number] = before | behind << 16;
+            if (b < n) {
+                const u64 task = (u64)(low + b) * n_stretches + number;
+                spans[task] = before | behind << 16;
+                first_places[task] = at[b] ? all_places[begin + first_at[b]] : NO_NODE;
+            }
             at[b] = before;
             before = behind;
         }
-        for (u32 i = 0; i < size; i++) order[begin + at[ids[i]]++] = (u16)i;
+        for (u32 i = 0; i < size; i++) ranks[begin + i] = (u16)at[ids[i]]++;
 % else:
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
-            const u32 b = own[all_rows[begin + i]] - first - low;
-            ids[PAD(i)] = (u8)(b < n ? b : n);
+            const u32 node = own[all_rows[begin + i]] - first - low;
+            ids[PAD(i)] = (u8)(node < n ? node : n);
             index[PAD(i)] = (u16)i;
         }
         BARRIER();
         sort_stretch(ids, index, words, shared, size, 0, n < 16 ? 4 : 8);
-        for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) order[begin + i] = index[PAD(i)];
-        for (u32 b = LOCAL_ID; b < n; b += ${wg_size})
-            spans[(u64)(low + b) * n_stretches + number] =
-                first_id(ids, size, b) | first_id(ids, size, b + 1) << 16;
+        for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) ranks[begin + index[PAD(i)]] = (u16)i;
+        for (u32 b = LOCAL_ID; b < n; b += ${wg_size}) {
+            const u64 task = (u64)(low + b) * n_stretches + number;
+            const u32 from = first_id(ids, size, b), to = first_id(ids, size, b + 1);
+            spans[task] = from | to << 16;
+            first_places[task] = from < to ? all_places[begin + index[PAD(from)]] : NO_NODE;
+        }
         BARRIER();
 % endif
 </%call>
@@ -151,7 +152,7 @@ KERNEL(${wg_size}) follow_pieces(
         const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_stretches,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT all_rows,
-        GLOBAL const u32* RESTRICT all_places, GLOBAL const u16* RESTRICT order,
+        GLOBAL const u32* RESTRICT all_places, GLOBAL const u16* RESTRICT ranks,
         GLOBAL const u32* RESTRICT spans, GLOBAL u32* RESTRICT row_nodes) {
     const u32 first = levels[step].first, count = levels[step].count;
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
@@ -163,13 +164,11 @@ KERNEL(${wg_size}) follow_pieces(
         const u32 end = node->default_left ? first_place(all_places, n_entries, offset[1]) : border;
         const u32 child = node->left + (node->default_left ? 1 : 0);
         GLOBAL u32* own = row_nodes + (u64)node->tree * n_rows;
-        GLOBAL const u16* own_order = order + (u64)node->tree * n_entries;
-        for (u32 number = begin / ${chunk} + GROUP_ID; (u64)number * ${chunk} < end; number += N_GROUPS) {
-            const u32 span = spans[(u64)index * n_stretches + number], base = number * ${chunk};
-            for (u32 i = (span & 0xFFFFu) + LOCAL_ID; i < span >> 16; i += ${wg_size}) {
-                const u32 at = base + own_order[base + i];
-                if (at >= begin && at < end) own[all_rows[at]] = child;
-            }
+        GLOBAL const u16* own_ranks = ranks + (u64)node->tree * n_entries;
+        GLOBAL const u32* own_spans = spans + (u64)index * n_stretches;
+        for (u32 i = begin + GROUP_ID * ${wg_size} + LOCAL_ID; i < end; i += N_GROUPS * ${wg_size}) {
+            const u32 span = own_spans[i / ${chunk}], rank = own_ranks[i];
+            if (rank >= (span & 0xFFFFu) && rank < span >> 16) own[all_rows[i]] = child;
         }
     }
 }
@@ -198,11 +197,11 @@ KERNEL(${wg_size}) sort_entries(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
         GLOBAL const i32x2* RESTRICT all_quanta, GLOBAL const u32* RESTRICT row_nodes,
-        GLOBAL const u16* RESTRICT order, GLOBAL const u32* RESTRICT spans,
+        GLOBAL const u16* RESTRICT ranks, GLOBAL const u32* RESTRICT spans,
         GLOBAL const u32* RESTRICT piece_at, GLOBAL const u32* RESTRICT entry_begin,
         GLOBAL u32* RESTRICT moved_rows, GLOBAL u32* RESTRICT moved_places,
         GLOBAL i32x2* RESTRICT moved_quanta) {
-    LOCAL_ARRAY(u32, to, ${most_nodes + 1}); /* of each node's piece, minus its begin in `order` */
+    LOCAL_ARRAY(u32, to, ${most_nodes + 1}); /* of each node's piece, minus its first rank */
 <%call expr="each_stretch()">
         for (u32 b = LOCAL_ID; b < n; b += ${wg_size}) {
             const u64 task = (u64)(low + b) * n_stretches + number;
@@ -210,11 +209,12 @@ KERNEL(${wg_size}) sort_entries(
         }
         BARRIER();
         for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
-            const u32 from = begin + order[begin + i], row = all_rows[from], b = own[row] - first - low;
+            const u32 row = all_rows[begin + i], b = own[row] - first - low;
             if (b < n) {
-                moved_rows[to[b] + i] = row;
-                moved_places[to[b] + i] = all_places[from];
-                moved_quanta[to[b] + i] = all_quanta[(u64)tree * n_entries + from];
+                const u32 at = to[b] + ranks[begin + i];
+                moved_rows[at] = row;
+                moved_places[at] = all_places[begin + i];
+                moved_quanta[at] = all_quanta[(u64)tree * n_entries + begin + i];
             }
         }
         BARRIER();
