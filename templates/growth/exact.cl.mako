@@ -54,7 +54,7 @@ ${borders.functions(items, missing, monotone)}
 
 ## The pieces of a level's nodes, `index` of the node and its `task`; interleaved, GROUP_ID_Y is the tree, and pieces
 ## of a stretch may be left out unless it is wanted.
-<%def name="each_piece(wanted='1')">
+<%def name="each_piece(wanted='')">
 % if interleaved:
 <%call expr="stretches.each_piece(wg_size, search_chunk, wanted)">${caller.body()}</%call>
 % else:

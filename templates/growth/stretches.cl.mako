@@ -98,7 +98,7 @@ FN i64x2 quanta_of_staged(const staged_t entries, const u32 i, GLOBAL const i32x
     for (u32 number = GROUP_ID; number < n_stretches; number += N_GROUPS) {
         const u32 begin = number * ${chunk};
         const u32 size = n_entries - begin < ${chunk} ? n_entries - begin : ${chunk};
-        if (low < end && ${wanted}) {
+        if (low < end${f" && {wanted}" if wanted else ""}) {
             for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
                 const u64 from = (u64)tree * n_entries + begin + i;
                 const u32 at = ranks[from];

@@ -20,7 +20,7 @@ LIBRARIES = frozenset(
         *("positions", "buckets", "chained", "predecessors"),
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
-        *("pieces_of_nodes", "entry_items", "local_sums", "row_codes"),
+        *("pieces_of_nodes", "stretches", "entry_items", "local_sums", "row_codes"),
     }
 )
 
@@ -38,6 +38,7 @@ VALUES: dict[str, list[Any]] = {
     "items": [1, 4],
     "rows": [128, 0],
     "chunk": [4096],
+    "most_nodes": [128],
     "row_chunk": [2048],
     "hist_chunk": [2048],
     "search_chunk": [512],
@@ -109,6 +110,7 @@ VALUES: dict[str, list[Any]] = {
             "monotone",
             "masked",
             "missing",
+            "interleaved",
             "clipped",
             "shrunk",
             "listed",
@@ -168,6 +170,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
+    if template == "exact":  # bins of nodes are marked along each node's own entries
+        return not (params["interleaved"] and params["bins"] == "node")
     if template == "level":
         return not (params["picked"] and params["limited"])
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
