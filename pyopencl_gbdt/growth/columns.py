@@ -77,7 +77,7 @@ class PartitionByColumns:
         """Return the actions that send rows and entries to the children, and list new pieces."""
         ws, page, interleaved = self.ws, self.ws.pages[0], self.interleaved
         if interleaved is not None and interleaved.covers(step + 1):
-            return [*self.last(step, batch), *interleaved.list(step + 1, batch)]
+            return [*self.last(step, batch), *interleaved.find(step + 1, batch)]
         if interleaved is not None and interleaved.sorts(step + 1):
             moved = interleaved.sort(step + 1, batch)
         else:

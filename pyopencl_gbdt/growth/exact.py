@@ -130,7 +130,8 @@ class ExactSearch:
         units, capacity = ws.device.caps.compute_units, ws.level_capacity(step)
         groups = min(ws.most_entry_tasks, 16 * units)
         page = ws.pages[0]
-        listed, shared = entry_arguments(ws, "piece_begin"), groups
+        listed: dict[str, object] = entry_arguments(ws, "piece_begin")
+        shared: int | tuple[int, int] = groups
         if stays and self.interleaved is not None:
             listed = self.interleaved.pieces()
             shared = self.interleaved.groups(batch), batch.size

@@ -2,8 +2,9 @@
 
 Near the root, nodes are few and large, and to move all entries to the children takes longer than to
 find them where they are. So the entries of levels 1 to ``Workspace.interleaved_levels`` stay where
-the root has them. They are cut into stretches; the entries of a node in a stretch are one
-of the node's pieces, and a number for each entry tells where they are. Deeper, entries lie node by node, see `growth.columns`.
+the root has them. They are cut into stretches; the entries of a node in a stretch are one of
+the node's pieces, and each entry's rank tells where it is in one. Deeper, entries lie node by node,
+see `growth.columns`.
 
 Mitchell & Frank 2017, "Accelerating the XGBoost algorithm using GPU computing", who switch at depth
 5. The model does not depend on it.
@@ -80,7 +81,7 @@ class Interleaved:
             row_nodes=ws["row_nodes"], **where,
         )  # fmt: skip
 
-    def list(self, step: int, batch: Batch) -> list[Action]:
+    def find(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that find the pieces of a step's new nodes."""
         ws, where, levels = self.ws, self._where(step), self.ws.pages[0]["levels"]
         del where["all_quanta"]
@@ -108,7 +109,7 @@ class Interleaved:
         del where["first_places"]
         moved = {f"moved_{name}": ws[f"{side}_{name}"] for name in ("rows", "places", "quanta")}
         return [
-            *self.list(step, batch),
+            *self.find(step, batch),
             self.program.bind(
                 "place_nodes", 1, step=step, **page.arguments("levels", "nodes"),
                 **ws.arguments("entry_begin", "entry_end"),

@@ -1,4 +1,4 @@
-"""Twin of ``growth.interleaved``: the entries of a tree's nodes, where they lie in the data's order."""
+"""Twin of ``growth.interleaved``: the entries of nodes, where they lie in the data's order."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
         set_entries(ws, layout, codes, nodes, rows, own, first)
     else:
         set_data_order(ws, nodes, rows, own, first)
-        actions = [*search.interleaved.list(depth, Batch(0, n_trees)), *actions]
+        actions = [*search.interleaved.find(depth, Batch(0, n_trees)), *actions]
     spoil(ws["chosen"], rng)
     run(actions)
     chosen = ws["chosen"].get()[: len(nodes)]

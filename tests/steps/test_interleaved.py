@@ -1,4 +1,4 @@
-"""interleaved: nodes find their entries in the data's order, and the splits are those of histograms."""
+"""interleaved: nodes find their entries in the data's order; splits are those of histograms."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_lists(level, rng):
     for name in ("ranks", "spans", "first_places", "piece_at", "piece_begin", "node_rough"):
         spoil(ws[name], rng)
     depth = int(level.nodes["depth"][0])
-    run(level.interleaved.list(depth, Batch(0, level.n_trees)))
+    run(level.interleaved.find(depth, Batch(0, level.n_trees)))
     found = {name: ws[name].get() for name in ("ranks", "spans", "first_places", "piece_at")}
     every = len(level.nodes)
     assert_same_bits(
@@ -164,7 +164,7 @@ def test_rows_follow_their_splits(device, rng, wg):
     left = level.set(2) + len(nodes) + 2 * (np.cumsum(splits) - 1)
     level.set(2, np.where(splits, left, NO_NODE))
     level.draw(rng)
-    run(level.interleaved.list(2, Batch(0, 2)))
+    run(level.interleaved.find(2, Batch(0, 2)))
     wanted = level.row_nodes.copy()
     started = level.row_nodes.copy()  # as `follow` leaves them
     for index in np.flatnonzero(splits):
