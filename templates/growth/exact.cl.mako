@@ -54,9 +54,9 @@ ${borders.functions(items, missing, monotone)}
 
 ## The pieces of a level's nodes, `index` of the node and its `task`; interleaved, GROUP_ID_Y is the tree, and pieces
 ## of a stretch may be left out unless it is wanted.
-<%def name="each_piece(wanted='')">
+<%def name="each_piece(wanted='', places='')">
 % if interleaved:
-<%call expr="stretches.each_piece(wg_size, search_chunk, wanted)">${caller.body()}</%call>
+<%call expr="stretches.each_piece(wg_size, search_chunk, wanted, places)">${caller.body()}</%call>
 % else:
     ${pieces.lists()}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
@@ -113,7 +113,7 @@ KERNEL(${wg_size}) sum_pieces(
         GLOBAL const i32x2* RESTRICT high, GLOBAL i64* RESTRICT piece_sums,
         GLOBAL u32* RESTRICT piece_ends, ${listed.list_arguments()}) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
-<%call expr="each_piece()">
+<%call expr="each_piece(places='f_begin != f_end')">
         READ_PIECE
         GLOBAL const i32x2* own_high = high + (u64)node->tree * n_rows;
 % if not interleaved:
@@ -177,12 +177,15 @@ KERNEL(${wg_size}) score_roughly(
     (void)n_features; (void)allowed;
 <%call expr="each_piece()">
         READ_PIECE
-        READ_ITEM
+        f32 most = -1.0f;
+        if (piece.size > 0) { /* only where they are interleaved, a piece may have no entries */
+            READ_ITEM
 % if masked:
-        allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
+            allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
 % endif
-        place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
-        const f32 most = group_max(best_rough(&item, &run), scores);
+            place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
+            most = group_max(best_rough(&item, &run), scores);
+        }
         if (LOCAL_ID == 0) {
             rough[task] = most;
             found[task].score_hi = NO_SCORE;

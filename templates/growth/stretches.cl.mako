@@ -79,8 +79,9 @@ FN i64x2 quanta_of_staged(const staged_t entries, const u32 i, GLOBAL const i32x
 </%def>
 
 ## Each piece of the level's nodes of a tree: `index` of the node, its `task`. A work-group takes the pieces of a
-## stretch one after the other; those of a stretch for which the condition `wanted` does not hold are left out.
-<%def name="each_piece(wg_size, chunk, wanted)">
+## stretch one after the other; those of a stretch for which the condition `wanted` does not hold are left out, and
+## places are there under the condition `places`.
+<%def name="each_piece(wg_size, chunk, wanted, places)">
 % for kind, name in (("u32", "rows"), ("u32", "places"), ("i32x2", "quanta")):
 % if wg_size > 1:
     LOCAL_ARRAY(${kind}, staged_${name}, ${chunk});
@@ -99,15 +100,15 @@ FN i64x2 quanta_of_staged(const staged_t entries, const u32 i, GLOBAL const i32x
         const u32 begin = number * ${chunk};
         const u32 size = n_entries - begin < ${chunk} ? n_entries - begin : ${chunk};
         if (low < end${f" && {wanted}" if wanted else ""}) {
+            const u32 f_begin = features[all_places[begin]], f_end = features[all_places[begin + size - 1]];
             for (u32 i = LOCAL_ID; i < size; i += ${wg_size}) {
                 const u64 from = (u64)tree * n_entries + begin + i;
                 const u32 at = ranks[from];
                 if (wide) staged_rows[at] = all_rows[begin + i];
-                staged_places[at] = all_places[begin + i];
+                ${f"if ({places}) " if places else ""}staged_places[at] = all_places[begin + i];
                 staged_quanta[at] = all_quanta[from];
             }
             BARRIER();
-            const u32 f_begin = features[all_places[begin]], f_end = features[all_places[begin + size - 1]];
             for (u32 index = low; index < end; index++) {
                 const u32 task = index * n_stretches + number;
                 ${caller.body()}
