@@ -1,4 +1,4 @@
-"""``python -m bench switch-depth``: down to which depth exact search had best leave entries in order.
+"""``python -m bench switch-depth``: to which depth exact search had best leave entries in order.
 
 The shapes of ``python -m bench sparse`` that are searched exactly are trained with each depth in
 turns, several times over. A depth's ms a round is the least mean of its turns, after two rounds

@@ -26,6 +26,13 @@ GROWN = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _both_ways(device):
+    """Leave entries in the data's order for a level; then they move."""
+    with switch_depth(device.caps, 1, 256):
+        yield
+
+
 def model_of(data, **params):
     params = {"n_estimators": 3, "max_depth": 4, "device": TEST_DEVICE, **params}
     return to_xgboost_json(train(params, data).ensemble)

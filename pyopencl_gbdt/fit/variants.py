@@ -142,8 +142,8 @@ class FitVariants(FitShape):
 
     @property
     def quanta_of_roots(self) -> str:
-        """The array of the roots' quanta: that of the list which entries move to last."""
-        odd = "odd" in self.entry_lists and self.interleaved_levels % 2
+        """The array of the roots' quanta: not that of the list which entries move to first."""
+        odd = bool(self.entry_lists) and self.interleaved_levels % 2
         return "odd_quanta" if odd else "even_quanta"
 
     @property

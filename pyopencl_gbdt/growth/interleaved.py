@@ -28,7 +28,7 @@ def reserve(ws: Workspace) -> None:
     if not ws.interleaved_levels:
         return
     assert ws.columns is not None
-    ws.reserve("ranks", ws.n_trees * ws.columns.n_entries, np.uint16)
+    ws.reserve("entry_ranks", ws.n_trees * ws.columns.n_entries, np.uint16)
     for name in ("spans", "first_places", "piece_at"):
         ws.reserve(name, ws.most_stretch_pieces, np.uint32)
 
@@ -67,7 +67,7 @@ class Interleaved:
         return {
             "all_rows": columns.rows, "all_places": columns.places, "n_entries": columns.n_entries,
             "n_stretches": ws.n_stretches, "all_quanta": ws[ws.quanta_of_roots],
-            **ws.arguments("ranks", "spans", "first_places"),
+            "ranks": ws["entry_ranks"], **ws.arguments("spans", "first_places"),
         }  # fmt: skip
 
     def follow(self, step: int) -> Action:

@@ -85,11 +85,11 @@ class Level:
 def check_lists(level, rng):
     """List the pieces of a level's nodes; compare with the twin."""
     ws, n = level.ws, level.ws.columns.n_entries
-    for name in ("ranks", "spans", "first_places", "piece_at", "piece_begin", "node_rough"):
+    for name in ("entry_ranks", "spans", "first_places", "piece_at", "piece_begin", "node_rough"):
         spoil(ws[name], rng)
     depth = int(level.nodes["depth"][0])
     run(level.interleaved.find(depth, Batch(0, level.n_trees)))
-    found = {name: ws[name].get() for name in ("ranks", "spans", "first_places", "piece_at")}
+    found = {name: ws[name].get() for name in ("entry_ranks", "spans", "first_places", "piece_at")}
     every = len(level.nodes)
     assert_same_bits(
         ws["piece_begin"].get()[: every + 1], np.uint32(np.arange(every + 1) * ws.n_stretches), ""
@@ -100,7 +100,7 @@ def check_lists(level, rng):
         if n_nodes == 0:
             continue
         mine = slice(low * ws.n_stretches, (low + n_nodes) * ws.n_stretches)
-        assert_same_bits(found["ranks"][tree * n : (tree + 1) * n], wanted.ranks, "ranks")
+        assert_same_bits(found["entry_ranks"][tree * n : (tree + 1) * n], wanted.ranks, "ranks")
         spans = (wanted.begin | wanted.end << 16).ravel()
         assert_same_bits(found["spans"][mine], spans.astype(np.uint32), "spans")
         assert_same_bits(found["first_places"][mine], wanted.first_places.ravel(), "places")
