@@ -101,11 +101,10 @@ class FitVariants(FitShape):
 
     @property
     def most_entry_tasks(self) -> int:
-        """Most pieces of sorted columns: whole ones, and one more for every node's rest."""
+        """Most pieces of entries that lie by node: whole ones, and one more for a node's rest."""
         assert self.columns is not None
         chunk = min(self.variant(name).params["chunk"] for name in ("exact", "columns"))
-        sorted_ones = self.n_trees * (self.columns.n_entries // chunk + 1) + self.search_capacity
-        return max(sorted_ones, self.most_stretch_pieces)
+        return self.n_trees * (self.columns.n_entries // chunk + 1) + self.search_capacity
 
     @property
     def interleaved_levels(self) -> int:

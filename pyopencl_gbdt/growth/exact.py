@@ -33,7 +33,7 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("pool", (1, 1, 2), SUM)  # bound, never read
     ws.reserve("entry_begin", ws.max_nodes, np.uint32)
     ws.reserve("entry_end", ws.max_nodes, np.uint32)
-    tasks = ws.most_entry_tasks
+    tasks = max(ws.most_entry_tasks, ws.most_stretch_pieces)
     ws.reserve("piece_begin", ws.most_level_nodes + 1, np.uint32)
     ws.reserve("piece_sums", (tasks, 4), SUM)
     ws.reserve("piece_ends", (tasks, 2), np.uint32)
