@@ -12,6 +12,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
+from .switch_depth import switch_depth
 from .test_pages import GROWTH, LABELS, LOSSES, WEIGHT, N, X
 
 WEIGHTS = {
@@ -23,6 +24,13 @@ WEIGHTS = {
 GROWN = {
     name: given for name, given in GROWTH.items() if not given.keys() & {"histogram", "max_bin"}
 }
+
+
+@pytest.fixture(autouse=True)
+def _both_ways(device):
+    """Leave entries in the data's order for a level; then they move."""
+    with switch_depth(device.caps, 1, 256):
+        yield
 
 
 def model_of(data, **params):
@@ -103,6 +111,36 @@ def test_variants_name_the_kernels_of_the_search():
     variants = train(params, Dataset(X, LABELS["number"])).variants
     assert {"exact", "columns", "row_nodes"} <= variants.keys()
     assert "histogram" not in variants
+
+
+#: What changes what the interleaved kernels do; more work-items than one are the GPUs' way.
+INTERLEAVED = {
+    "plain": {},
+    "work-groups": {"work_group_size": 64, "min_child_weight": 0},
+    "classes, forests": {
+        "objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2, "subsample": 0.6,
+    },
+    "few leaves": {"max_leaves": 9, "colsample_bynode": 0.6, "monotone_constraints": [1, 0, -1]},
+    "approx": {"tree_method": "approx", "max_bin": 20},
+    "approx, local": {"tree_method": "approx", "proposal": "local"},
+    "leaf by leaf": {"grow_policy": "lossguide", "max_leaves": 6, "max_depth": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INTERLEAVED)
+def test_the_depth_to_which_entries_stay_changes_no_byte(device, name):
+    params = {"tree_method": "exact", "n_estimators": 2, **INTERLEAVED[name]}
+    if "monotone_constraints" in params:
+        params["monotone_constraints"] = [1, 0, -1, *[0] * (X.shape[1] - 3)]
+    label = LABELS["classes"] if "num_class" in params else LABELS["number"].copy()
+    if name == "plain":
+        label[7] = 1e9  # one gradient that needs its high word
+    data = Dataset(X, label, WEIGHT)
+    with switch_depth(device.caps, 0):
+        wanted = model_of(data, **params)
+    for depth in (1, 2, 6):  # the last: entries never move
+        with switch_depth(device.caps, depth, 128):
+            assert model_of(data, **params) == wanted, depth
 
 
 def test_max_bin_is_refused():

@@ -28,7 +28,7 @@ FEW_CANDIDATES = 64
 _BY_HISTOGRAM = (
     "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
 )  # fmt: skip
-_BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes")
+_BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
 
 
 def fit_kernels() -> list[str]:
@@ -103,10 +103,49 @@ class FitVariants(FitShape):
 
     @property
     def most_entry_tasks(self) -> int:
-        """Most pieces of sorted columns: whole ones, and one more for every node's rest."""
+        """Most pieces of entries that lie by node: whole ones, and one more for a node's rest."""
         assert self.columns is not None
         chunk = min(self.variant(name).params["chunk"] for name in ("exact", "columns"))
         return self.n_trees * (self.columns.n_entries // chunk + 1) + self.search_capacity
+
+    @property
+    def interleaved_levels(self) -> int:
+        """Levels below the roots whose entries stay in the data's order; 0 where they always move.
+
+        Leaf by leaf, entries move: a step has two nodes of a tree, and would read those of all. So
+        they do where every node has bins of its own, which are marked along its own entries.
+        """
+        of_nodes = self.params.search == "approx" and self.params.proposal == "local"
+        if self.columns is None or self.policy.picks_leaves or of_nodes:
+            return 0
+        return min(self.variant("interleaved").params["depth"], self.n_levels - 1)
+
+    @property
+    def n_stretches(self) -> int:
+        """Stretches of the data's order, see ``growth.interleaved``."""
+        assert self.columns is not None
+        return -(-self.columns.n_entries // self.variant("interleaved").params["chunk"])
+
+    @property
+    def most_stretch_pieces(self) -> int:
+        """Most pieces of nodes in stretches; those of the level to which entries move, too."""
+        if not self.interleaved_levels:
+            return 0
+        deepest = min(self.interleaved_levels + 1, self.n_levels - 1)
+        return self.n_stretches * self.level_capacity(deepest)
+
+    @property
+    def entry_lists(self) -> set[str]:
+        """The lists that entries move to, of two that take turns: of nodes at even or odd depth."""
+        end = self.n_levels + self.policy.moves_last_rows
+        depths = range(self.interleaved_levels + 1, end)
+        return {"odd" if depth % 2 else "even" for depth in depths[:2]}
+
+    @property
+    def quanta_of_roots(self) -> str:
+        """The array of the roots' quanta: not that of the list which entries move to first."""
+        odd = bool(self.entry_lists) and self.interleaved_levels % 2
+        return "odd_quanta" if odd else "even_quanta"
 
     @property
     def most_row_tasks(self) -> int:

@@ -69,7 +69,7 @@ def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
         search = SymmetricSearch(ws) if ws.policy.fills_levels else HistogramSearch(ws)
         return search, PartitionByCodes(ws), leaf
     exactly = ExactSearch(ws)
-    moves = PartitionByColumns(ws, exactly.nodes)
+    moves = PartitionByColumns(ws, exactly.nodes, exactly.interleaved)
     return exactly, moves, UpdateMarginsByNode(ws, moves)
 
 

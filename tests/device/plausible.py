@@ -22,6 +22,7 @@ LIBRARIES = frozenset(
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
         *("pieces_of_nodes", "entry_items", "local_sums", "row_codes", "category_cells"),
         "level_borders",
+        "stretches",
     }
 )
 
@@ -39,6 +40,7 @@ VALUES: dict[str, list[Any]] = {
     "items": [1, 4],
     "rows": [128, 0],
     "chunk": [4096],
+    "most_nodes": [128],
     "row_chunk": [2048],
     "hist_chunk": [2048],
     "search_chunk": [512],
@@ -113,6 +115,7 @@ VALUES: dict[str, list[Any]] = {
             "monotone",
             "masked",
             "missing",
+            "interleaved",
             "clipped",
             "shrunk",
             "listed",
@@ -178,6 +181,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return params["code"] != "tiled"
     if template == "order_codes":  # codes of some features are no wider than those of all
         return params["own"] <= params["code"] and params["code"] != "tiled"
+    if template == "exact":  # bins of nodes are marked along each node's own entries
+        return not (params["interleaved"] and params["bins"] == "node")
     if template == "level":
         return params["picked"] + params["limited"] + params["tables"] <= 1
     if template == "symmetric":

@@ -20,6 +20,7 @@ from pyopencl_gbdt.training.booster import Boosting
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice
+from tests.switch_depth import switch_depth
 
 F32 = npt.NDArray[np.float32]
 #: A byte a code, two bytes a code, and more codes than any local memory holds.
@@ -80,6 +81,10 @@ def fits(device: NullDevice) -> None:
     """
     _fit(device, _gaps(), {"tree_method": "exact"})
     _fit(device, _gaps(), {"tree_method": "exact", "monotone_constraints": [1, -1]})
+    with switch_depth(device.caps, 1):
+        for data, params in ((_gaps(), {}), (_data(None), {"monotone_constraints": [1, -1]})):
+            _fit(device, data, {"tree_method": "exact", "max_depth": 3, **params})
+        _fit(device, _gaps(), {"tree_method": "approx", "colsample_bynode": 0.5})
     for weight in (None, np.ones(N_ROWS, np.float32)):
         for max_bin in MAX_BINS:
             data = _data(weight)
