@@ -26,7 +26,12 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
 _BY_HISTOGRAM = ("histogram", "tiled_histogram", "split", "partition", "update_margins")
-_BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes")
+_BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes")
+_BY_WALKS = ("column_search", "row_nodes")
+#: A CPU walks whole columns if there are at least this many for each compute unit, ...
+COLUMNS_PER_UNIT = 4
+#: ... and a tree has at most this many nodes in a step, for which every work-group has room.
+MOST_WALKED_NODES = 4096
 
 
 def fit_kernels() -> list[str]:
@@ -100,6 +105,22 @@ class FitVariants(FitShape):
         return Candidates(n_features * nodes_each > FEW_CANDIDATES, n_features)
 
     @property
+    def walks_columns(self) -> bool:
+        """Whether exact search walks whole columns, rather than pieces of nodes' own entries.
+
+        That is on CPUs, level by level, if there are columns for all work-items and no terms of
+        scores cancel. The trees are the same.
+        """
+        if self.columns is None or self.params.search == "approx" or self.policy.picks_leaves:
+            return False
+        if self.monotone is not None or self.params.reg_alpha > 0:
+            return False
+        enough = COLUMNS_PER_UNIT * self.device.caps.compute_units
+        few_nodes = self.search_capacity <= MOST_WALKED_NODES * self.n_trees
+        one = self.wg_size(self.variant("exact")) == 1
+        return one and few_nodes and self.layout.n_features >= enough
+
+    @property
     def most_entry_tasks(self) -> int:
         """Most pieces of sorted columns: whole ones, and one more for every node's rest."""
         assert self.columns is not None
@@ -157,16 +178,24 @@ class FitVariants(FitShape):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
+        every = {*_BY_HISTOGRAM, *_BY_PIECES, *_BY_WALKS, "approx"}
+        return tuple(sorted(every - set(self._taken)))
+
+    @property
+    def _taken(self) -> tuple[str, ...]:
+        """Kernels of the way of searching splits that this fit takes."""
         if self.columns is None:
-            return (*_BY_COLUMNS, "approx")
-        return _BY_HISTOGRAM if self.params.search == "approx" else (*_BY_HISTOGRAM, "approx")
+            return _BY_HISTOGRAM
+        if self.walks_columns:
+            return _BY_WALKS
+        return (*_BY_PIECES, "approx") if self.params.search == "approx" else _BY_PIECES
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit, and the kind of its pages of codes."""
         kernels = fit_kernels()
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
-            kernels += _BY_COLUMNS
+            kernels += [name for name in self._taken if name != "approx"]
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         if self.columns is None:
             found["page"] = "dense" if self.tiled is None else "tiled"

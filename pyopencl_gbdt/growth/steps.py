@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.errors import ParameterError
@@ -12,6 +14,7 @@ from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth import (
+    column_search,
     columns,
     exact,
     feature_mask,
@@ -21,6 +24,7 @@ from pyopencl_gbdt.growth import (
     partition,
     split,
 )
+from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.growth.finalize import Finalize
@@ -35,14 +39,19 @@ from pyopencl_gbdt.objectives import Objective
 
 def reserve(ws: Workspace) -> None:
     """Plan the arrays of all steps; again if the number of trees at a time changes."""
-    by_columns = ws.columns is not None
-    search = (exact, columns) if by_columns else (histogram, split, partition)
-    for part in (gradients, level, *search, finalize):
+    for part in (gradients, level, *_parts(ws), finalize):
         part.reserve(ws)
     if ws.params.samples_rows:
         sample.reserve(ws)
     if ws.masks_columns:
         feature_mask.reserve(ws)
+
+
+def _parts(ws: Workspace) -> tuple[ModuleType, ...]:
+    """Return the modules that plan the arrays of the search of splits."""
+    if ws.columns is None:
+        return histogram, split, partition
+    return (column_search,) if ws.walks_columns else (exact, columns)
 
 
 def begin(ws: Workspace) -> None:
@@ -56,9 +65,13 @@ def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
     if ws.columns is None:
         leaf = UpdateMargins(ws)
         return HistogramSearch(ws), PartitionByCodes(ws), leaf
+    if ws.walks_columns:
+        walks = ColumnSearch(ws)
+        rows = PartitionOfRows(ws, walks)
+        return walks, rows, UpdateMarginsByNode(ws, rows.rows)
     search = ExactSearch(ws)
     moves = PartitionByColumns(ws, search.nodes)
-    return search, moves, UpdateMarginsByNode(ws, moves)
+    return search, moves, UpdateMarginsByNode(ws, moves.rows)
 
 
 class Steps:
