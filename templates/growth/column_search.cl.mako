@@ -142,37 +142,66 @@ FN i64x2 quanta_of_row(const tree_t* tree, const u32 row) {
     return MAKE_I64X2(g, h);
 }
 
-/* Add up every node's entries in a column; return the number of nodes that are seen. */
+/* Add up every node's entries in a column; return the number of nodes that are seen. Sums of neighbours of a
+   node stay in registers. */
 FN u32 add_up(const tree_t* tree, GLOBAL const u32* rows, const u32 n, const room_t* room) {
-    u32 n_seen = 0;
+    u32 n_seen = 0, current = 0, n_own = 0;
+    i64 sum_g = 0, sum_h = 0;
     for (u32 i = 0; i < n; i++) {
         const u32 row = rows[i], node = node_of(tree, row);
         if (node >= tree->count) continue;
         const i64x2 q = quanta_of_row(tree, row);
-        if (room->spots[4 * node]++ == 0) room->seen[n_seen++] = node;
-        room->sums[4 * node] += q.x;
-        room->sums[4 * node + 1] += q.y;
+        if (node != current) {
+            room->spots[4 * current] += n_own;
+            room->sums[4 * current] += sum_g;
+            room->sums[4 * current + 1] += sum_h;
+            sum_g = sum_h = 0;
+            n_own = 0;
+            current = node;
+        }
+        if (n_own == 0 && room->spots[4 * node] == 0) room->seen[n_seen++] = node;
+        n_own++;
+        sum_g += q.x;
+        sum_h += q.y;
     }
+    room->spots[4 * current] += n_own;
+    room->sums[4 * current] += sum_g;
+    room->sums[4 * current + 1] += sum_h;
     return n_seen;
 }
 
 /* List the running sums of nodes whose borders have a room, behind the last entry of each place. */
 FN void list_borders(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32* places, const u32 n,
                      const room_t* room) {
+    u32 current = NO_NODE, at = CLOSED, last = 0;
+    i64 sum_g = 0, sum_h = 0;
     for (u32 i = 0; i < n; i++) {
         const u32 row = rows[i], node = node_of(tree, row), place = places[i];
-        if (node >= tree->count || room->spots[4 * node + 2] == CLOSED) continue;
+        if (node >= tree->count) continue;
+        if (node != current) {
+            if (at != CLOSED) {
+                room->sums[4 * current + 2] = sum_g;
+                room->sums[4 * current + 3] = sum_h;
+                room->spots[4 * current + 2] = at;
+                room->spots[4 * current + 3] = last;
+            }
+            current = node;
+            sum_g = room->sums[4 * node + 2];
+            sum_h = room->sums[4 * node + 3];
+            at = room->spots[4 * node + 2];
+            last = room->spots[4 * node + 3];
+        }
+        if (at == CLOSED) continue;
         const i64x2 q = quanta_of_row(tree, row);
-        const i64 g = room->sums[4 * node + 2] + q.x, h = room->sums[4 * node + 3] + q.y;
-        const u32 at = room->spots[4 * node + 2] + (room->spots[4 * node + 3] != place ? 1 : 0);
-        room->sums[4 * node + 2] = g;
-        room->sums[4 * node + 3] = h;
-        room->spots[4 * node + 2] = at;
-        room->spots[4 * node + 3] = place;
-        room->border_g[at - 1] = g;
-        room->border_h[at - 1] = h;
+        sum_g += q.x;
+        sum_h += q.y;
+        at += last != place ? 1 : 0;
+        last = place;
+        room->border_g[at - 1] = sum_g;
+        room->border_h[at - 1] = sum_h;
         room->border_places[at - 1] = place;
     }
+    if (at != CLOSED) room->spots[4 * current + 2] = at;
 }
 
 /* Search a column in all nodes of a tree; tell whether it is closed. */
