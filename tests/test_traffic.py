@@ -54,7 +54,7 @@ class Workspace(dict):
     feature_weights = None
     lists_drawn = False
     monotone = columns = None
-    left_out = ("exact", "node_pieces", "columns", "row_nodes", "approx")
+    left_out = ("exact", "node_pieces", "columns", "row_nodes", "approx", "column_search")
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)

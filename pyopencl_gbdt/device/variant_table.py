@@ -291,7 +291,7 @@ _ENTRIES = (
     ),
     _kernel(
         "column_search",
-        _variant("sequential", {"wg_size": 1, "groups_per_unit": 4, "chunk": 16384}, _SEQUENTIAL),
+        _variant("sequential", {"wg_size": 1, "groups_per_unit": 8, "chunk": 16384}, _SEQUENTIAL),
         tuned={"chunk": _CHUNK},
     ),
     _kernel(

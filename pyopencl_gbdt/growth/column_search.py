@@ -53,7 +53,7 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("closed_columns", (ws.n_trees, ws.layout.n_features), np.uint8)
     ws.reserve("column_found", (groups + ws.n_trees, nodes), CANDIDATE)
     ws.reserve("node_sums", (groups, nodes, 4), SUM)
-    ws.reserve("node_spots", (groups, nodes, 5), np.uint32)
+    ws.reserve("node_spots", (groups, 5 * nodes), np.uint32)
     ws.reserve("border_sums", (groups, 2, borders), SUM)
     ws.reserve("border_places", (groups, borders), np.uint32)
     ws.reserve("node_rough", ws.most_level_nodes, np.uint32)
@@ -76,7 +76,7 @@ class ColumnSearch:
         return ws.device.build(
             "column_search",
             wg_size=1,
-            block=variant.params["chunk"],
+            chunk=variant.params["chunk"],
             masked=ws.masks_columns,
             clipped=ws.params.max_delta_step > 0,
         )

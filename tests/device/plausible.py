@@ -21,6 +21,7 @@ LIBRARIES = frozenset(
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
         *("pieces_of_nodes", "entry_items", "local_sums", "row_codes"),
+        "column_walks",
     }
 )
 
