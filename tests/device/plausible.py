@@ -22,6 +22,8 @@ LIBRARIES = frozenset(
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
         *("pieces_of_nodes", "entry_items", "local_sums", "row_codes"),
         "column_walks",
+        "closed_features",
+        "runs_of_borders",
     }
 )
 
