@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit import variants as fit_variants
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
@@ -106,11 +109,34 @@ def test_a_data_set_keeps_its_columns_for_the_next_fit():
     assert data.kept is not kept
 
 
-def test_variants_name_the_kernels_of_the_search():
+def test_variants_name_the_kernels_of_the_search(monkeypatch):
     params = {"n_estimators": 1, "device": TEST_DEVICE, "tree_method": "exact"}
-    variants = train(params, Dataset(X, LABELS["number"])).variants
-    assert {"exact", "columns", "row_nodes"} <= variants.keys()
-    assert "histogram" not in variants
+    for enough, kernels in ((10**9, {"exact", "columns"}), (0, {"column_search"})):
+        monkeypatch.setattr(fit_variants, "COLUMNS_PER_UNIT", enough)
+        one = {"work_group_size": 1}
+        variants = train({**params, **one}, Dataset(X, LABELS["number"])).variants
+        assert {*kernels, "row_nodes"} <= variants.keys()
+        assert "histogram" not in variants
+
+
+#: What a walk along whole columns has to do with: several trees, masks, sampling, wide quanta.
+WALKED: dict[str, dict[str, Any]] = {
+    "sampled forest": {"num_parallel_tree": 2, "subsample": 0.6, "colsample_bynode": 0.5},
+    "bounded leaves": {"max_leaves": 6, "max_delta_step": 0.4, "min_child_weight": 3},
+    "absolute error": {"objective": "reg:absoluteerror", "min_child_weight": 0},
+}
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_walks_along_columns_grow_the_same_trees(name, monkeypatch):
+    label = LABELS["number"].copy()
+    label[7] = 1e9  # one gradient that needs its high word
+    data = Dataset(X, label, WEIGHTS["rows without weight"])
+    found = []
+    for enough in (10**9, 0):
+        monkeypatch.setattr(fit_variants, "COLUMNS_PER_UNIT", enough)
+        found.append(model_of(data, tree_method="exact", work_group_size=1, **WALKED[name]))
+    assert found[0] == found[1]
 
 
 #: What changes what the interleaved kernels do; more work-items than one are the GPUs' way.

@@ -57,7 +57,8 @@ class Workspace(dict):
     monotone = columns = None
     interleaved_levels, n_stretches = 0, 2
     left_out = (
-        "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric"
+        "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
+        "column_search",
     )  # fmt: skip
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(

@@ -49,6 +49,11 @@ COLUMNS = {
     "row_nodes.pack_sides": 2 * (5 * 4 + 5 // 8),
     # 10 of 21 entries' rows: a side of A, C and D
     "row_nodes.follow_split": 10 * 8 // 2,
+    # three steps read row and place of every entry, and quanta of 5 rows; two steps their nodes
+    "column_search.find": 3 * 10 * 8 + 5 * (3 * 8 + 2 * 4),
+    "column_search.best": 2 * 5 * CANDIDATE.itemsize,
+    # row and node of half of the root's rows
+    "column_search.follow_column": 5 * 8 // 2,
     "row_nodes.add_leaves": 5 * 8 + 5 * 4,
 }
 
@@ -114,7 +119,10 @@ def test_roots_of_sorted_columns_count_entries():
     nodes, levels = tree()
     nodes["count"][0] = FEW_ROWS
     ws = along_columns()
-    ws.left_out = ("histogram", "tiled_histogram", "split", "partition", "update_margins", "approx")
+    ws.left_out = (
+        "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
+        "column_search",
+    )  # fmt: skip
     tally = traffic.Tally(ws)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
     assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]

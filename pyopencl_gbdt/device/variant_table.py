@@ -304,6 +304,11 @@ _ENTRIES = (
         fitted_with=_EXACT,
     ),
     _kernel(
+        "column_search",
+        _variant("sequential", {"wg_size": 1, "groups_per_unit": 8, "chunk": 16384}, _SEQUENTIAL),
+        tuned={"chunk": _CHUNK},
+    ),
+    _kernel(
         "columns",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
         tuned={"chunk": _CHUNK},

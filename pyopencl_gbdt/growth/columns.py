@@ -143,12 +143,12 @@ class UpdateMarginsByNode:
     Parameters
     ----------
     ws : Workspace
-    partition : PartitionByColumns
-        What leaves the rows' nodes.
+    rows : Program
+        The kernels of ``row_nodes``, as the partition built them.
     """
 
-    def __init__(self, ws: Workspace, partition: PartitionByColumns) -> None:
-        self.ws, self.program = ws, partition.rows
+    def __init__(self, ws: Workspace, rows: Program) -> None:
+        self.ws, self.program = ws, rows
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launch that adds the trees that were finished last."""

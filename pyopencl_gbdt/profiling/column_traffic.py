@@ -165,6 +165,32 @@ def _move_entries(ws: Workspace, tree: TreeCounts) -> int:
     return 2 * moved * _ENTRY + moved // 8 + _moved_pieces(ws, tree) * _ID
 
 
+def _steps(tree: TreeCounts) -> int:
+    """Return the steps whose nodes were searched."""
+    return sum(1 for sizes in tree.sizes if sizes.size)
+
+
+@of_tree("column_search.find")
+def _walk(ws: Workspace, tree: TreeCounts) -> int:
+    # row and place of all entries, as if no column were closed; trees share them. Of every tree's
+    # rows the quanta and, except in the first step, the node
+    assert ws.columns is not None
+    steps, trees = _steps(tree), int(tree.nodes[0])
+    rows = ws.n_rows * (steps * _QUANTA + (steps - 1) * _ID)
+    return steps * ws.columns.n_entries * (ROW.itemsize + _PLACE) + trees * rows
+
+
+@of_tree("column_search.best")
+def _best_of_groups(ws: Workspace, tree: TreeCounts) -> int:
+    return 2 * int(tree.nodes[:-1].sum()) * CANDIDATE.itemsize  # as if one group found a node's
+
+
+@of_tree("column_search.follow_column")
+def _follow_column(ws: Workspace, tree: TreeCounts) -> int:
+    # row and node of the rows on one side, taken as half; only roots know how many rows they have
+    return int(tree.splits[0]) * ws.n_rows * (ROW.itemsize + _ID) // 2
+
+
 @of_tree("row_nodes.follow")
 def _follow(ws: Workspace, tree: TreeCounts) -> int:
     passes = 2 * (tree.nodes.size - 1) - 1  # read and written at every step; the first only writes

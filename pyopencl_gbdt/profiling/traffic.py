@@ -95,6 +95,7 @@ _WHOLE = {
     "aft": "aft_gradients",
     "auc": "class_shares curve_area curve_keys curve_pairs total_areas",
     "column_bins": "bins count heads",
+    "column_search": "begin_columns",
     "combination": "begin_keys extend_keys mark_heads scatter_codes",
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",

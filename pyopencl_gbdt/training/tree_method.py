@@ -26,8 +26,13 @@ def resolved(params: Parameters, data: Dataset) -> Parameters:
     sparse = data.sparse
     if params.symmetric_trees:  # splits of levels are searched in histograms
         return params if sparse is None else replace(params, page="tiled")
-    if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default or sparse is None:
+    return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
+
+
+def of_sparse(params: Parameters, n_features: int, density: float) -> Parameters:
+    """Return what ``resolved`` does for a sparse matrix with this share of present values."""
+    if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default:
         return params
-    if data.n_features <= WIDE or sparse.density > MOST_PRESENT:
+    if n_features <= WIDE or density > MOST_PRESENT:
         return params
     return replace(params, tree_method="exact")

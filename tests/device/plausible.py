@@ -23,6 +23,7 @@ LIBRARIES = frozenset(
         *("pieces_of_nodes", "entry_items", "local_sums", "row_codes", "category_cells"),
         "level_borders",
         "stretches",
+        *("column_walks", "closed_features", "runs_of_borders"),
     }
 )
 

@@ -108,6 +108,8 @@ def fits(device: NullDevice) -> None:
             _fit(device, weighed if "colsample_bynode" in params else plain, params)
     wide = _data(None, 80)  # more splits than `plan` compares
     _fit(device, wide, {"objective": "huber"})
+    for params in ({}, {"colsample_bynode": 0.5, "max_delta_step": 0.5}):  # a CPU walks columns
+        _fit(device, wide, {"tree_method": "exact", **params})
 
 
 def ranking(device: NullDevice) -> None:
