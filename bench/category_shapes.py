@@ -1,6 +1,6 @@
 """Seeded data with categorical columns, in the shapes of two public tasks.
 
-    clicks    13 numeric columns and 26 categorical ones of 10 to ``most_levels`` levels; a click is rare
+    clicks    13 numeric columns, and 26 categorical ones of 10 to ``most_levels`` levels
     access    9 categorical columns of up to 7500 levels; access is mostly granted
 
 Levels follow Zipf's law. A row's margin is a sum of effects: of each level, of pairs of levels, and

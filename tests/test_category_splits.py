@@ -35,6 +35,8 @@ from .conftest import TEST_DEVICE
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
 OPTIMISED = True
+#: All categorical columns are split by sets.
+SETS = {"device": TEST_DEVICE, "cat_method": "sets"}
 LOGISTIC = {"objective": "binary:logistic"}
 LOSSGUIDE = {"grow_policy": "lossguide", "max_leaves": 9, "max_depth": 0}
 CASES = {
@@ -160,7 +162,7 @@ def model():
     X, y, _ = rows()
     data = dataset(X, y)
     evals = [(data, "train"), (dataset(X, y), "again")]
-    params = {"n_estimators": 3, "max_depth": 4, "device": TEST_DEVICE}
+    params = {"n_estimators": 3, "max_depth": 4, **SETS}
     return train(params, data, evals=evals), data
 
 
@@ -219,7 +221,7 @@ def test_the_sets_of_xgboost():
     matrix = xgboost.DMatrix(values, y, feature_types=["c"] * 3, enable_categorical=True)
     theirs = from_xgboost_json(bytes(xgboost.train(params, matrix, 4).save_raw("json")).decode())
     data = dataset(values, y, columns=[0, 1, 2])
-    ours = train({**params, "n_estimators": 4, "device": TEST_DEVICE}, data).ensemble
+    ours = train({**params, "n_estimators": 4, **SETS}, data).ensemble
     for tree, other in zip(ours.trees, theirs.trees, strict=True):
         for name in ("left", "feature", "split_kind", "sets", "set_begin"):
             assert_same_bits(getattr(tree, name), getattr(other, name), name)
@@ -259,7 +261,7 @@ def test_bits_and_words():
 def test_what_does_not_go_with_categories(params, message):
     X, y, _ = rows()
     with pytest.raises(ParameterError, match=message):
-        train({"device": TEST_DEVICE, **params}, dataset(X, y))
+        train({**SETS, **params}, dataset(X, y))
 
 
 def test_sparse_rows_are_refused(model):
@@ -268,13 +270,13 @@ def test_sparse_rows_are_refused(model):
     with pytest.raises(DataError, match="X is sparse: expected dense rows"):
         model[0].predict(sparse)
     with pytest.raises(DataError, match="'other' is sparse"):
-        train({"device": TEST_DEVICE}, dataset(X, y), evals=[(Dataset(sparse, y), "other")])
+        train({**SETS}, dataset(X, y), evals=[(Dataset(sparse, y), "other")])
 
 
 def test_too_many_levels():
     X = np.arange(65_536, dtype=np.float32)[:, None]
     with pytest.raises(DataError, match="column 0 has 65536 levels: expected 65535 at most"):
-        train({"device": TEST_DEVICE}, dataset(X, X[:, 0], columns=[0]))
+        train({**SETS}, dataset(X, X[:, 0], columns=[0]))
 
 
 LIES = [

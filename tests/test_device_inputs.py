@@ -192,7 +192,7 @@ def test_pyopencl_arrays_that_go_by_the_host(opencl):
         to_opencl(np.asfortranarray(X), opencl.queue),
         to_opencl(np.concatenate([X, X]), opencl.queue)[3000:],  # not from its buffer's start
     ):
-        assert not isinstance(check_features(rows)[0], DeviceMatrix)
+        assert not isinstance(check_features(rows).values, DeviceMatrix)
         np.testing.assert_array_equal(model.predict(rows, device=opencl), wanted)
     zeros = np.where(np.isnan(X), np.float32(0), X)
     rows = to_opencl(zeros, opencl.queue)
@@ -206,7 +206,7 @@ def test_another_device_gets_a_copy(opencl):
         caps = opencl.caps
         context = None
 
-    given, _ = check_features(to_opencl(X, opencl.queue))
+    given = check_features(to_opencl(X, opencl.queue)).values
     assert isinstance(given, DeviceMatrix)
     assert given.on(Other()) is None
     np.testing.assert_array_equal(given.for_device(Other()), X)
@@ -294,7 +294,7 @@ def fake_cupy(monkeypatch):
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
 def test_what_is_asked_of_cupy(fake_cupy, device, dtype):
     whole = np.arange(6).reshape(3, 2).astype(dtype)
-    found, names = check_features(FakeArray(whole), missing=4)
+    found, names = (checked := check_features(FakeArray(whole), missing=4)).values, checked.names
     assert isinstance(found, DeviceMatrix)
     assert names is None
     assert found.shape == (3, 2)

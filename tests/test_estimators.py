@@ -202,8 +202,8 @@ def test_losses_of_the_other_estimator():
 def test_misspelt_and_unsupported_parameters():
     with pytest.raises(ParameterError, match="did you mean 'learning_rate'"):
         GBDTRegressor(lerning_rate=0.1)
-    with pytest.raises(ParameterError, match="enable_categorical=True: known from XGBoost, not"):
-        GBDTRegressor(enable_categorical=True).fit(X, Y)
+    with pytest.raises(ParameterError, match=r"multi_strategy=.*: known from XGBoost, not"):
+        GBDTRegressor(multi_strategy="multi_output_tree").fit(X, Y)
     with pytest.raises(ParameterError, match="num_class: no parameter of GBDTClassifier; leave"):
         GBDTClassifier(num_class=3)
 

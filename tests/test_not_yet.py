@@ -24,8 +24,6 @@ REFUSED = {
     "reg:expectileerror": {"objective": "reg:expectileerror"},
     "seed_per_iteration": {"seed_per_iteration": True},
     "disable_default_eval_metric": {"disable_default_eval_metric": True},
-    "enable_categorical": {"enable_categorical": True},
-    "feature_types": {"feature_types": ["c"]},
 }
 PREDICTION = ("pred_leaf", "pred_contribs", "approx_contribs", "pred_interactions", "strict_shape")
 METHODS = (
@@ -42,8 +40,9 @@ PARTS = {
 }
 #: Known elsewhere (to ``fit``, ``train`` or ``Dataset``), or found by itself.
 ELSEWHERE = {
-    "callbacks", "early_stopping_rounds", "eval_metric", "feature_weights", "importance_type",
-    "max_cached_hist_node", "missing", "num_target", "validate_parameters",
+    "callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types",
+    "feature_weights", "importance_type", "max_cached_hist_node", "max_cat_to_onehot",
+    "max_cat_threshold", "missing", "num_target", "validate_parameters",
 }  # fmt: skip
 
 

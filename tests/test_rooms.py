@@ -112,6 +112,7 @@ ROOMS = (
     ("primitives",),
     ("data",),
     ("pages",),
+    ("categories",),
     ("model",),
     ("parameters",),
     ("objectives",),

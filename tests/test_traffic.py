@@ -53,9 +53,12 @@ class Workspace(dict):
     n_rows, n_levels, n_parallel, histogram_groups = ROWS, DEPTH, 1, 2
     feature_weights = None
     lists_drawn = False
+    n_ordered, batches = 1, (0,)
     monotone = columns = None
+    interleaved_levels, n_stretches = 0, 2
     left_out = (
-        "exact", "node_pieces", "columns", "row_nodes", "approx", "category_split", "category_sets",
+        "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
+        "column_search", "category_split", "category_sets",
     )  # fmt: skip
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
@@ -174,6 +177,8 @@ ATOMICS = {
     "renew_leaves.pick_digit": 4 * 2 * 7 * 512 * 4,
     # D, e, f, g: ranks, prefixes, fraction; a value in three places
     "renew_leaves.renew": 4 * (16 + 8 + 4 + 12),
+    # codes of an ordered feature in, and out by row and by feature
+    "order_codes.replace_codes": 10 * 3,
     # margins in and out; a code for every split on the way: 10 + 6 + 5
     "update_margins.add_leaves": 10 * 8 + 21,
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.model import Ensemble, read_model, to_xgboost_json
+from pyopencl_gbdt.model import Ensemble, read_model, to_json
 from pyopencl_gbdt.model.best_round import check_best_round
 from pyopencl_gbdt.prediction.model import History
 
@@ -65,7 +65,7 @@ class CheckPoint:
                 "attributes": self.attributes,
             }
         )
-        return to_xgboost_json(ensemble).encode("utf-8")
+        return to_json(ensemble).encode("utf-8")
 
 
 def read_checkpoint(path: Path, n_rounds: int) -> CheckPoint:

@@ -22,7 +22,7 @@ from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import GBDTError
 from pyopencl_gbdt.evaluation.watched import start_of
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -178,7 +178,7 @@ def _measured(
         margins = predict_margins(models[0].ensemble, rows, device_id)
         seconds.append(time.perf_counter() - start)
     return {
-        "model_digest": digest(*(to_xgboost_json(m.ensemble).encode() for m in models)),
+        "model_digest": digest(*(to_json(m.ensemble).encode() for m in models)),
         "prediction_digest": digest(margins.tobytes()),
         "repeats_agree": all(
             same_trees(trees, model.ensemble.trees)

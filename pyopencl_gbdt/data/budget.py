@@ -83,6 +83,16 @@ class Budget:
         return available_memory()
 
 
+def check_free(n_bytes: int, what: str, move: str) -> None:
+    """Raise `DataError` if the machine has fewer bytes of main memory left than `what` takes."""
+    there = None if n_bytes <= UNQUESTIONED else available_memory()
+    if there is not None and n_bytes > there:
+        raise DataError(
+            f"{what} take {readable(n_bytes)}: expected at most {readable(there)}, which this "
+            f"machine has left; {move}"
+        )
+
+
 def check_max_bytes(max_bytes: Any) -> int | None:
     """Return the user's limit as an integer; raise `DataError` if it is not one."""
     if max_bytes is None:

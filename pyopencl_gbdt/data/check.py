@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pyopencl_gbdt.data.containers import (
     column_to_numeric,
     frame_names,
     is_frame,
+    plain_column,
     series_to_numeric,
 )
 from pyopencl_gbdt.data.narrow import Scan, check_missing, fill, to_float32
@@ -51,6 +53,7 @@ def check_matrix(
     n_features: int | None = None,
     allow_missing: bool = True,
     missing: float | None = None,
+    coded: Mapping[int, NDArray[np.float32]] | None = None,
 ) -> tuple[NDArray[np.float32], list[str] | None]:
     """Check a feature matrix and convert it to float32.
 
@@ -69,6 +72,8 @@ def check_matrix(
         Whether missing values are allowed.
     missing : float or None
         A number that also means "missing".
+    coded : mapping of int to float32 array, shape (n_rows,), or None
+        Columns that are taken from here instead of X: codes of categories.
 
     Returns
     -------
@@ -82,20 +87,23 @@ def check_matrix(
     DataError
         The shape, a dtype or a value cannot be used; the message names the value and its place.
     """
-    absent = check_missing(missing)
+    absent, coded = check_missing(missing), coded or {}
     if is_frame(X):
         names = frame_names(X, Source(name))
         check_shape(X.shape, name, n_features)
-        return _frame_to_float32(X, Source(name, names), allow_missing, absent), names
+        return _frame_to_float32(X, Source(name, names), allow_missing, absent, coded), names
     if is_table(X):
         table = open_table(X, Source(name))
         check_shape(table.shape, name, n_features)
         return _table_to_float32(
-            table, Source(name, table.names), allow_missing, absent
+            table, Source(name, table.names), allow_missing, absent, coded
         ), table.names
     source = Source(name)
     array = as_array(X, source)
     check_shape(array.shape, name, n_features)
+    if coded:
+        table = Table([], [plain_column(array, column) for column in range(array.shape[1])])
+        return _table_to_float32(table, source, allow_missing, absent, coded), None
     numeric = as_numeric(array, source)
     return to_float32(numeric, source, allow_missing=allow_missing, missing=absent), None
 
@@ -152,16 +160,24 @@ def check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> No
 
 
 def _frame_to_float32(
-    frame: Any, source: Source, allow_missing: bool, missing: float
+    frame: Any,
+    source: Source,
+    allow_missing: bool,
+    missing: float,
+    coded: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:
     """Convert a DataFrame: at once if its columns share a NumPy dtype, else column by column."""
     dtypes = list(frame.dtypes)
     first = dtypes[0]
-    if isinstance(first, np.dtype) and first.kind in NUMERIC_KINDS and len(set(dtypes)) == 1:
+    alike = isinstance(first, np.dtype) and first.kind in NUMERIC_KINDS and len(set(dtypes)) == 1
+    if alike and not coded:
         return to_float32(frame.to_numpy(), source, allow_missing=allow_missing, missing=missing)
     matrix = np.empty(frame.shape, np.float32)
     scan = Scan(source, allow_missing=allow_missing)
     for column in range(frame.shape[1]):
+        if column in coded:
+            matrix[:, column] = coded[column]
+            continue
         given = series_to_numeric(frame.iloc[:, column], source, column)
         narrow = matrix[:, column : column + 1]
         fill(narrow, given, missing)
@@ -171,14 +187,20 @@ def _frame_to_float32(
 
 
 def _table_to_float32(
-    table: Table, source: Source, allow_missing: bool, missing: float
+    table: Table,
+    source: Source,
+    allow_missing: bool,
+    missing: float,
+    coded: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:
     """Convert a table, a block of rows at a time, so that each block fits into the cache."""
     columns = [
-        column_to_numeric(column.reshape(-1, 1), source, number)
+        coded[number].reshape(-1, 1)
+        if number in coded
+        else column_to_numeric(column, source, number)
         for number, column in enumerate(table.columns)
     ]
-    n_rows, n_columns = table.shape
+    n_rows, n_columns = len(columns[0]), len(columns)
     matrix = np.empty((n_rows, n_columns), np.float32)
     scan = Scan(source, allow_missing=allow_missing)
     step = max(1, CHUNK // n_columns)
@@ -186,7 +208,7 @@ def _table_to_float32(
         for number, column in enumerate(columns):
             given = column[start : start + step]
             narrow = matrix[start : start + step, number : number + 1]
-            fill(narrow, given, missing)
+            fill(narrow, given, np.nan if number in coded else missing)
             scan.add(given, narrow, start, number)
     scan.finish()
     return matrix

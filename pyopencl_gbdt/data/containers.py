@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.category_columns import Column
 from pyopencl_gbdt.data.foreign import to_host
 from pyopencl_gbdt.data.tables import collected
 from pyopencl_gbdt.errors import DataError, DataTypeError
@@ -122,6 +123,12 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
     )
 
 
+def plain_column(array: NDArray[Any], number: int) -> NDArray[Any]:
+    """Return a column, as objects if it is masked: None for masked elements."""
+    column = array[:, number]
+    return fill_masked(column, object) if isinstance(column, np.ma.MaskedArray) else column
+
+
 def fill_masked(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Copy a masked array to `dtype` (float or object), with NaN or None for masked elements."""
     plain = np.array(np.ma.getdata(array), dtype=dtype)
@@ -205,7 +212,7 @@ def series_to_numeric(series: Any, source: Source, column: int = 0) -> NDArray[A
     if getattr(dtype, "name", "") == "category":
         raise DataError(
             f"{source.name}: {source.column(column)} has dtype category: expected numbers; "
-            f"{_ENCODE}"
+            f"{_ENCODE}, or name the column in categorical_features"
         )
     if isinstance(dtype, np.dtype) and kind in NUMERIC_KINDS:
         return np.asarray(series).reshape(-1, 1)
@@ -219,8 +226,9 @@ def series_to_numeric(series: Any, source: Source, column: int = 0) -> NDArray[A
     return objects_to_float64(np.asarray(series, dtype=object).reshape(-1, 1), source, column)
 
 
-def column_to_numeric(column: NDArray[Any], source: Source, number: int) -> NDArray[Any]:
-    """Convert one column of a table, (n_rows, 1) of any dtype, to bool, int, uint or float."""
+def column_to_numeric(given: NDArray[Any] | Column, source: Source, number: int) -> NDArray[Any]:
+    """Convert a column of a table, of any dtype, to bool, int, uint or float, (n_rows, 1)."""
+    column = (given.sample() if isinstance(given, Column) else given).reshape(-1, 1)
     kind = column.dtype.kind
     if kind == "O":
         return objects_to_float64(column, source, number)
@@ -259,7 +267,8 @@ def _no_array(source: Source, reason: str) -> DataError:
 
 def _not_a_number(value: object, source: Source, row: int, column: int) -> DataError:
     or_missing = "" if source.is_vector else ", or a missing value (NaN, None)"
-    move = _ENCODE if isinstance(value, (str, bytes)) else "correct it or drop the row"
+    named = "" if source.is_vector else ", or name the column in categorical_features"
+    move = _ENCODE + named if isinstance(value, (str, bytes)) else "correct it or drop the row"
     error = DataError if isinstance(value, (str, bytes)) else DataTypeError
     return error(
         f"{source.name} holds {show(value)} at {source.place(row, column)}: "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,11 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
-from pyopencl_gbdt.data.categories import Categories, check_categorical, encode_numbers
-from pyopencl_gbdt.data.digests import digest, digest_of_entries
-from pyopencl_gbdt.data.features import Values, check_features
+from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
+from pyopencl_gbdt.data.categories import Categories
+from pyopencl_gbdt.data.coded import level_codes, recoded, taken
+from pyopencl_gbdt.data.digests import digest, digest_of_entries, digest_of_levels
+from pyopencl_gbdt.data.features import Features, Values, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import check_feature_names, shortened
 from pyopencl_gbdt.data.narrow import check_missing
@@ -22,6 +26,7 @@ from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 
 F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
 
 
 #: Most rows of a data set: kernels use one of 32 bits for the side a row goes to.
@@ -63,8 +68,14 @@ class Dataset:
     missing : float or None
         A number in X that means "missing", besides NaN, such as 0 or -999; X is not changed. In a
         sparse X, it cannot be 0.
-    categorical_features : sequence of int, or bool array of shape (n_features,), or None
-        The columns whose whole numbers are levels without an order.
+    categorical_features : sequence of int or str, bool array of shape (n_features,), str or None
+        The columns whose strings or whole numbers are levels without an order: numbers, names, a
+        mask, or ``"from_dtype"``, the columns of a table that have categories or strings. None:
+        no column. See `docs/categories.md`.
+    feature_types : sequence of str or None
+        XGBoost's way to say so: ``"c"`` for each categorical column, ``"q"`` for others.
+    enable_categorical : bool or None
+        XGBoost's switch: False is ``categorical_features=None``.
 
     Attributes
     ----------
@@ -77,7 +88,8 @@ class Dataset:
         Reading this raises ``DataError`` if there are no labels.
     categories : mapping of int to Levels
         The levels of each categorical column, by the column's number. ``values`` has their codes,
-        and NaN where a value is missing.
+        and NaN where a value is missing, or where a column has more than 2^24 levels; see
+        ``level_codes``.
     feature_names : list of str or None
         Column names; can be assigned.
     weight : float32 array, shape (n_rows,), or None
@@ -87,6 +99,8 @@ class Dataset:
     label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None
     kept : (key, value) or None
         What a fit computed from the data and a later fit can reuse: the codes on a device.
+    n_shares : int
+        Last features that a fit fills in, with numbers 0..1; a data set of the user's has none.
 
     Raises
     ------
@@ -108,7 +122,9 @@ class Dataset:
         label_lower_bound: Any = None,
         label_upper_bound: Any = None,
         missing: float | None = None,
-        categorical_features: Any = None,
+        categorical_features: Any = FROM_DTYPE,
+        feature_types: Any = None,
+        enable_categorical: bool | None = None,
     ) -> None:
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
@@ -117,14 +133,10 @@ class Dataset:
                 f"31 bits; train on a sample"
             )
         self.missing = check_missing(missing)
-        self._features, names = check_features(X, missing=missing)
-        self.categories: Categories = {}
-        columns = check_categorical(categorical_features, int(self._features.shape[1]))
-        if columns:
-            assert isinstance(self._features, np.ndarray)
-            self._features, self.categories = encode_numbers(self._features, columns)
-        self._values = self._features if isinstance(self._features, np.ndarray) else None
-        self.feature_names = feature_names if feature_names is not None else names
+        asked = categorical_argument(categorical_features, feature_types, enable_categorical)
+        self._take(check_features(X, missing=missing, categorical=asked, names=feature_names))
+        if feature_names is not None:
+            self.feature_names = feature_names
         bounds = check_bounds(label_lower_bound, label_upper_bound, self.n_rows)
         self.label_lower_bound, self.label_upper_bound = bounds
         label = bounds[0] if label is None else label
@@ -134,6 +146,56 @@ class Dataset:
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
         self.feature_weights = check_feature_weights(feature_weights, self.n_features)
         self.kept: tuple[object, object] | None = None
+        self.n_shares = 0
+
+    def _take(self, given: Features) -> None:
+        self._features, self.feature_names = given.values, given.names
+        self.categories: Categories = given.categories
+        self._codes_apart = given.codes_apart
+        self._values = given.values if isinstance(given.values, np.ndarray) else None
+
+    @property
+    def checked(self) -> Features:
+        """The values, the names of the columns, and the levels of those that are categorical."""
+        return Features(self._features, self._feature_names, self.categories, self._codes_apart)
+
+    def level_codes(self, feature: int) -> I32:
+        """Return the codes of a categorical column, int32 (n_rows,).
+
+        -1 is a missing value; the number of levels stands for a level that is none of
+        ``categories``, which only rows coded by the levels of other rows have.
+        """
+        return level_codes(self.checked, feature)
+
+    def coded_by(self, categories: Categories, what: str = "X") -> Dataset:
+        """Return these rows with the codes of other levels, such as those of training.
+
+        Parameters
+        ----------
+        categories : mapping of int to Levels
+            A level that is not among these becomes a missing value.
+        what : str
+            The name of the rows in error messages.
+
+        Returns
+        -------
+        Dataset
+            This one if its levels are these.
+
+        Raises
+        ------
+        DataError
+            If other columns are categorical here, or strings meet whole numbers.
+        """
+        found = recoded(self.checked, categories, what)
+        return self if found is None else self._with(found)
+
+    def _with(self, features: Features) -> Dataset:
+        """Return a copy whose columns are these."""
+        other = copy(self)
+        other.kept = None
+        other._take(features)
+        return other
 
     @property
     def features(self) -> Values:
@@ -259,6 +321,7 @@ class Dataset:
         """
         chosen = check_rows(rows, self.n_rows)
         values = self.values[chosen] if self.sparse is None else self.sparse.take(chosen)
+        checked = replace(self.checked, values=values, codes_apart=taken(self._codes_apart, chosen))
         lower, upper = self.label_lower_bound, self.label_upper_bound
         own = (self._label, self.weight, self.base_margin, lower, upper)
         label, weight, base_margin, *bounds = (
@@ -268,10 +331,37 @@ class Dataset:
         if offsets is not None:
             group = np.diff(slice_offsets(offsets, chosen % self.n_rows))
         return Dataset(
-            values, label, weight, self.feature_names, base_margin,
+            checked, label, weight, self.feature_names, base_margin,
             self.feature_weights, group=group, label_lower_bound=bounds[0],
             label_upper_bound=bounds[1],
         )  # fmt: skip
+
+    def widened(self, more: F32, names: list[str], without: set[int], n_shares: int = 0) -> Dataset:
+        """Return this data set with more columns at the end, and some columns emptied.
+
+        Parameters
+        ----------
+        more : float32 array, shape (n_rows, n_more)
+        names : list of str, n_more
+            Used if the columns here have names.
+        without : set of int
+            Categorical columns whose values become missing.
+        n_shares : int
+            The last features of `more` that a fit will fill in.
+        """
+        values = np.concatenate([self.values, more], axis=1)
+        values[:, sorted(without)] = np.nan
+        own = None if self._feature_names is None else [*self._feature_names, *names]
+        kept, wide = dict(self.categories), dict(self._codes_apart)
+        for column in without:
+            kept.pop(column, None)
+            wide.pop(column, None)
+        found = self._with(Features(values, own, kept, wide))
+        found.n_shares = n_shares
+        if self.feature_weights is not None:
+            ones = np.ones(more.shape[1], np.float32)
+            found.feature_weights = np.concatenate([self.feature_weights, ones])
+        return found
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each part, by the part's name; equal data have equal digests."""
@@ -286,6 +376,8 @@ class Dataset:
         own = digest(self.values) if self.sparse is None else digest_of_entries(self.sparse)
         found = {"values": own}
         found |= {name: "" if part is None else digest(part) for name, part in parts.items()}
+        if self.categories:
+            found["categories"] = digest_of_levels(self.categories, self._codes_apart)
         if self.group_offsets is not None:
             found["groups"] = digest(self.group_offsets, "<i8")
         return {
@@ -310,6 +402,8 @@ class Dataset:
             parts[0] += f" ({shortened(self._feature_names)})"
         if self.sparse is not None:
             parts += ["sparse", f"{100 * self.sparse.density:.2g} % present"]
+        if self.categories:
+            parts.append(f"{len(self.categories)} categorical")
         if self._label is None:
             parts.append("no labels")
         else:

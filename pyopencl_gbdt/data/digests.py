@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.sparse import SparseMatrix
 
 
@@ -21,3 +24,12 @@ def digest_of_entries(values: SparseMatrix) -> str:
     """Return the digests of a sparse matrix's three arrays; never that of a dense matrix."""
     parts = ((values.row_starts, "<i8"), (values.columns, "<i4"), (values.values, "<f4"))
     return " ".join(["sparse", *(digest(*part) for part in parts)])
+
+
+def digest_of_levels(categories: Categories, codes: Mapping[int, npt.NDArray[np.int32]]) -> str:
+    """Return the digest of the levels, and of the codes that the values do not hold."""
+    sha = hashlib.sha256()
+    for column in sorted(categories):
+        sha.update(json.dumps([column, categories[column].values.tolist()]).encode())
+        sha.update(digest(codes.get(column, np.zeros(0)), "<i4").encode())
+    return sha.hexdigest()

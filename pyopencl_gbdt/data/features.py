@@ -2,28 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_matrix
+from pyopencl_gbdt.data.budget import check_free
+from pyopencl_gbdt.data.categorical_features import check_categorical
+from pyopencl_gbdt.data.categories import (
+    Categories,
+    Levels,
+    as_float,
+    encode_column,
+    has_to_stay,
+)
 from pyopencl_gbdt.data.check import check_shape
 from pyopencl_gbdt.data.check_sparse import check_sparse
+from pyopencl_gbdt.data.columns import RawColumns, raw_columns
 from pyopencl_gbdt.data.containers import is_sparse
-from pyopencl_gbdt.data.foreign import is_on_device
+from pyopencl_gbdt.data.factorize import factorize
+from pyopencl_gbdt.data.foreign import is_on_device, to_host
+from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source
 
 F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
 #: Checked values: float32, shape (n_rows, n_features), C order, NaN for missing; or sparse.
 Values = F32 | DeviceMatrix | SparseMatrix
 
 
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Checked columns.
+
+    Attributes
+    ----------
+    values : float32 array, shape (n_rows, n_features), C order, or DeviceMatrix, or SparseMatrix
+        A categorical column holds codes, NaN for a missing value and for no level.
+    names : list of str or None
+        The column names of a table.
+    categories : mapping of int to Levels
+        The levels of each categorical column.
+    codes_apart : mapping of int to int32 array, shape (n_rows,)
+        All codes of columns that have levels unknown to training, or more levels than float32 has
+        numbers; see `level_codes`.
+    """
+
+    values: Values
+    names: list[str] | None = None
+    categories: Categories = field(default_factory=dict)
+    codes_apart: Mapping[int, I32] = field(default_factory=dict)
+
+
 def check_features(
-    X: Any, *, name: str = "X", n_features: int | None = None, missing: float | None = None
-) -> tuple[Values, list[str] | None]:
+    X: Any,
+    *,
+    name: str = "X",
+    n_features: int | None = None,
+    missing: float | None = None,
+    categorical: Any = None,
+    levels: Categories | None = None,
+    names: Sequence[Any] | None = None,
+) -> Features:
     """Check a feature matrix; one on a device stays there if kernels can read it.
 
     What a sparse matrix has no entry for is missing; it is not made dense.
@@ -37,25 +84,93 @@ def check_features(
         The required number of columns; None accepts any.
     missing : float or None
         A number that means "missing", besides NaN and None.
+    categorical : object
+        Which columns are categorical, as for `check_categorical`.
+    levels : mapping of int to Levels, or None
+        The levels of training: exactly these columns are categorical, and these are their levels.
+    names : sequence or None
+        Names of the columns, instead of those of a table, by which `categorical` may name them.
 
     Returns
     -------
-    values : float32 array, shape (n_rows, n_features), C order, or DeviceMatrix, or SparseMatrix
-    feature_names : list of str, or None
-        The column names of a table.
+    Features
 
     Raises
     ------
     DataError, ParameterError
-        As `check_matrix` and `check_sparse`.
+        As `check_matrix` and `check_sparse`, or if a column cannot be categorical.
     """
+    if isinstance(X, Features):
+        return X
     if isinstance(X, SparseMatrix) or is_sparse(X):
-        return check_sparse(X, name=name, n_features=n_features, missing=missing), None
+        shape = X.shape
+        _refuse(_chosen(categorical, levels, int(shape[1]), names), f"{name} is sparse")
+        return Features(check_sparse(X, name=name, n_features=n_features, missing=missing))
     found = X if isinstance(X, DeviceMatrix) else None
-    if found is None and is_on_device(X):
+    wanted = levels or not (categorical is None or isinstance(categorical, str))
+    if wanted and (found is not None or is_on_device(X)):
+        X, found = to_host(X) if found is None else found.host(), None
+    elif found is None and is_on_device(X):
         X = as_cupy(X)
         found = device_matrix(X, check_missing(missing))
-    if found is None:
-        return check_matrix(X, name=name, n_features=n_features, missing=missing)
-    check_shape(found.shape, name, n_features)
-    return found, None
+    if found is not None:
+        check_shape(found.shape, name, n_features)
+        return Features(found)
+    raw = raw_columns(X, name)
+    check_shape(raw.shape, name, n_features)
+    given = raw.names if names is None else check_feature_names(names, raw.n_columns)
+    columns = _chosen(categorical, levels, raw.n_columns, given, raw)
+    if not columns:
+        values, own = check_matrix(raw.X, name=name, n_features=n_features, missing=missing)
+        return Features(values, own)
+    return _encoded(raw, Source(name, given), columns, levels, missing)
+
+
+def _chosen(
+    categorical: Any,
+    levels: Categories | None,
+    n_columns: int,
+    names: Sequence[str] | None,
+    raw: RawColumns | None = None,
+) -> list[int]:
+    if levels is not None:
+        return sorted(levels)
+    asks = isinstance(categorical, str) and raw is not None
+    return check_categorical(categorical, n_columns, names, raw.by_dtype() if asks else ())  # type: ignore[union-attr]
+
+
+def _refuse(columns: list[int], what: str) -> None:
+    if columns:
+        raise DataError(
+            f"{what}: expected a dense array or a table where columns are categorical (column "
+            f"{columns[0]}); convert it by toarray() or to a DataFrame"
+        )
+
+
+def _encoded(
+    raw: RawColumns,
+    source: Source,
+    columns: list[int],
+    levels: Categories | None,
+    missing: float | None,
+) -> Features:
+    """Encode the categorical columns, and convert the others to float32."""
+    mark, n_rows = check_missing(missing), raw.shape[0]
+    check_free(
+        n_rows * (4 * raw.n_columns + 4 * len(columns) + 24),
+        f"the codes and numbers of {source.name}, {n_rows} x {raw.n_columns},",
+        "give fewer rows or columns",
+    )
+    categories: dict[int, Levels] = {}
+    coded: dict[int, F32] = {}
+    apart: dict[int, I32] = {}
+    for column in columns:
+        where = f"{source.name}: {source.column(column)}"
+        known = None if levels is None else levels[column]
+        own, codes = encode_column(factorize(raw.column(column)), where, known, mark)
+        categories[column] = own
+        coded[column] = as_float(codes, own.n_levels)
+        if has_to_stay(codes, own.n_levels):
+            apart[column] = codes
+    values, names = check_matrix(raw.X, name=source.name, missing=missing, coded=coded)
+    return Features(values, names, categories, apart)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.category_columns import Column
+from pyopencl_gbdt.data.factorize import factorize
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source
 
@@ -23,12 +25,12 @@ class Table:
     Attributes
     ----------
     names : list of str
-    columns : list of (n_rows,) array
-        Of any dtype; nulls are NaN, or None in object columns.
+    columns : list of (n_rows,) array or Column
+        Of any dtype; nulls are NaN, or None in object columns. A Column has strings.
     """
 
     names: list[str]
-    columns: list[NDArray[Any]]
+    columns: list[NDArray[Any] | Column]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,7 +95,7 @@ def open_table(values: Any, source: Source) -> Table:
     return Table(names, columns)
 
 
-def _columns(values: Any) -> list[NDArray[Any]]:
+def _columns(values: Any) -> list[NDArray[Any] | Column]:
     try:
         import narwhals
     except ImportError:
@@ -110,17 +112,32 @@ def _columns(values: Any) -> list[NDArray[Any]]:
         column = frame.get_column(name)
         if schema[name] == narwhals.Boolean:  # else booleans with nulls become Python objects
             column = column.cast(narwhals.Int8)
-        columns.append(np.asarray(column.to_numpy()))
+        text = schema[name] in (narwhals.String, narwhals.Categorical, narwhals.Enum)
+        columns.append(_text_column(column) if text else np.asarray(column.to_numpy()))
     return columns
 
 
-def _arrow_columns(values: Any) -> list[NDArray[Any]]:
+def _text_column(column: Any) -> NDArray[Any] | Column:
+    """Return strings as a Column if pyarrow is there, else as objects, which takes longer."""
+    try:
+        return factorize(column.to_arrow())
+    except ImportError:
+        return np.asarray(column.to_numpy())
+
+
+def _arrow_columns(values: Any) -> list[NDArray[Any] | Column]:
     try:
         import pyarrow
     except ImportError:
         return list(np.asarray(values).T)
     table = values if isinstance(values, pyarrow.Table) else pyarrow.table(values)
-    return [np.asarray(column.to_numpy()) for column in table.columns]
+    kinds = pyarrow.types
+    tests = (kinds.is_string, kinds.is_large_string, kinds.is_dictionary)
+    return [
+        factorize(column) if any(test(column.type) for test in tests)
+        else np.asarray(column.to_numpy())
+        for column in table.columns
+    ]  # fmt: skip
 
 
 def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
@@ -129,4 +146,5 @@ def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
     place = table.names.index(name)
     names, columns = list(table.names), list(table.columns)
     del names[place]
-    return Table(names, columns), columns.pop(place)
+    own = columns.pop(place)
+    return Table(names, columns), own.rows() if isinstance(own, Column) else own

@@ -75,7 +75,8 @@ class Base(Parametrised):
         Parameters
         ----------
         X : (n_rows, n_features) array-like, DataFrame or sparse matrix
-            NaN means missing, and so does what a sparse matrix has no entry for.
+            NaN means missing, and so does what a sparse matrix has no entry for. A table's columns
+            of strings and categories are categorical, see ``categorical_features``.
         y : (n_rows,) array-like, or (n_rows, n_targets)
             A regressor takes numbers. A classifier takes distinct labels of any type, or an array
             of shape (n_rows, n_labels) that is 1 if the row has the label, else 0.
@@ -153,16 +154,17 @@ class Base(Parametrised):
     ) -> tuple[Dataset, list[tuple[Dataset, str]], list[str] | None]:
         """Return the checked training rows, evaluation sets and column names."""
         X, y, sample_weight, base_margin = given
-        values, names = check_features(X, missing=self.missing)
-        labels = self._labels(y, values.shape[0])
+        asked = self._categorical_argument()
+        features = check_features(X, missing=self.missing, categorical=asked)
+        labels = self._labels(y, features.values.shape[0])
         own, weight = self._extra(None), self._row_weight(labels, sample_weight)
         columns = self.feature_weights
         data = Dataset(
-            values, labels, weight, names, base_margin, columns, missing=self.missing, **own
+            features, labels, weight, None, base_margin, columns, missing=self.missing, **own
         )
         same = GivenRows(X, y, weight, base_margin, tuple(own.values()))
         evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra)
-        return data, evals, names if has_text_names(X) else None
+        return data, evals, features.names if has_text_names(X) else None
 
     def _forget_labels(self) -> None:
         """Drop what ``fit`` stores about labels while it runs."""

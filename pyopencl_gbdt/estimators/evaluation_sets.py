@@ -75,10 +75,12 @@ def evaluation_sets(
             n_features = data.n_features
             name, missing = f"eval_set[{i}]", data.missing
             check_columns(column_names(X, name), data.feature_names, name)
-            values, names = check_features(X, name=name, n_features=n_features, missing=missing)
-            labels = to_labels(y, values.shape[0], i)
-            own = (own_weights[i], names, own_margins[i])
-            rows = Dataset(values, labels, *own, missing=missing, **more)
+            features = check_features(
+                X, name=name, n_features=n_features, missing=missing, levels=data.categories
+            )
+            labels = to_labels(y, features.values.shape[0], i)
+            own = (own_weights[i], None, own_margins[i])
+            rows = Dataset(features, labels, *own, missing=missing, **more)
         evals.append((rows, f"validation_{i}"))
     return evals
 

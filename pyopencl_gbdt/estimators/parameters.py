@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.estimators.spellings import Spelled
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
@@ -35,7 +36,7 @@ class Parametrised(Spelled):
         Most leaves per tree; 0 is no limit.
     grow_policy : str, default "depthwise"
         Which nodes split first: ``"depthwise"``, those closest to the root, or ``"lossguide"``,
-        the leaf with the largest gain.
+        the leaf with the largest gain; ``"symmetric"``: all nodes of a level, by one split.
     tree_method : str, default "auto"
         How splits are found: ``"hist"``, between bins of values; ``"exact"``, between all
         distinct values; ``"approx"``, between bins that are cut anew for every tree; ``"auto"``
@@ -65,6 +66,11 @@ class Parametrised(Spelled):
         Share of the features sampled for a tree, of these for a level, of these for a node.
     feature_weights : (n_features,) array-like or None
         Sampling weight of each column; above 0.
+    categorical_features : sequence of int or str, bool array, str or None, default "from_dtype"
+        The columns whose strings or whole numbers are levels without an order: numbers, names, a
+        mask, or ``"from_dtype"``, the columns of a table that have categories or strings. None: no
+        column. Other names: ``categorical_feature``, ``cat_features``; XGBoost's ``feature_types``
+        and ``enable_categorical`` are accepted too.
     monotone_constraints : dict of column to int, sequence of int, str or None
         Columns that predictions rise with (1) or fall with (-1).
     interaction_constraints : list of lists of columns, str or None
@@ -172,6 +178,7 @@ class Parametrised(Spelled):
         colsample_bylevel: float = 1.0,
         colsample_bynode: float = 1.0,
         feature_weights: Any = None,
+        categorical_features: Any = FROM_DTYPE,
         monotone_constraints: Any = None,
         interaction_constraints: Any = None,
         max_cat_to_onehot: int = 4,
@@ -234,6 +241,7 @@ class Parametrised(Spelled):
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
         self.feature_weights = feature_weights
+        self.categorical_features = categorical_features
         self.monotone_constraints = monotone_constraints
         self.interaction_constraints = interaction_constraints
         self.max_cat_to_onehot = max_cat_to_onehot
@@ -278,9 +286,18 @@ class Parametrised(Spelled):
         """Return the given parameters of the table, without the seed."""
         params = {row.name: getattr(self, row.name, None) for row in TABLE}
         params |= self._given_of_xgboost()
+        for name in ("feature_types", "enable_categorical"):  # for the data, not for the training
+            params.pop(name, None)
         del params["random_state"]
         params["objective"] = self._loss()
         return {name: value for name, value in params.items() if value is not None}
+
+    def _categorical_argument(self) -> Any:
+        """Return ``categorical_features``, by whichever of its names it was given."""
+        given = self._given_of_xgboost()
+        return categorical_argument(
+            self.categorical_features, given.get("feature_types"), given.get("enable_categorical")
+        )
 
     def _training_parameters(self) -> dict[str, Any]:
         return {**self._named_parameters(), "random_state": self._seed()}

@@ -161,8 +161,8 @@ class GBDTRanker(Base):
         names = [name for name in listed if isinstance(name, str)]
         parameters = Parameters.from_dict(self._named_parameters())
         name = names[-1] if names else self._fitted().objective.metric
-        missing = self.missing
-        rows = Dataset(X, y, sample_weight, qid=qid, group=group, missing=missing)
+        own = {"missing": self.missing, "categorical_features": self._categorical_argument()}
+        rows = Dataset(X, y, sample_weight, qid=qid, group=group, **own)
         queries = (rows.group_offsets,) if takes_queries(name) else ()
         metric = get_metric(name, parameters)
         return float(metric(rows.label, self.predict(X), rows.weight, *queries))

@@ -16,7 +16,8 @@ _WRITTEN = "_written_signature"
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 #: From every other spelling to the parameter's name.
 SPELLINGS = {name: row.name for name, row in ROWS.items() if name != row.name}
-SPELLINGS["nthread"] = "n_jobs"
+SPELLINGS |= {"nthread": "n_jobs", "categorical_feature": "categorical_features"}
+SPELLINGS["cat_features"] = "categorical_features"
 
 
 def own_name(name: str) -> str:

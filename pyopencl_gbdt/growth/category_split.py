@@ -87,8 +87,8 @@ class CategorySplit:
                            "pool"),
         }  # fmt: skip
         order = self.program.bind(
-            "order_levels", groups, spare=ws["spare_order"], most=p.max_cat_threshold, **sizes, **order_arguments(ws),
-            **ws.arguments("allowed", "feature_bins"),
+            "order_levels", groups, spare=ws["spare_order"], most=p.max_cat_threshold,
+            **sizes, **order_arguments(ws), **ws.arguments("allowed", "feature_bins"),
         )  # fmt: skip
         least, all_rows = p.min_data_per_group, ws.all_rows or ws.n_rows
         find = self.program.bind(

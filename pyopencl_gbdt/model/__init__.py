@@ -5,9 +5,10 @@ from __future__ import annotations
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.explain import dump_text, feature_importances
 from pyopencl_gbdt.model.feature_map import FeatureMap
-from pyopencl_gbdt.model.formats.xgboost_json import (
+from pyopencl_gbdt.model.formats.files import (
     from_xgboost_json,
     read_model,
+    to_json,
     to_xgboost_json,
     write_model,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "plot_importances",
     "plot_tree",
     "read_model",
+    "to_json",
     "to_xgboost_json",
     "write_model",
 ]

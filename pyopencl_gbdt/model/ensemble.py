@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from pyopencl_gbdt.categories.statistics import Statistics
+from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.model.levels import check_categories
 from pyopencl_gbdt.model.tree import Tree
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -70,6 +76,11 @@ class Ensemble:
         Trees per round and output.
     objective_parameters : dict of str to float or str
         Parameters of the loss that differ from their defaults; numbers are rounded to float32.
+    categories : dict of int to Levels
+        The levels of each categorical column, by the column's number: the code of a level is its
+        index.
+    statistics : Statistics or None
+        Features that trees use behind the columns, made of categorical columns.
 
     Raises
     ------
@@ -87,6 +98,8 @@ class Ensemble:
     n_outputs: int = 1
     objective_parameters: dict[str, float | str] = field(default_factory=dict)
     n_parallel: int = 1
+    categories: Mapping[int, Levels] = field(default_factory=dict)
+    statistics: Statistics | None = None
 
     def __post_init__(self) -> None:
         margin = self.base_margin
@@ -94,7 +107,12 @@ class Ensemble:
         self.base_score = _rounded(self.base_score)
         if self.feature_names is not None and not isinstance(self.feature_names, (list, str)):
             self.feature_names = list(self.feature_names)
+        self.categories = dict(self.categories)
         self.check()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a pickle; older ones have no categories."""
+        self.__dict__ = {"categories": {}, **state}
 
     def __repr__(self) -> str:
         rounds = "1 round" if self.n_rounds == 1 else f"{self.n_rounds} rounds"
@@ -102,7 +120,26 @@ class Ensemble:
         features = "1 feature" if self.n_features == 1 else f"{self.n_features} features"
         names = "" if self.feature_names is None else f" ({shortened(self.feature_names)})"
         outputs = "" if self.n_outputs == 1 else f", {self.n_outputs} outputs"
-        return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{outputs})"
+        levels = f", {len(self.categories)} categorical" if self.categories else ""
+        return f"Ensemble({self.objective}, {rounds}{trees}, {features}{names}{levels}{outputs})"
+
+    @property
+    def n_tree_features(self) -> int:
+        """Number of features that trees may use: columns, then statistics."""
+        return self.n_features + (0 if self.statistics is None else self.statistics.n_features)
+
+    def columns_of(self, features: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the first of the user's columns that each feature is made of."""
+        if self.statistics is None:
+            return features
+        first = [self.sources(f)[0] for f in range(self.n_tree_features)]
+        return np.array(first, np.int32)[features]
+
+    def sources(self, feature: int) -> tuple[int, ...]:
+        """Return the user's columns that a feature of trees is, or is made of."""
+        if feature < self.n_features or self.statistics is None:
+            return (feature,)
+        return self.statistics.sources(feature - self.n_features)
 
     @property
     def round_trees(self) -> int:
@@ -162,15 +199,24 @@ class Ensemble:
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
                 f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
             )
+        check_categories(self.categories, self.n_features, self.statistics)
+        if self.statistics is not None and self.statistics.n_columns != self.n_features:
+            raise ModelFormatError(
+                f"statistics begin behind column {self.statistics.n_columns - 1}: expected "
+                f"n_features={self.n_features} columns; correct the file"
+            )
         for index, tree in enumerate(self.trees):
             highest = int(tree.feature.max())
-            if highest >= self.n_features or tree.n_outputs != 1:
+            if highest >= self.n_tree_features or tree.n_outputs != 1:
                 raise ModelFormatError(
                     f"trees[{index}] uses feature {highest} and has {tree.n_outputs} outputs: "
-                    f"expected features 0..{self.n_features - 1} and 1 output; "
+                    f"expected features 0..{self.n_tree_features - 1} and 1 output; "
                     f"keep trees of one training only"
                 )
 
     def feature_name(self, feature: int) -> str:
-        """Return a column's name, or XGBoost's ``f0``, ``f1``, ... if columns have no names."""
+        """Return a feature's name; ``f0``, ``f1``, ... as in XGBoost if columns have no names."""
+        if self.statistics is not None and feature >= self.n_features:
+            number = feature - self.n_features
+            return self.statistics.name(number, self.feature_name)
         return f"f{feature}" if self.feature_names is None else self.feature_names[feature]

@@ -17,6 +17,8 @@ OBJECTIVES = (
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
 DEEPEST_LEVEL = 64
 """Largest depth of trees that grow level by level with max_depth=0."""
+DEEPEST_TABLE = 16
+"""Largest depth of symmetric trees."""
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
@@ -35,8 +37,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
                  low=0, high=2**16),
     ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those closest to the "
-                 "root, or (lossguide) the leaf with the largest gain.",
-                 allowed=("depthwise", "lossguide")),
+                 "root, or (lossguide) the leaf with the largest gain; symmetric: all nodes of a "
+                 "level, by one feature and threshold.",
+                 allowed=("depthwise", "lossguide", "symmetric")),
     ParameterRow("tree_method", str, "auto", "How splits are found: hist, between max_bin bins; "
                  "exact, between all distinct values; approx, between bins that are cut anew for "
                  "every tree; auto, see docs/tree-methods.md.",
@@ -77,6 +80,20 @@ TABLE: tuple[ParameterRow, ...] = (
                  "with (-1): a number for each column, or a dict.", structured=True),
     ParameterRow("interaction_constraints", str, "", "Groups of columns that may split along one "
                  "path: a list of lists.", structured=True),
+    ParameterRow("cat_method", str, "auto", "What becomes of categorical columns: sets, splits on "
+                 "sets of levels; statistics, numeric features made of the target's means of "
+                 "levels; auto, sets for columns of 16 levels at most.",
+                 allowed=("auto", "sets", "statistics")),
+    ParameterRow("permutation_count", int, 2, "Statistics of categories: random orders of the "
+                 "rows; the rounds take turns.", low=1, high=64),
+    ParameterRow("max_ctr_complexity", int, 2, "Statistics of categories: most columns of a "
+                 "combination; 1 is no combinations.", low=1, high=8),
+    ParameterRow("has_time", bool, False, "Statistics of categories: rows are in the order of "
+                 "time, which is their one order."),
+    ParameterRow("target_border_count", int, 1, "Statistics of categories: borders of a label "
+                 "that is a number.", low=1, high=255, aliases=("ctr_target_border_count",)),
+    ParameterRow("ctr_priors", float, 0.5, "Statistics of categories: the mean of a level "
+                 "without rows; a list gives a feature for each.", low=0, high=1, several=True),
     ParameterRow("max_cat_to_onehot", int, 4, "A categorical column of fewer levels than this is "
                  "split one level against the others.", low=1, high=2**31 - 1),
     ParameterRow("max_cat_threshold", int, 64, "Most levels on the smaller side of a split by a "
@@ -148,6 +165,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "process_type": ("default",),
     "importance_type": ("gain",),
     "validate_parameters": (True, False),
+    "enable_categorical": (True, False),
     "sample_type": ("uniform",),
     "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
@@ -156,7 +174,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
         (1,),
     ),
     **dict.fromkeys(
-        ("enable_categorical", "extmem_single_page", "disable_default_eval_metric",
+        ("extmem_single_page", "disable_default_eval_metric",
          "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k",
          "expectile_alpha"),
         (0,),

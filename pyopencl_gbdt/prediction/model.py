@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_path, check_switches
-from pyopencl_gbdt.data.check import column_names
+from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.check import check_shape, column_names
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.features import check_features
+from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.names import check_columns, check_feature_names
+from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import ParameterError
@@ -21,6 +25,7 @@ from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.with_statistics import with_statistics
 from pyopencl_gbdt.profiling.profile import Profile
 
 __all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
@@ -88,6 +93,11 @@ class Model:
         found = None if names is None else check_feature_names(names, n_features)
         self.ensemble.feature_names = found
 
+    @property
+    def categories(self) -> Mapping[int, Levels]:
+        """The levels of each categorical column, by the column's number."""
+        return self.ensemble.categories
+
     def __repr__(self) -> str:
         parts = [repr(self.ensemble)[len("Ensemble(") : -1]]
         best = self.ensemble.attributes.get(BEST_ITERATION)
@@ -118,7 +128,9 @@ class Model:
         X : (n_rows, n_features) array-like, DataFrame or sparse matrix, or Dataset
             Named columns must be those of training, in the same order; arrays have no names. What
             a sparse matrix has no entry for is missing; it is not made dense. A
-            Dataset needs no labels; its ``base_margin`` is used.
+            Dataset needs no labels; its ``base_margin`` is used. A categorical column has strings
+            or whole numbers, as in training, in any order or dtype; a level that training has not
+            seen is missing.
         output_margin : bool, default False
             Return margins (sums of leaf values) instead of probabilities.
         iteration_range : (int, int) or None
@@ -151,17 +163,35 @@ class Model:
                     "base_margin is given, and X has one: expected one of them; leave one out"
                 )
             base_margin = X.base_margin if base_margin is None else base_margin
-            names, X = X.feature_names, X.features
+            names = X.feature_names
         else:
             names = column_names(X)
         check_columns(names, ensemble.feature_names)
-        values, _ = check_features(X, n_features=ensemble.n_features, missing=missing)
+        features = self._checked(X, missing)
+        values = features.values
+        if ensemble.statistics is not None:
+            values = with_statistics(ensemble.statistics, features)
         n_outputs = ensemble.n_outputs
         start = check_base_margin(base_margin, values.shape[0], n_outputs)
         start = start if start is None or n_outputs == 1 else start.T
         margins = predict_margins(ensemble, values, device, start=start, rounds=rounds)
         found = margins if output_margin else self.objective.to_prediction(margins)
         return np.ascontiguousarray(found.T)
+
+    def _checked(self, X: Any, missing: float | None) -> Features:
+        """Return checked rows; their categories have the codes of training."""
+        n_features, levels = self.ensemble.n_features, self.ensemble.categories
+        if isinstance(X, Dataset):
+            check_shape((X.n_rows, X.n_features), "X", n_features)
+            if not levels and not X.categories:
+                return check_features(X.features, missing=missing, categorical=None)
+            if not math.isnan(check_missing(missing)):
+                raise ParameterError(
+                    f"missing={missing}: expected None, as X is a Dataset with categories; give "
+                    "missing= to the Dataset"
+                )
+            return X.coded_by(levels).checked
+        return check_features(X, n_features=n_features, missing=missing, levels=levels)
 
     def _rounds(self, asked: tuple[int, int] | None) -> tuple[int, int]:
         """Return the first round to use, and the last plus 1."""

@@ -231,6 +231,13 @@ def _renew(ws: Workspace, tree: TreeCounts) -> int:
     return leaves * (2 * SUM.itemsize + 2 * _ROW_ID + 4 * _FLOAT)
 
 
+@of_tree("order_codes.replace_codes")
+def _replace_codes(ws: Workspace, tree: TreeCounts) -> int:
+    # read, and written by row and by feature; once for all batches of a round
+    n_codes = ws.n_rows * ws.n_ordered
+    return 3 * n_codes * ws.code_bytes // len(ws.batches) if n_codes else 0
+
+
 @of_tree("update_margins.add_leaves")
 def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
     margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT

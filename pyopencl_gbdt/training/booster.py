@@ -30,6 +30,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
 from pyopencl_gbdt.pages.paged import (
     expected_columns,
@@ -43,6 +44,7 @@ from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
+from pyopencl_gbdt.training.combining import Combining
 from pyopencl_gbdt.training.reservations import Reservations
 
 F32 = npt.NDArray[np.float32]
@@ -73,6 +75,10 @@ class Boosting:
         Pages of codes; 0 is the fewest that the device can allocate.
     share : Share or None
         Which of the data's rows this device trains on, and with which others; None is all, alone.
+    orders : Orders or None
+        Values of the last features in other orders of the rows; the rounds take turns.
+    combining : Combining or None
+        Fills in the last of them while trees grow.
     """
 
     def __init__(
@@ -87,10 +93,20 @@ class Boosting:
         policy: Policy | None = None,
         n_pages: int = 0,
         share: Share | None = None,
+        orders: Orders | None = None,
+        combining: Combining | None = None,
     ) -> None:
         share = share or Share(n_rows=data.n_rows)
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         policy = policy or policy_of(params)
+        beside, changes = (
+            beside or MemoryPlan(),
+            orders is not None and (orders.n_orders > 1 or combining is not None),
+        )
+        if orders is not None and changes:
+            if combining is not None:
+                beside.add("combinations", combining.n_bytes, np.uint8)
+            beside.add("codes of orders", orders.n_bytes(params.max_bin), np.uint8)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(
@@ -103,7 +119,7 @@ class Boosting:
             ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.columns, ws.tiled = columns, tiles
-            ws.first_round, ws.beside = first_round, beside or MemoryPlan()
+            ws.first_round, ws.beside = first_round, beside
             ws.join(share, data.n_rows)
             ws.choose_trees(reservations.reserve)
             return ws
@@ -111,13 +127,14 @@ class Boosting:
         # Check the least memory before the data are quantised, and the exact memory afterwards.
         search, max_bin = params.search, params.max_bin
         tiles = None
-        if share.codes is None:  # members of a team have dense codes
+        if share.codes is None and orders is None:  # members of a team have dense codes
             tiles = expected_tiles(data, device, search, params.page_kind, max_bin)
         expected = None if tiles is not None else expected_columns(data, search)
         workspace(smallest_layout(data.n_features), (), expected, tiles).check()
         codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
         sizes = sizes_of(codes), tile_sizes_of(codes)
         self.ws = ws = workspace(codes.layout, codes.pages, *sizes)
+        ws.n_ordered = orders.n_features if orders is not None and changes else 0
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)
@@ -125,6 +142,12 @@ class Boosting:
             ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
         ws.allocate()
+        self._orders = None
+        if orders is not None and changes:
+            self._orders = OrderCodes(device, codes, orders)
+        self._combining = combining
+        if combining is not None and self._orders is not None:
+            combining.begin(device, self._orders, ws.round_trees)
         own_labels = data.label[ws.own_rows]
         ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
         if weight is not None:
@@ -140,6 +163,8 @@ class Boosting:
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
         self.steps.begin()
+        if self._combining is not None:
+            self._combining.restart()
         source = self.steps.source
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
@@ -236,6 +261,13 @@ class Boosting:
             self._rate = rate
         if self.steps.source is not None:
             self.steps.source.before_round(self.ws.first_round + self._rounds)
+        number = self.ws.first_round + self._rounds
+        if self._combining is not None and self._combining.is_due(number):
+            self._collect()
+            self._combining.choose(self.trees)
+        if self._orders is not None:
+            for launch in self._orders.launches(number):
+                launch()
         for launch in self._before:
             launch()
         if self.ws.keeps_margins:
@@ -282,6 +314,7 @@ class Boosting:
             rates = self.rates[first : first + self._waiting // len(self._batches)]
             leaf_rates = np.repeat([ws.leaf_rate(rate) for rate in rates], ws.round_trees)
             sets = ws["forest_sets"].get()[at] if ws.has_categories else None
-            self.trees += decode_trees(nodes, levels, ws.layout, leaf_rates, sets)
+            found = decode_trees(nodes, levels, ws.layout, leaf_rates, sets)
+            self.trees += found if self._combining is None else self._combining.collected(found)
         self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
         self._waiting = 0

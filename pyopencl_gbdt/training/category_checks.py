@@ -11,6 +11,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
 from pyopencl_gbdt.parameters.constraints import Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.with_statistics import statistic_columns
 
 
 def check_categories(
@@ -33,14 +34,16 @@ def check_categories(
     ParameterError
         If a parameter does not go with categorical columns.
     """
-    if not data.categories:
+    statistics = statistic_columns(p, data)
+    sets = {c: levels for c, levels in data.categories.items() if c not in statistics}
+    if not sets:
         return
     names = data.feature_names or [f"column {number}" for number in range(data.n_features)]
-    for column, levels in data.categories.items():
+    for column, levels in sets.items():
         if levels.n_levels > MOST_LEVELS:
             raise DataError(
                 f"{names[column]} has {levels.n_levels} levels: expected {MOST_LEVELS} at most in "
-                "a categorical column that is split by sets of levels; merge rare levels"
+                "a categorical column that is split by sets of levels; leave out cat_method='sets'"
             )
     for rows, name in evals:
         if rows.sparse is not None:
@@ -48,6 +51,11 @@ def check_categories(
                 f"evals: {name!r} is sparse: expected dense rows where X has categorical columns; "
                 "convert it by X.toarray(), with NaN for missing values"
             )
+    if p.symmetric_trees:
+        raise ParameterError(
+            f"cat_method={p.cat_method!r}: expected 'statistics' for "
+            "grow_policy='symmetric', whose trees have no sets of levels; change one of them"
+        )
     if p.search != "hist":
         raise ParameterError(
             f"tree_method={p.tree_method!r}: expected 'hist' where X has categorical columns; "
@@ -58,7 +66,7 @@ def check_categories(
             "page='tiled': expected 'auto' or 'dense' where X has categorical columns; leave it out"
         )
     constrained = [] if limits.monotone is None else np.flatnonzero(limits.monotone).tolist()
-    both = [column for column in constrained if column in data.categories]
+    both = [column for column in constrained if column in sets]
     if both:
         raise ParameterError(
             f"monotone_constraints constrains {names[both[0]]}: expected columns of numbers, as "

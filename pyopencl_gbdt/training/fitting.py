@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
@@ -28,6 +28,7 @@ from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.booster import Boosting, LateStart
+from pyopencl_gbdt.training.replaced import Replaced
 
 F32 = npt.NDArray[np.float32]
 
@@ -74,6 +75,8 @@ class Task:
         None: it is computed on the device from the mean label.
     history : dict
         Metrics of the finished rounds of a resumed training.
+    replaced : Replaced or None
+        Where statistics have replaced categorical columns in ``data`` and ``evals``.
     """
 
     params: Parameters
@@ -83,6 +86,12 @@ class Task:
     metrics: dict[str, Metric]
     start: StartingPoint | None
     history: History = field(default_factory=dict)
+    replaced: Replaced | None = None
+
+    @property
+    def columns(self) -> Dataset:
+        """The data with the user's columns alone."""
+        return self.data if self.replaced is None else self.replaced.given
 
     def begins_with(self) -> dict[str, Any]:
         """Return the fields of ``Ensemble`` that every model of this training shares."""
@@ -90,9 +99,10 @@ class Task:
             "trees": [] if self.start is None else self.start.trees,
             "objective": self.params.objective,
             "objective_parameters": self.objective.parameters,
-            "n_features": self.data.n_features,
+            "n_features": self.columns.n_features,
             "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
             "n_parallel": self.params.num_parallel_tree,
+            "categories": self.columns.categories,
         }
         if self.start is not None:
             found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
@@ -107,7 +117,7 @@ class Fit:
         told = BuildNotice(device.caps.label, device.build_share)
         device.builds = told if task.params.verbosity else None
         self._recorder = None if device.profiler is None else Recorder(device)
-        data = task.data
+        data, made = task.data, task.replaced
         margins: Start | LateStart = self._start_at_mean
         others: list[Start | None] = []
         if task.start is not None:
@@ -115,18 +125,27 @@ class Fit:
             if self.start.trees:
                 task.objective.check_continued()
             # Compute margins first: rows need device memory for that, even if there are few trees.
-            margins, others = self.start.margins(data, device), self._margins_of_evals()
+            margins, others = self._first_margins(), self._margins_of_evals()
         beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
         first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Boosting(
-            device, task.params, task.objective, data, margins, first_round, beside=beside
+            device,
+            task.params,
+            task.objective,
+            data,
+            margins,
+            first_round,
+            beside=beside,
+            orders=made.orders if made is not None else None,
+            combining=made.combining if made is not None else None,
         )
         others = others or self._margins_of_evals()
-        for (rows, _), other in zip(task.evals, others, strict=True):
+        for number, ((rows, _), other) in enumerate(zip(task.evals, others, strict=True)):
             if other is None:
                 self.boosting.watch_training_rows()
             else:
                 self.boosting.watch(rows.sparse or rows.features_for(device), other)
+                self._keep_up_to_date(number)
         done = task.history
         self.history: History = {
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
@@ -139,6 +158,14 @@ class Fit:
             self._recorder.begin_rounds()
         self._pace = Pace(device)
 
+    def _keep_up_to_date(self, number: int) -> None:
+        """Let combinations write their features into the evaluation set watched last."""
+        made, there = self.task.replaced, self.boosting.evaluation[-1].values
+        if made is None or made.combining is None or not isinstance(there, DeviceArray):
+            return
+        wide, given = self.task.evals[number][0], made.given_evals[number]
+        made.combining.watch(given, wide.values, there)
+
     def _start_at_mean(self, ws: Workspace) -> Start:
         """Compute the base score from the labels on the device; return the margin."""
         objective, data = self.task.objective, self.task.data
@@ -146,9 +173,22 @@ class Fit:
         self.start = StartingPoint(score, objective.to_margin(score))
         return self.start.margins(data, ws.device)
 
+    def _first_margins(self) -> Start | LateStart:
+        """Return the margins of the training rows; late ones if rounds have features of theirs."""
+        made, before = self.task.replaced, self.start.before
+        if made is None or before is None:
+            return self.start.margins(self.task.data, self.device)
+        return lambda ws: made.resumed_margins(before, ws.device)
+
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
-        data, device = self.task.data, self.device
+        data, device, made = self.task.data, self.device, self.task.replaced
+        if made is not None and self.start.before is not None:
+            before = self.start.before
+            return [
+                None if rows is made.given else made.eval_margins(rows, before, device)
+                for rows in made.given_evals
+            ]
         return [
             None if rows is data else self.start.margins(rows, device)
             for rows, _ in self.task.evals
@@ -188,18 +228,25 @@ class Fit:
             Facts to store in the model.
         """
         task, start, ws = self.task, self.start, self.boosting.ws
-        trees = [*start.trees, *self.boosting.finished_trees()]
+        made, statistics = task.replaced, None
+        earlier = start.trees if made is None else made.earlier(start.trees)
+        trees = [*earlier, *self.boosting.finished_trees()]
+        trees = trees if n_rounds is None else trees[: n_rounds * ws.round_trees]
+        if made is not None:
+            trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
-            trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],
+            trees=trees,
             objective=task.params.objective,
-            n_features=task.data.n_features,
+            n_features=task.columns.n_features,
             base_margin=start.base_margin,
             base_score=start.base_score,
-            feature_names=task.data.feature_names,
+            feature_names=task.columns.feature_names,
             attributes=dict(attributes or {}),
             n_outputs=ws.n_outputs,
             n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,
+            categories=task.columns.categories,
+            statistics=statistics,
         )
         model = Model(ensemble, self.history)
         model.training_device = self.device.caps.label

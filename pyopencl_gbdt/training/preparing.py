@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_callables
+from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
@@ -35,6 +36,7 @@ from pyopencl_gbdt.training.continuing import (
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 from pyopencl_gbdt.training.tree_method import resolved
+from pyopencl_gbdt.training.with_statistics import check_statistics
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
@@ -44,6 +46,16 @@ Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 _HARMLESS = frozenset(
     {"n_estimators", "device", "histogram", "page", "work_group_size", "verbosity"}
 )
+
+#: What ``Dataset`` and estimators take, and the values that have no effect in parameters.
+_OF_DATA: dict[str, Any] = {
+    "feature_weights": (),
+    "missing": math.nan,
+    "feature_types": (),
+    "categorical_features": FROM_DTYPE,
+    "categorical_feature": "auto",
+    "cat_features": (),
+}
 
 
 def prepare(
@@ -84,11 +96,13 @@ def prepare(
             raise ParameterError(
                 f"{name}: expected as an argument of train or an estimator; take it out of params"
             )
-    for name, neutral in (("feature_weights", ()), ("missing", math.nan)):
+    for name, neutral in _OF_DATA.items():
         if given.get(name) is not None and not same(given[name], neutral):
             raise ParameterError(
                 f"{name}: expected as an argument of Dataset or an estimator; take it out of params"
             )
+    for name in ("categorical_features", "categorical_feature", "cat_features"):
+        given.pop(name, None)
     own = custom_objective(given.get("objective"))
     if own is not None:
         given["objective"] = CUSTOM
@@ -97,6 +111,9 @@ def prepare(
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
     _check_labelled(data, "the training data")
+    if before is not None and p.cat_method == "auto":
+        p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
+    check_statistics(p, data, continued=before is not None)
     p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
@@ -110,6 +127,9 @@ def prepare(
         ensemble = as_ensemble(before)
         start = continued(ensemble, p, objective, data)
         check_round(ensemble, p, n_outputs)
+        data, given_data = data.coded_by(ensemble.categories, "the training data"), data
+        evals = [(data if rows is given_data else rows, name) for rows, name in evals]
+    evals = [(rows.coded_by(data.categories, f"evals: {name!r}"), name) for rows, name in evals]
 
     def sample() -> tuple[Any, Dataset]:
         rows = evals[0][0] if evals else data
@@ -189,6 +209,6 @@ def fingerprint(task: Task) -> dict[str, str]:
     found["evals"] = str([name for _, name in task.evals])
     found["eval_metric"] = str(list(task.metrics))
     if task.start is not None and task.start.before is not None:
-        text = to_xgboost_json(task.start.before)
+        text = to_json(task.start.before)
         found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
     return found

@@ -30,6 +30,7 @@ from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
+from pyopencl_gbdt.training.with_statistics import prepared_on
 
 
 def train(
@@ -151,6 +152,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
     device = open_device(task.params.device, profile=profile)
     device.warm_up()
     with settled(device):
+        task = prepared_on(device, task)
         fit = Fit(device, task)
         model = TrainingModel([fit])
         try:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt import primitives
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, choose, open_device, runnable
 from pyopencl_gbdt.device.pretend import PRETENCES
@@ -34,6 +35,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.reference import compact as compact_twin
+from pyopencl_gbdt.reference import ordered_statistics as statistics_twin
 from pyopencl_gbdt.reference import predict as predict_twin
 from pyopencl_gbdt.reference import radix_sort as sort_twin
 from pyopencl_gbdt.reference import scan as scan_twin
@@ -114,6 +116,14 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
             numbers, ends = elements(rng, n, np.int32), cuts(rng, n, 9)
             for what, got, wanted in results(device, numbers, ends, variant):
                 yield f"{kernel} {variant.name} {n} {what}", (got, wanted)
+    n = SIZES[size][-1]
+    codes, hits = rng.integers(-1, 9, n).astype(np.int32), rng.integers(0, 2, (2, n), np.uint8)
+    made = OrderedStatistics(device, hits, heads[n], (0.5,), seed=3)
+    made.draw(1)
+    twin = statistics_twin.ordered_statistics(
+        codes, hits, heads[n], statistics_twin.drawn_order(n, 3, 1), (0.5,)
+    )
+    yield "ordered statistics", (made.of(codes, 9).get(), twin)
 
 
 def training_checks(device: Device, size: str) -> Iterator[Check]:
@@ -133,7 +143,7 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
             yield f"training {name} {variant.name}: model", (got, wanted)
             data.forget()  # quantise again: its kernels are watched too
-        if name in EVERY_HISTOGRAM:
+        if name in (*EVERY_HISTOGRAM, "symmetric"):
             wanted = predict_twin.predict(twin, p.values)
             margins = predict_margins(twin, p.values, device)
             yield f"training {name}: predictions", (margins, wanted)

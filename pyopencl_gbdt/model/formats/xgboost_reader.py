@@ -16,6 +16,7 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.best_round import check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble, Score
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.formats.xgboost_categories import read_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
     MULTICLASS,
@@ -24,7 +25,7 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
     scores_agree,
 )
 from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
-from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, read_tree
+from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_tree
 from pyopencl_gbdt.model.tree import Tree
 
 #: Prefix of this library's keys in XGBoost's ``attributes``. Only the reader and the writer of
@@ -35,8 +36,10 @@ BASE_MARGIN_KEY = PREFIX + "base_margin"
 OBJECTIVE_KEY = PREFIX + "objective"
 PARAMETERS_KEY = PREFIX + "objective_parameters"
 PLACEHOLDER_KEY = PREFIX + "placeholder_tree"
+SYMMETRIC_KEY = PREFIX + "symmetric_trees"
 RESERVED_KEYS = (
     FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PARAMETERS_KEY, PLACEHOLDER_KEY,
+    SYMMETRIC_KEY,
 )  # fmt: skip
 FORMAT_VERSION = "1"
 #: Largest claimed number of trees per round in a file without trees to confirm it.
@@ -68,7 +71,12 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         If the text is not a consistent model, or uses something unsupported: an objective that
         the message does not list, the linear or dart booster, category splits, vector leaves.
     """
-    document = Cursor(_parse(text, source), "", source)
+    return read_document(Cursor(parse(text, source), "", source))
+
+
+def read_document(document: Cursor) -> Ensemble:
+    """Return the model of a parsed document; errors are those of ``from_xgboost_json``."""
+    source = document.source
     if document.has("version"):
         document.member("version").integers(0, XGBOOST_NONE, 3, "major, minor and patch")
     learner = document.member("learner")
@@ -79,10 +87,13 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
     _check_outputs(learner, objective, parameters, n_outputs)
     trees, n_parallel = _read_trees(learner, n_features, n_outputs)
+    model = learner.member("gradient_booster").member("model")
     first_round = trees[: n_outputs * n_parallel]
     check_best_round(attributes, f"{source}: learner.attributes")
     if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
         del trees[: len(first_round)]
+    if SYMMETRIC_KEY in attributes:
+        check_symmetric(learner.member("attributes").member(SYMMETRIC_KEY), trees)
     for key in RESERVED_KEYS:
         attributes.pop(key, None)
     return Ensemble(
@@ -96,10 +107,17 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         n_outputs=n_outputs,
         n_parallel=n_parallel,
         objective_parameters=parameters,
+        categories=read_categories(model, n_features),
     )
 
 
-def _parse(text: str | bytes, source: str) -> object:
+def parse(text: str | bytes, source: str) -> object:
+    """Parse a JSON document whose objects have no member twice.
+
+    Raises
+    ------
+    ModelFormatError
+    """
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
         return json.loads(decoded, object_pairs_hook=_distinct)

@@ -15,6 +15,7 @@ import numpy as np
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.xgboost_categories import write_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
     MULTICLASS,
@@ -30,9 +31,11 @@ from pyopencl_gbdt.model.formats.xgboost_reader import (
     PARAMETERS_KEY,
     PLACEHOLDER_KEY,
     RESERVED_KEYS,
+    SYMMETRIC_KEY,
 )
 from pyopencl_gbdt.model.formats.xgboost_sets import split_features, written_sets
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE
+from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 #: The XGBoost version whose format is written.
@@ -75,7 +78,7 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     names, by_set = ensemble.feature_names or [], split_features(trees)
     typed = range(ensemble.n_features) if names or by_set else ()
     model = {
-        "cats": {"enc": [], "feature_segments": [], "sorted_idx": []},
+        "cats": write_categories(ensemble.categories, ensemble.n_features),
         "gbtree_model_param": {
             "num_parallel_tree": str(n_parallel),
             "num_trees": str(len(trees)),
@@ -103,6 +106,12 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
 
 def _check(ensemble: Ensemble) -> None:
     ensemble.check()
+    if ensemble.statistics is not None:
+        raise ModelFormatError(
+            "the model has statistics of categories, which XGBoost cannot evaluate: expected trees "
+            "on columns alone; write it by save_model, in this library's format, or train with "
+            "cat_method='sets'"
+        )
     objective, score = ensemble.objective, ensemble.base_score
     if objective not in LINKS:
         raise ModelFormatError(
@@ -180,6 +189,8 @@ def _attributes(ensemble: Ensemble) -> dict[str, str]:
         attributes[PARAMETERS_KEY] = json.dumps(exact, sort_keys=True)
     if not ensemble.trees:
         attributes[PLACEHOLDER_KEY] = "1"
+    if tables_of(ensemble.trees) is not None:
+        attributes[SYMMETRIC_KEY] = "1"
     return attributes
 
 

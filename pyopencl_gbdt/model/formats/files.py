@@ -1,4 +1,4 @@
-"""Read and write models in XGBoost's JSON format; files are written atomically."""
+"""Read and write model files; files are written atomically."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from pathlib import Path
 from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import check_beginning, check_ending
-from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json
+from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.formats.own_json import is_own, read_own, to_own_json
+from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json, parse, read_document
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 
-__all__ = ["from_xgboost_json", "read_model", "to_xgboost_json", "write_model"]
+__all__ = ["from_xgboost_json", "read_model", "to_json", "to_xgboost_json", "write_model"]
 
 
 def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
-    """Write a model as a file that XGBoost can load; see ``to_xgboost_json``.
+    """Write a model in XGBoost's JSON format, or in this library's if that cannot hold it.
 
     Parameters
     ----------
@@ -36,7 +38,17 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
         or device; also an ``OSError``. The file is untouched.
     """
     check_ending(path)
-    write_whole(path, to_xgboost_json(ensemble).encode("utf-8"))
+    write_whole(path, to_json(ensemble).encode("utf-8"))
+
+
+def to_json(ensemble: Ensemble) -> str:
+    """Return a model as text in the format of its files.
+
+    That is XGBoost's JSON, see ``to_xgboost_json``; models with statistics of categories, which
+    XGBoost cannot evaluate, are in this library's format, see ``own_json``.
+    """
+    own = ensemble.statistics is not None
+    return to_own_json(ensemble) if own else to_xgboost_json(ensemble)
 
 
 def read_model(path: str | os.PathLike[str]) -> Ensemble:
@@ -51,4 +63,5 @@ def read_model(path: str | os.PathLike[str]) -> Ensemble:
     """
     data, source = Path(path).read_bytes(), os.fspath(path)
     check_beginning(data, source)
-    return from_xgboost_json(data, source=source)
+    document = Cursor(parse(data, source), "", source)
+    return read_own(document) if is_own(document) else read_document(document)

@@ -1,0 +1,1 @@
+"""Numeric features made of categorical columns."""

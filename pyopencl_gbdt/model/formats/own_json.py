@@ -1,0 +1,157 @@
+"""JSON of a format of our own, for models that XGBoost cannot evaluate.
+
+    {"format": "pyopencl_gbdt", "version": 1,
+     "statistics": {"columns": 3, "targets": ["> 0.5"], "priors": [0.5],
+                    "tables": [{"parts": [{"column": 1, "levels": 2}], "keys": null,
+                                "counts": [7, 2], "hits": [[3, 0]]}]},
+     "model": {...}}
+
+A combination has several parts; one with a threshold is the bit of a number. Its `keys` are the
+levels' numbers, see `categories.parts.combined_keys`. `model` is a document in XGBoost's format
+whose features are the user's columns and then the statistics. XGBoost, and versions of this library
+before the format, refuse the file, as it has no learner at its top. A reader refuses versions that
+it does not know.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.categories.parts import MOST_KEYS, Part
+from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.formats.xgboost_reader import read_document
+from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
+
+FORMAT = "pyopencl_gbdt"
+VERSION = 1
+_MOST = 2**31 - 1
+
+
+def to_own_json(ensemble: Ensemble) -> str:
+    """Return a model with statistics as a document in this library's format.
+
+    Raises
+    ------
+    ModelFormatError
+        If the model is inconsistent, or has no statistics.
+    """
+    statistics = ensemble.statistics
+    if statistics is None:
+        raise ModelFormatError(
+            "the model has no statistics: expected some in this library's format; write it by "
+            "to_xgboost_json"
+        )
+    ensemble.check()
+    names = None
+    if ensemble.feature_names is not None:
+        names = [ensemble.feature_name(f) for f in range(ensemble.n_tree_features)]
+    plain = replace(
+        ensemble, n_features=ensemble.n_tree_features, feature_names=names, statistics=None
+    )
+    tables = [_written(table) for table in statistics.tables]
+    found = {
+        "columns": statistics.n_columns,
+        "targets": list(statistics.targets),
+        "priors": list(statistics.priors),
+        "tables": tables,
+    }
+    shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    head = f'"format":"{FORMAT}","version":{VERSION}'
+    return f'{{{head},"statistics":{shown},"model":{to_xgboost_json(plain)}}}'
+
+
+def is_own(document: Cursor) -> bool:
+    """Tell whether a parsed document is in this library's format."""
+    return document.has("format")
+
+
+def read_own(document: Cursor) -> Ensemble:
+    """Return the model of a parsed document in this library's format.
+
+    Raises
+    ------
+    ModelFormatError
+        If the document is inconsistent, or of a version that is not known.
+    """
+    if document.member("format").value != FORMAT:
+        document.member("format").fail(f'"{FORMAT}"', "write the model again")
+    if document.member("version").value != VERSION:
+        document.member("version").fail(
+            f"{VERSION}", "read it by the version of the library that wrote it"
+        )
+    statistics = _statistics(document.member("statistics"))
+    plain = read_document(document.member("model"))
+    n = statistics.n_columns
+    if plain.n_features != n + statistics.n_features:
+        raise ModelFormatError(
+            f"{document.source}: model has {plain.n_features} features: expected {n} columns and "
+            f"{statistics.n_features} statistics; write the model again"
+        )
+    names = None if plain.feature_names is None else plain.feature_names[:n]
+    return replace(plain, n_features=n, feature_names=names, statistics=statistics)
+
+
+def _statistics(given: Cursor) -> Statistics:
+    targets = given.member("targets").texts()
+    priors = given.member("priors")
+    found = priors.floats(len(priors.array()), "priors")
+    listed = given.member("tables")
+    tables = tuple(_table(listed.entry(i), len(targets)) for i in range(len(listed.array())))
+    return Statistics(
+        _integer(given.member("columns")), tuple(targets), tuple(map(float, found)), tables
+    )
+
+
+def _table(given: Cursor, n_targets: int) -> LevelTable:
+    counts = given.member("counts").integers(0, _MOST)
+    hits = given.member("hits")
+    hits.array(n_targets, "one for each target")
+    rows = [
+        hits.entry(i).integers(0, _MOST, len(counts), "one for each level")
+        for i in range(n_targets)
+    ]
+    of_targets = np.array(rows, np.int64).reshape(n_targets, len(counts))
+    listed = given.member("parts")
+    parts = [_part(listed.entry(i)) for i in range(len(listed.array()))]
+    keys = given.member("keys")
+    return LevelTable(
+        tuple(part for part, _ in parts),
+        tuple(size for _, size in parts),
+        np.array(counts, np.int64),
+        of_targets,
+        None if keys.value is None else np.array(keys.integers(0, MOST_KEYS), np.int64),
+    )
+
+
+def _part(given: Cursor) -> tuple[Part, int]:
+    """Return a part and the number of its codes."""
+    column = _integer(given.member("column"))
+    if given.has("threshold"):
+        found = Cursor([given.member("threshold").value], given.place, given.source)
+        return Part(column, float(found.floats(1, "a threshold")[0])), 2
+    return Part(column), _integer(given.member("levels"))
+
+
+def _written(table: LevelTable) -> dict[str, Any]:
+    parts = [
+        {"column": part.column}
+        | ({"levels": size} if part.threshold is None else {"threshold": part.threshold})
+        for part, size in zip(table.parts, table.sizes, strict=True)
+    ]
+    keys = None if table.keys is None else table.keys.tolist()
+    return {
+        "parts": parts, "keys": keys, "counts": table.counts.tolist(), "hits": table.hits.tolist()
+    }  # fmt: skip
+
+
+def _integer(given: Cursor) -> int:
+    if type(given.value) is not int or not 0 <= given.value <= _MOST:
+        given.fail(f"an integer 0..{_MOST}")
+    return given.value

@@ -1,0 +1,110 @@
+"""The levels of categorical columns in XGBoost's JSON: ``cats``, which XGBoost 3.1 and later have.
+
+``enc`` has an entry for each column: the bytes of all strings (int8) with their offsets, or whole
+numbers with the code of their type in UBJSON; both are empty for a column of numbers. The code of a
+level is its index. ``feature_segments`` has the offset of each column in ``sorted_idx``, which
+lists the levels of a column in the order in which XGBoost searches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.category_columns import as_objects
+from pyopencl_gbdt.model.formats.json_cursor import Cursor
+
+#: XGBoost's codes of int8, uint8, int16, int32 and int64; the last is written.
+_INTEGERS = (9, 10, 11, 13, 15)
+_MOST = 2**31 - 1
+#: XGBoost compares the bytes of strings as signed numbers.
+_SIGNED = bytes(byte ^ 0x80 for byte in range(256))
+_SORT = "sort the categories before training in XGBoost, as pandas does by default"
+
+
+def write_categories(categories: Mapping[int, Levels], n_features: int) -> dict[str, Any]:
+    """Return the member ``cats`` of a model."""
+    if not categories:
+        return {"enc": [], "feature_segments": [], "sorted_idx": []}
+    encoded, orders, segments = [], [], [0]
+    for feature in range(n_features):
+        levels = categories.get(feature)
+        entry, order = _write_levels(levels)
+        encoded.append(entry)
+        orders.append(order)
+        segments.append(segments[-1] + len(order))
+    return {"enc": encoded, "feature_segments": segments, "sorted_idx": np.concatenate(orders)}
+
+
+def _write_levels(levels: Levels | None) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
+    if levels is None:
+        return {"offsets": [], "values": []}, np.zeros(0, np.int64)
+    if not levels.are_strings:
+        return {"type": _INTEGERS[-1], "values": levels.values}, np.arange(levels.n_levels)
+    texts = [text.encode("utf-8") for text in levels.values.tolist()]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
+    keys = [text.translate(_SIGNED) for text in texts]
+    order = np.array(sorted(range(len(texts)), key=keys.__getitem__), np.int64)
+    return {"offsets": offsets, "values": np.frombuffer(b"".join(texts), np.int8)}, order
+
+
+def read_categories(model: Cursor, n_features: int) -> dict[int, Levels]:
+    """Return the levels of each categorical column; raise unless they are distinct and ascend.
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    if not model.has("cats"):
+        return {}
+    cats = model.member("cats")
+    place, segments, order = map(cats.member, ("enc", "feature_segments", "sorted_idx"))
+    if not place.array():
+        segments.array(0, "as enc has none")
+        order.array(0, "as enc has none")
+        return {}
+    place.array(n_features, "learner_model_param.num_feature")
+    entries = [place.entry(feature) for feature in range(n_features)]
+    read = {feature: _read_levels(entry) for feature, entry in enumerate(entries)}
+    found = {feature: levels for feature, levels in read.items() if levels is not None}
+    sizes = [0 if levels is None else levels.n_levels for levels in read.values()]
+    wanted = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+    if segments.integers(0, _MOST, n_features + 1, "a segment for each column") != wanted:
+        segments.fail(f"{wanted[:4]}..., the numbers of levels added up")
+    order.array(wanted[-1], "one for each level")
+    return found
+
+
+def _read_levels(entry: Cursor) -> Levels | None:
+    values = entry.member("values")
+    if not entry.has("type"):
+        offsets = entry.member("offsets").integers(0, _MOST)
+        if not offsets:
+            values.array(0, "as it has no offsets")
+            return None
+        levels = Levels(_read_strings(entry, offsets))
+    else:
+        kind = entry.member("type")
+        if kind.value not in _INTEGERS:
+            kind.fail(f"one of {_INTEGERS}, a type of whole numbers", "train on strings instead")
+        levels = Levels(np.array(values.integers(-(2**63), 2**63 - 1), np.int64))
+    if levels.wrong():
+        values.fail("distinct levels that ascend", _SORT)
+    return levels
+
+
+def _read_strings(entry: Cursor, offsets: list[int]) -> npt.NDArray[Any]:
+    values = entry.member("values")
+    codes = np.array(values.integers(-128, 127, offsets[-1], "the last offset"), np.int8)
+    if offsets[0] != 0 or any(one > other for one, other in pairwise(offsets)):
+        entry.member("offsets").fail("offsets from 0 that ascend")
+    data = codes.tobytes()
+    try:
+        return as_objects([data[a:b].decode() for a, b in pairwise(offsets)])
+    except UnicodeDecodeError:
+        values.fail("UTF-8", "XGBoost cuts strings that are not ASCII; train it on ASCII")

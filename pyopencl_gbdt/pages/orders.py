@@ -1,0 +1,134 @@
+"""Codes of features whose values depend on an order of the rows: each round trains on one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.dtypes import c_type, code_dtype
+from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
+from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.pages.shares import CUTS
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Values of a data set's last features in several orders of the rows.
+
+    Attributes
+    ----------
+    values : sequence of float32 array, shape (n_rows, n_ordered)
+        One for each order. NaN in one is NaN in all. The data set itself has those of order 0.
+    """
+
+    values: Sequence[F32]
+
+    @property
+    def n_orders(self) -> int:
+        return len(self.values)
+
+    def of_round(self, number: int) -> F32:
+        """Return the values that a round trains on; the orders take turns."""
+        return self.values[number % self.n_orders]
+
+    @property
+    def n_features(self) -> int:
+        return int(self.values[0].shape[1])
+
+    def n_bytes(self, max_bin: int) -> int:
+        """Return the bytes that their codes take on a device."""
+        n_codes = self.n_orders * self.n_features * int(self.values[0].shape[0])
+        return n_codes * code_dtype(max_bin + 1).itemsize
+
+
+class OrderCodes:
+    """Writes the codes of an order into the pages of a fit.
+
+    Parameters
+    ----------
+    device : Device
+    data : QuantizedData
+        Pages of dense codes; their layout cuts the features of every order.
+    orders : Orders
+    """
+
+    def __init__(self, device: Device, data: QuantizedData, orders: Orders) -> None:
+        layout, n = data.layout, orders.n_features
+        self.first = layout.n_features - n
+        own = _last_features(layout, n)
+        dtype = code_dtype(own.most_codes)
+        _, program = build_variant_program(
+            device, "order_codes", "auto", code=_code_type(data), own=c_type(dtype)
+        )
+        self._device, self._program, self._pages = device, program, data.pages
+        self._cuts = device.upload(CUTS)
+        self._launches: list[list[Launch]] = [[] for _ in orders.values]
+        sets = [device.empty((orders.n_orders, n, page.n_rows), dtype) for page in data.pages]
+        for order, values in enumerate(orders.values):
+            encoded = Quantizer(device, values, None, own.most_codes, len(sets)).encode(own)
+            for kept, made in zip(sets, encoded, strict=True):
+                assert isinstance(made.codes, PackedCodes)
+                device.copy(made.codes.by_feature, kept, order * n * made.n_rows)
+        self._sets = sets
+        for page, kept in zip(data.pages, sets, strict=True):
+            assert isinstance(page, Page)
+            assert isinstance(page.codes, PackedCodes)
+            for order, launches in enumerate(self._launches):
+                launches.append(
+                    program.bind(
+                        "replace_codes", device.caps.row_groups(page.n_rows), n_rows=page.n_rows,
+                        n_features=n, first_feature=self.first, order=order,
+                        block_features=page.codes.block_features, orders=kept,
+                        by_feature=page.codes.by_feature, **page.codes.row_arguments(),
+                    )
+                )  # fmt: skip
+
+    def encode(self, order: int, feature: int, shares: DeviceArray, begin: int) -> None:
+        """Replace the codes of one feature in an order.
+
+        Parameters
+        ----------
+        order : int
+        feature : int
+            Counted from the first ordered one.
+        shares : DeviceArray of float32
+            The values of all rows are ``shares[begin : begin + n_rows]``; NaN is missing.
+        begin : int
+        """
+        for page, kept in zip(self._pages, self._sets, strict=True):
+            place = (order * kept.shape[1] + feature) * page.n_rows
+            self._program.launch(
+                "encode_shares", self._device.caps.row_groups(page.n_rows),
+                first_row=page.first_row, n_rows=page.n_rows, begin=np.uint64(begin),
+                first_code=np.uint64(place), n_cuts=CUTS.size, cuts=self._cuts, shares=shares,
+                codes=kept,
+            )  # fmt: skip
+
+    def launches(self, round_number: int) -> list[Launch]:
+        """Return what writes the codes of a round's order; the orders take turns."""
+        return self._launches[round_number % len(self._launches)]
+
+
+def _code_type(data: QuantizedData) -> str:
+    page = data.pages[0]
+    assert isinstance(page, Page)
+    return page.codes.code_type if isinstance(page.codes, PackedCodes) else ""
+
+
+def _last_features(layout: Layout, n: int) -> Layout:
+    """Return the layout of the last n features alone."""
+    first = layout.n_features - n
+    offset = layout.feature_offset[first:].astype(np.int64)
+    return Layout(
+        layout.feature_bins[first:],
+        (offset - offset[0]).astype(np.uint32),
+        layout.thresholds[offset[0] :],
+        layout.fullest[first:],
+    )

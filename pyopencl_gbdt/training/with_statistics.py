@@ -1,0 +1,98 @@
+"""Which categorical columns a training replaces by statistics of their levels."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from pyopencl_gbdt.categories.statistics import Statistics
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fitting import Task
+from pyopencl_gbdt.training.replaced import replaced
+
+#: ``cat_method="auto"``: columns of more levels than this become statistics.
+MOST_SET_LEVELS = 16
+
+
+def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
+    """Return the categorical columns that become statistics, ascending.
+
+    ``auto`` leaves columns of few levels to sets; of symmetric trees, which have none, it leaves no
+    column, and of losses whose labels are no targets all of them.
+    """
+    few = -1.0 if params.symmetric_trees else MOST_SET_LEVELS
+    auto = few if _has_targets(params) else np.inf
+    least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
+    return sorted(column for column, own in data.categories.items() if own.n_levels > least)
+
+
+def _has_targets(params: Parameters) -> bool:
+    return not (params.objective.startswith("survival:") or params.objective == "custom")
+
+
+def check_statistics(params: Parameters, data: Dataset, *, continued: bool) -> None:
+    """Raise an error if categorical columns cannot become what the parameters ask for.
+
+    Raises
+    ------
+    ParameterError
+    """
+    columns = statistic_columns(params, data)
+    if not columns:
+        return
+    if params.search != "hist":
+        raise ParameterError(
+            f"tree_method={params.tree_method!r}: expected 'hist' or 'auto' for statistics of "
+            "categories; leave it out, or leave the columns out"
+        )
+    if not _has_targets(params):
+        raise ParameterError(
+            f"objective={params.objective!r}: expected a loss whose labels are targets, for "
+            "statistics of categories; use cat_method='sets'"
+        )
+    if continued:
+        raise ParameterError(
+            "model: expected none to continue with statistics of categories, since its trees have "
+            "statistics of other data; train a new model, or use cat_method='sets'"
+        )
+
+
+def prepared_on(device: Device, task: Task) -> Task:
+    """Return a task whose data have statistics in place of categorical columns, where it asks."""
+    columns = statistic_columns(task.params, task.data)
+    if not columns:
+        return task
+    made = replaced(task.params, task.data, columns, device)
+    made = replace(made, given_evals=[rows for rows, _ in task.evals])
+    evals = [(made.data if rows is task.data else made.of(rows), name) for rows, name in task.evals]
+    params = extended_constraints(task.params, made.statistics)
+    return replace(task, params=params, data=made.data, evals=evals, replaced=made)
+
+
+def extended_constraints(params: Parameters, statistics: Statistics) -> Parameters:
+    """Return the parameters with every statistic in the groups of interactions of its column.
+
+    Raises
+    ------
+    ParameterError
+        If groups name columns by names.
+    """
+    if not params.interaction_constraints:
+        return params
+    groups = json.loads(params.interaction_constraints)
+    if not all(isinstance(column, int) for group in groups for column in group):
+        raise ParameterError(
+            f"interaction_constraints={params.interaction_constraints!r}: expected column numbers "
+            "beside statistics of categories; replace names by numbers"
+        )
+    sources = [statistics.sources(feature)[0] for feature in range(statistics.n_features)]
+    wide = [
+        [*group, *(statistics.n_columns + f for f, source in enumerate(sources) if source in group)]
+        for group in groups
+    ]
+    return replace(params, interaction_constraints=json.dumps(wide))

@@ -1,0 +1,79 @@
+## ordered_statistics: for every row, how often the target was hit in earlier rows of its level
+## uses: portable_math random
+##
+##   rows     |7 2 9|0 4|...      sorted by level; within a level in the order of a permutation
+##   keys      0 0 0 1 1          their levels
+##   begins    0     3            the first row of each level
+##   flags     1 1 0 1 1          plane 0: 1 for rows that count; others: 1 where their target is hit
+##   running   0 1 2 2 3          sums of the flags before; minus that of `begins`: of the same level
+##
+## A Python class sorts between these kernels, and scans. Twin: reference/ordered_statistics.py.
+##
+## params: wg_size
+<%page args="wg_size"/>
+<%def name="each(index, n)">PLAIN for (u32 ${index} = GROUP_ID * ${wg_size} + LOCAL_ID; ${index} < ${n}; ${index} += N_GROUPS * ${wg_size})</%def>
+
+#define ORDERS 0x5EEDu /* number of the random stream of permutations */
+
+/* Random keys, all different; sorting by them gives an order of the rows. */
+KERNEL(${wg_size}) draw_keys(
+        const u32 n, const u32 seed, const u32 permutation, GLOBAL u32* RESTRICT keys,
+        GLOBAL u32* RESTRICT rows) {
+    const u32 key = stream(seed, permutation, ORDERS);
+    ${each("i", "n")} {
+        keys[i] = random_bits(key, i);
+        rows[i] = i;
+    }
+}
+
+/* keys[i] = level of the i-th row of the order. */
+KERNEL(${wg_size}) gather_levels(
+        const u32 n, GLOBAL const u32* RESTRICT order, GLOBAL const u32* RESTRICT levels,
+        GLOBAL u32* RESTRICT keys, GLOBAL u32* RESTRICT rows) {
+    ${each("i", "n")} {
+        const u32 row = order[i];
+        rows[i] = row;
+        keys[i] = levels[row];
+    }
+}
+
+/* Flags of all planes in sorted order, and the first place of each level. */
+KERNEL(${wg_size}) mark(
+        const u32 n, const u32 n_planes, GLOBAL const u32* RESTRICT keys,
+        GLOBAL const u32* RESTRICT rows, GLOBAL const u8* RESTRICT planes,
+        GLOBAL u32* RESTRICT flags, GLOBAL u32* RESTRICT begins) {
+    ${each("i", "n")} {
+        const u32 level = keys[i];
+        const u64 row = rows[i];
+        if (i == 0 || keys[i - 1] != level) begins[level] = i;
+        for (u32 plane = 0; plane < n_planes; plane++)
+            flags[(u64)plane * n + i] = planes[(u64)plane * n + row];
+    }
+}
+
+/* (sum + prior) / (count + 1), as numerics/shrunken_means.py. */
+FN f32 shrunken_mean(const u32 sum, const u32 count, const f32 prior) {
+    const df total = df_add(df_from_i64((i64)sum), df_make(prior, 0.0f));
+    return df_div(total, df_from_i64((i64)count + 1)).hi;
+}
+
+/* out[plane - 1][prior][row]; NaN for rows of level `missing`. */
+KERNEL(${wg_size}) write_means(
+        const u32 n, const u32 n_planes, const u32 n_priors, const u32 missing,
+        GLOBAL const u32* RESTRICT keys, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const u32* RESTRICT begins, GLOBAL const u32* RESTRICT running,
+        GLOBAL const f32* RESTRICT priors, GLOBAL f32* RESTRICT out) {
+    ${each("i", "n")} {
+        const u32 level = keys[i], begin = begins[level];
+        const u64 row = rows[i];
+        const u32 count = running[i] - running[begin];
+        for (u32 plane = 1; plane < n_planes; plane++) {
+            const u64 at = (u64)plane * n;
+            const u32 sum = running[at + i] - running[at + begin];
+            for (u32 p = 0; p < n_priors; p++) {
+                const f32 mean = shrunken_mean(sum, count, priors[p]);
+                out[((u64)(plane - 1) * n_priors + p) * n + row] = level == missing ? as_f32(0x7FC00000u) : mean;
+            }
+        }
+    }
+}

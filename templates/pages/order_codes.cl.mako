@@ -1,0 +1,44 @@
+## order_codes: codes of the features whose values depend on an order of the rows
+##
+##   replace_codes  replace the codes of a page's last features by those of another order
+##   encode_shares  codes of numbers 0..1 in one of the orders
+##
+##   orders      [order][feature][row]   codes of the last features, one set for each order
+##   by_feature  [feature][row]          the page's codes, as the partition reads them
+##   codes       blocks of 16 bytes      the same by row, as histograms read them; see PackedCodes
+##
+## params: wg_size; code, the type of the page's codes; own, the type of the codes in `orders`
+<%page args="wg_size, code, own"/>
+KERNEL(${wg_size}) replace_codes(
+        const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 order,
+        const u32 block_features, const u64 row_stride, const u64 block_stride,
+        GLOBAL const ${own}* RESTRICT orders, GLOBAL ${code}* RESTRICT codes,
+        GLOBAL ${code}* RESTRICT by_feature) {
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    GLOBAL const ${own}* from = orders + (u64)order * n_features * n_rows;
+    for (u32 i = 0; i < n_features; i++) {
+        const u32 feature = first_feature + i;
+        const u64 block = feature / block_features * block_stride + feature % block_features;
+        PLAIN for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+            const ${code} own_code = from[(u64)i * n_rows + row];
+            codes[block + row * row_stride] = own_code;
+            by_feature[(u64)feature * n_rows + row] = own_code;
+        }
+    }
+}
+
+/* Code of each number: how many cuts are at or below it; a missing number has the code n_cuts + 1. */
+KERNEL(${wg_size}) encode_shares(
+        const u32 first_row, const u32 n_rows, const u64 begin, const u64 first_code, const u32 n_cuts,
+        GLOBAL const f32* RESTRICT cuts, GLOBAL const f32* RESTRICT shares, GLOBAL ${own}* RESTRICT codes) {
+    PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n_rows; i += N_GROUPS * ${wg_size}) {
+        const f32 share = shares[begin + first_row + i];
+        u32 low = 0, high = n_cuts;
+        while (low < high) {
+            const u32 middle = low + (high - low) / 2;
+            if (cuts[middle] <= share) low = middle + 1; else high = middle;
+        }
+        codes[first_code + i] = (as_u32(share) & 0x7FFFFFFFu) > 0x7F800000u ? n_cuts + 1 : low;
+    }
+}

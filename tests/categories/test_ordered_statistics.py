@@ -1,0 +1,79 @@
+"""Ordered target statistics: kernels and twin, means and exact fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
+from pyopencl_gbdt.reference.ordered_statistics import drawn_order, ordered_statistics
+from tests.compare import assert_same_bits
+
+PRIORS = (0.0, 0.5, 1.0)
+
+
+def problem(n_rows, n_levels, n_targets, seed=1):
+    rng = np.random.default_rng(seed)
+    codes = np.minimum(rng.zipf(1.3, n_rows) - 2, n_levels - 1).astype(np.int32)
+    hits = (rng.random((n_targets, n_rows)) < 0.4).astype(np.uint8)
+    return codes, hits, (rng.random(n_rows) < 0.9).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_levels", "n_targets"), [(1, 1, 1), (700, 3, 2), (3000, 60_000, 1)]
+)
+def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
+    codes, hits, counted = problem(n_rows, n_levels, n_targets)
+    made = OrderedStatistics(device, hits, counted, PRIORS, seed=7)
+    for permutation in (0, 3):
+        made.draw(permutation)
+        order = drawn_order(n_rows, 7, permutation)
+        for column in (codes, codes[::-1].copy()):
+            wanted = ordered_statistics(column, hits, counted, order, PRIORS)
+            assert_same_bits(made.of(column, n_levels).get(), wanted)
+
+
+def test_a_given_order_is_taken(device):
+    codes, hits, counted = problem(50, 4, 1)
+    made = OrderedStatistics(device, hits, counted, PRIORS, seed=7)
+    order = np.arange(50, dtype=np.uint32)
+    made.take_order(order)
+    wanted = ordered_statistics(codes, hits, counted, order, PRIORS)
+    assert_same_bits(made.of(codes, 4).get(), wanted)
+
+
+def test_a_row_does_not_see_its_own_target(device):
+    codes, hits, counted = problem(200, 5, 1)
+    codes[17] = 0
+    counted[17] = 1
+    flipped = hits.copy()
+    flipped[0, 17] ^= 1
+    both = [OrderedStatistics(device, one, counted, (0.5,), seed=2) for one in (hits, flipped)]
+    for made in both:
+        made.draw(0)
+    first, second = (made.of(codes, 5).get()[0, 0] for made in both)
+    place = np.argsort(drawn_order(200, 2, 0))
+    changed = np.flatnonzero((first != second) & (codes >= 0))
+    assert changed.size
+    assert (place[changed] > place[17]).all()
+    assert (codes[changed] == codes[17]).all()
+
+
+def test_orders_are_permutations_and_differ():
+    orders = [drawn_order(999, 5, permutation) for permutation in range(3)]
+    assert all(np.array_equal(np.sort(order), np.arange(999)) for order in orders)
+    assert not np.array_equal(orders[0], orders[1])
+
+
+def test_means_are_close_to_the_fractions():
+    rng = np.random.default_rng(4)
+    counts = np.concatenate([np.arange(50), rng.integers(0, 2**40, 300)])
+    sums = (counts * rng.random(counts.size)).astype(np.int64)
+    for prior in PRIORS:
+        exact = [(Fraction(int(s)) + Fraction(prior)) / (int(c) + 1)
+                 for s, c in zip(sums, counts, strict=True)]  # fmt: skip
+        for found, wanted in zip(shrunken_mean(sums, counts, prior).tolist(), exact, strict=True):
+            assert abs(Fraction(found) - wanted) <= wanted * Fraction(1, 2**23)
