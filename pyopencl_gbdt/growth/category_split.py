@@ -52,7 +52,7 @@ def order_arguments(ws: Workspace) -> dict[str, Any]:
     p, all_rows = ws.params, ws.all_rows or ws.n_rows
     return {
         "all_rows": all_rows, "smooth_rows": min(math.ceil(p.cat_smooth), all_rows),
-        "order_lambda": p.reg_lambda + p.cat_smooth,
+        "order_lambda": p.reg_lambda + p.cat_smooth, "min_child_weight": p.min_child_weight,
     }  # fmt: skip
 
 

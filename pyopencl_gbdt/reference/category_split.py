@@ -1,7 +1,8 @@
 """Twin of ``growth.category_split``: splits of categorical features by sets of levels.
 
 Of fewer than ``max_cat_to_onehot`` levels, one level goes right and the others go left. Of more,
-levels with rows are put in the order of -G / (H + lambda + cat_smooth); the first ones go right.
+levels with rows are put in the order of -G / (H + lambda + cat_smooth), or of 0 where H is less than
+a child needs; the first ones go right.
 
     levels in order    c  a  e  b  d     a border behind each; at most max_cat_threshold levels on
     right             |c  a| left ..     the smaller side
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered
+from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered, to_quanta
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.gain import Rule, in_units, make_rule
@@ -69,6 +70,12 @@ class CategoryRule:
         """Return the Hessian of so many rows, in quanta, at the mean of the tree's rows."""
         return min(math.ceil(rows), self.n_rows) * (self.tree_h // self.n_rows)
 
+    @property
+    def least_child(self) -> int:
+        """Hessian of a child; a level of less is put in order as if it weighed 0, as in XGBoost."""
+        least = np.array([self.params.min_child_weight], np.float32)
+        return int(to_quanta(least, self.scale.sum_h)[0])
+
     def order(self, cells: I64) -> LevelOrder:
         """Put levels in order, those with enough rows.
 
@@ -85,7 +92,9 @@ class CategoryRule:
             units = in_units(cells[codes, 1])
             both = df_add(units, (np.full_like(units[0], extra[0]), np.zeros_like(units[0])))
             ratio = df_div(in_units(cells[codes, 0]), both)
-            codes = codes[np.lexsort((codes, ordered(df_neg(ratio)[0])))]
+            light = cells[codes, 1] < self.least_child
+            weight = np.where(light, np.float32(0), df_neg(ratio)[0])
+            codes = codes[np.lexsort((codes, ordered(weight)))]
         return LevelOrder(codes, cells[codes], one_hot)
 
     def best(

@@ -54,7 +54,7 @@ typedef struct {
 typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middle_g, middle_h; } run_t;
 
 /* List the levels that have rows enough, as key << 32 | code, by ascending codes. */
-FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least, const f32 extra,
+FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least, const order_t order_of,
                    const u32 one_hot, i64* ordered_g, i64* ordered_h, GLOBAL u64* entries,
                    LOCAL u32* heads, LOCAL i64* shared) {
     const u32 size = (n_levels + ${wg_size - 1}) / ${wg_size};
@@ -75,7 +75,7 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
         if (sum.y >= least) {
-            const u32 key = one_hot ? 0 : ${"rough_key" if wg_size == 1 else "order_key"}(sum.x, sum.y, extra);
+            const u32 key = one_hot ? 0 : ${"rough_key" if wg_size == 1 else "order_key"}(sum.x, sum.y, order_of);
             entries[at++] = (u64)key << 32 | code;
         }
     }
@@ -231,7 +231,7 @@ FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t 
 
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
-        const u32 smooth_rows, const u32 most, const f32 order_lambda, GLOBAL const u32x4* RESTRICT set_features,
+        const u32 smooth_rows, const u32 most, const f32 order_lambda, const f32 min_child_weight, GLOBAL const u32x4* RESTRICT set_features,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
@@ -249,7 +249,7 @@ KERNEL(${wg_size}) order_levels(
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL u64* entries = order + (u64)index * n_order + own.y;
-        const f32 extra = make_rule(scale + node->tree, order_lambda, 0.0f, 0.0f).lambda;
+        const order_t order_of = make_order(scale + node->tree, order_lambda, min_child_weight);
         const i64 few = own.z ? 0 : hessian_of_rows(smooth_rows, all_rows, nodes[node->tree].sum_h);
         const level_sums_t sums = read_levels(
             node, pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
@@ -263,12 +263,12 @@ KERNEL(${wg_size}) order_levels(
 % endif
         i64 ordered_g, ordered_h;
         const u32 n = list_levels(
-            sums, n_listed, few > 1 ? few : 1, extra, own.z, &ordered_g, &ordered_h, entries, heads, shared);
+            sums, n_listed, few > 1 ? few : 1, order_of, own.z, &ordered_g, &ordered_h, entries, heads, shared);
 % if wg_size == 1:
         const u32 kept = own.z ? n : keep_ends(entries, n, most, classes);
         for (u32 i = 0; !own.z && i < kept; i++) {
             const i64x2 sum = sums_of_level(sums, (u32)entries[i]);
-            entries[i] = (u64)order_key(sum.x, sum.y, extra) << 32 | (u32)entries[i];
+            entries[i] = (u64)order_key(sum.x, sum.y, order_of) << 32 | (u32)entries[i];
         }
 % else:
         const u32 kept = n;
