@@ -9,6 +9,7 @@
 ##   right      |c  a|  left ..      a border behind each level, at most `most` levels on the smaller side
 ##
 ##   A CPU keeps the first and the last levels alone, by rough keys, and sorts these.
+##   Levels of a smaller Hessian than a child's weigh 0, and stay together: their weights would be noise.
 ##   The rest, which is missing values and levels without rows or with too few, goes right or left together.
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
@@ -178,14 +179,21 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
     return run;
 }
 
+/* Whether two entries are of levels that weigh 0: no border lies between them. */
+FN int are_light(const u64 one, const u64 other) {
+    return (u32)(one >> 32) == KEY_OF_ZERO && (u32)(other >> 32) == KEY_OF_ZERO;
+}
+
 <%def name="each_border()">
     i64 sum_g = run.before_g, sum_h = run.before_h;
     for (u32 j = run.begin; j < run.end; j++) {
-        const u32 place = place_of(run, choice.n, j), code = (u32)entries[place_of(run, choice.n_entries, j)];
+        const u32 place = place_of(run, choice.n, j), at = place_of(run, choice.n_entries, j);
+        const u32 code = (u32)entries[at];
         const i64x2 own = sums_of_level(sums, code);
         sum_g += own.x + (j == run.n_low ? run.middle_g : 0);
         sum_h += own.y + (j == run.n_low ? run.middle_h : 0);
         const u32 usual = choice.one_hot || 2 * (u64)(place + 1) <= choice.n;
+        if (!choice.one_hot && at + 1 < choice.n_entries && are_light(entries[at], entries[at + 1])) continue;
         for (u32 direction = 0; direction < 2; direction++) {
             if (choice.rest_h == 0 && direction != usual) continue;
             const i64 right_g = (choice.one_hot ? own.x : sum_g) + (direction ? 0 : choice.rest_g);
