@@ -18,6 +18,7 @@ NUMERIC, ONE_HOT, PARTITION = 0, 1, 2
 def kinds_of(ws: Workspace) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     """Return the kind of every feature: uint32 array, shape (n_features,)."""
     categorical, levels = ws.layout.categorical, ws.layout.feature_bins
+    assert categorical is not None
     few = levels < ws.params.max_cat_to_onehot
     return np.where(categorical, np.where(few, ONE_HOT, PARTITION), NUMERIC).astype(np.uint32)
 
