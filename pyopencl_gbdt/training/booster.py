@@ -128,7 +128,8 @@ class Boosting:
         search, max_bin = params.search, params.max_bin
         tiles = None
         if share.codes is None and orders is None:  # members of a team have dense codes
-            tiles = expected_tiles(data, device, search, params.page_kind, max_bin)
+            slots = policy.slots(params.most_leaves(data.n_rows))
+            tiles = expected_tiles(data, device, search, params.page_kind, max_bin, slots)
         expected = None if tiles is not None else expected_columns(data, search)
         workspace(smallest_layout(data.n_features), (), expected, tiles).check()
         codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
