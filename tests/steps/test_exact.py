@@ -39,6 +39,7 @@ SPARSE = make_layout([3, 40], [True, True])
 
 @pytest.fixture(autouse=True)
 def small_chunks(device, force):
+    force(choose("interleaved", device.caps), depth=0)
     force(choose("exact", device.caps), chunk=CHUNK)
 
 
