@@ -168,7 +168,9 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
-    if template in ("quantize", "pack_codes", "predict_tables"):
+    if template == "predict_tables":
+        return params["code"] != "tiled" and params["rows"] > 0
+    if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
     if template == "level":
         return params["picked"] + params["limited"] + params["tables"] <= 1
