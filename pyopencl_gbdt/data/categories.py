@@ -147,6 +147,8 @@ def encode_column(
         )
         levels, table[of_use] = _levels_of(values)
     elif levels.suits(values):
+        if column.is_text:  # text that spells no number is no level of numbers
+            table[:-1] = levels.n_levels
         table[of_use] = _or_unseen(levels.encode(values), levels)
     else:
         raise _other_kind(where, levels, values)
