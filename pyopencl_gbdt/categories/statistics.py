@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import accumulate, pairwise
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.categories.parts import (
+    MISSING,
+    MOST_KEYS,
+    Combination,
+    Rows,
+    combined_keys,
+)
+from pyopencl_gbdt.categories.targets import Targets
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 
 F32 = npt.NDArray[np.float32]
-I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 #: Most rows that a model counts; sums of float pairs are exact below it.
 _MOST_COUNTED = 2**31 - 1
@@ -21,44 +31,101 @@ _MOST_COUNTED = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class LevelTable:
-    """Counts of one categorical column's levels in the training rows.
+    """Counts of the levels of a categorical column, or of a combination, in the training rows.
 
     Attributes
     ----------
-    column : int
-        The user's column.
+    parts : tuple of Part
+        A column alone is one part without a threshold.
+    sizes : tuple of int
+        Number of codes of each part.
     counts : int64 array, shape (n_levels,)
         Rows of each level, without those of weight 0.
     hits : int64 array, shape (n_targets, n_levels)
         Those of them that hit each target.
+    keys : int64 array, shape (n_levels,), or None
+        The levels of a combination, as ``combined_keys`` numbers them, ascending. None: the code
+        of a level is its place.
     """
 
-    column: int
+    parts: Combination
+    sizes: tuple[int, ...]
     counts: I64
     hits: I64
+    keys: I64 | None = None
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @property
     def n_levels(self) -> int:
         return int(self.counts.size)
 
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The user's columns, each once, ascending."""
+        return tuple(sorted({part.column for part in self.parts}))
+
+    def codes(self, rows: Rows) -> I64:
+        """Return the level of every row: -1 is missing, ``n_levels`` a level never seen."""
+        if self.keys is None:
+            return np.minimum(rows.level_codes(self.parts[0].column), self.n_levels)
+        found = combined_keys(rows, self.parts, self.sizes)
+        place = np.minimum(np.searchsorted(self.keys, found), max(0, self.n_levels - 1))
+        seen = self.keys[place] == found if self.n_levels else np.zeros(found.shape, np.bool_)
+        return np.where(found == MISSING, -1, np.where(seen, place, self.n_levels))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LevelTable):
             return NotImplemented
+        same_keys = self.keys is None and other.keys is None
+        if self.keys is not None and other.keys is not None:
+            same_keys = np.array_equal(self.keys, other.keys)
         return (
-            self.column == other.column
+            same_keys
+            and (self.parts, self.sizes) == (other.parts, other.sizes)
             and np.array_equal(self.counts, other.counts)
             and np.array_equal(self.hits, other.hits)
         )
+
+    def wrong(self, n_columns: int, n_targets: int) -> str:
+        """Return what is wrong with the table; empty if nothing is."""
+        shape = n_targets, self.n_levels
+        if self.hits.shape != shape:
+            return f"hits have the shape {self.hits.shape}: expected {shape}"
+        few = self.hits.min(initial=0) >= 0 and (self.hits <= self.counts).all()
+        if not few or self.counts.sum() > _MOST_COUNTED:
+            return f"expected 0 <= hits <= counts for every level, and {_MOST_COUNTED} rows at most"
+        return self._wrong_parts(n_columns)
+
+    def _wrong_parts(self, n_columns: int) -> str:
+        plain = len(self.parts) == 1 and self.parts[0].threshold is None
+        if not self.parts or any(not 0 <= part.column < n_columns for part in self.parts):
+            found = f"expected columns 0..{n_columns - 1}"
+        elif len(self.sizes) != len(self.parts) or min(self.sizes) < 0:
+            found = "expected a number of levels for each part"
+        elif math.prod(self.sizes) > MOST_KEYS:
+            found = f"expected {MOST_KEYS} levels at most"
+        elif (self.keys is None) != plain:
+            found = "expected keys for a combination, and none for a column"
+        elif self.keys is None:
+            found = "" if self.sizes[0] == self.n_levels else f"expected {self.sizes[0]} levels"
+        else:
+            good = self.keys.shape == self.counts.shape and _ascend(self.keys, self.sizes)
+            found = "" if good else "expected a key for each level, ascending, below their number"
+        return found
+
+
+def _ascend(keys: I64, sizes: tuple[int, ...]) -> bool:
+    inside = not keys.size or (keys[0] >= 0 and keys[-1] < math.prod(sizes))
+    return bool(inside and (keys[1:] > keys[:-1]).all())
 
 
 @dataclass(frozen=True)
 class Statistics:
     """Numeric features that stand behind the user's columns, made of categorical ones.
 
-    A column has, for every target and prior, the feature ``(hits + prior) / (count + 1)`` of the
-    row's level, and then the count itself. Missing values stay missing. A level that training has
-    not seen has no hits and no count.
+    For every target and prior there is the feature ``(hits + prior) / (count + 1)`` of the row's
+    level. A column has its level's count besides; a combination has not. Missing values stay
+    missing. A level that training has not seen has no hits and no count.
 
     Attributes
     ----------
@@ -68,6 +135,7 @@ class Statistics:
         What a hit is, such as "> 0.5" or "= 2".
     priors : tuple of float
     tables : tuple of LevelTable
+        First those of columns, then those of combinations.
 
     Raises
     ------
@@ -81,101 +149,104 @@ class Statistics:
     tables: tuple[LevelTable, ...]
 
     def __post_init__(self) -> None:
-        last = -1
-        for table in self.tables:
-            where = f"the statistics of column {table.column}"
-            if not last < table.column < self.n_columns:
-                raise ModelFormatError(
-                    f"{where}: expected columns {last + 1}..{self.n_columns - 1}, ascending; "
-                    "correct the file"
-                )
-            last = table.column
-            if table.hits.shape != (len(self.targets), table.n_levels):
-                raise ModelFormatError(
-                    f"{where}: hits have the shape {table.hits.shape}: expected "
-                    f"{(len(self.targets), table.n_levels)}; correct the file"
-                )
-            few = table.hits.min(initial=0) >= 0 and (table.hits <= table.counts).all()
-            if not few or table.counts.sum() > _MOST_COUNTED:
-                raise ModelFormatError(
-                    f"{where}: expected 0 <= hits <= counts for every level, and "
-                    f"{_MOST_COUNTED} rows at most; correct the file"
-                )
+        for number, table in enumerate(self.tables):
+            wrong = table.wrong(self.n_columns, len(self.targets))
+            if number and table.keys is None and self.tables[number - 1].keys is not None:
+                wrong = "expected columns before combinations"
+            if wrong:
+                raise ModelFormatError(f"statistics, table {number}: {wrong}; correct the file")
+        if len({table.parts for table in self.tables}) < len(self.tables):
+            raise ModelFormatError("statistics: expected every combination once; correct the file")
         if any(not 0 <= prior <= 1 for prior in self.priors):
             raise ModelFormatError(
                 f"statistics: priors {self.priors}: expected 0..1; correct the file"
             )
 
     @property
-    def per_column(self) -> int:
-        """Number of features of a column."""
-        return len(self.targets) * len(self.priors) + 1
+    def n_means(self) -> int:
+        """Number of means of a table."""
+        return len(self.targets) * len(self.priors)
+
+    @property
+    def first_features(self) -> list[int]:
+        """The first feature of every table, counted from 0, then their number."""
+        widths = [self.n_means + (table.keys is None) for table in self.tables]
+        return [0, *accumulate(widths)]
 
     @property
     def n_features(self) -> int:
-        return len(self.tables) * self.per_column
+        return self.first_features[-1]
 
-    def source(self, feature: int) -> int:
-        """Return the user's column that a feature, counted from the first one, is made of."""
-        return self.tables[feature // self.per_column].column
+    @property
+    def replaced(self) -> set[int]:
+        """The columns that stand in statistics alone."""
+        return {table.parts[0].column for table in self.tables if table.keys is None}
 
-    def name(self, feature: int, column_name: str) -> str:
-        """Return a feature's name, given its column's."""
-        which = feature % self.per_column
-        if which == self.per_column - 1:
-            return f"count({column_name})"
+    def _place(self, feature: int) -> tuple[LevelTable, int]:
+        """Return the table of a feature, and the feature's number there."""
+        first = self.first_features
+        number = bisect_right(first, feature) - 1
+        return self.tables[number], feature - first[number]
+
+    def sources(self, feature: int) -> tuple[int, ...]:
+        """Return the user's columns that a feature, counted from the first one, is made of."""
+        return self._place(feature)[0].columns
+
+    def name(self, feature: int, column_names: Callable[[int], str]) -> str:
+        """Return a feature's name, given those of columns."""
+        table, which = self._place(feature)
+        parts = [
+            column_names(part.column)
+            + ("" if part.threshold is None else f" >= {part.threshold:g}")
+            for part in table.parts
+        ]
+        of = " & ".join(parts)
+        if which == self.n_means:
+            return f"count({of})"
         target, prior = divmod(which, len(self.priors))
         more = f", prior {self.priors[prior]:g}" if len(self.priors) > 1 else ""
-        return f"mean({column_name}, {self.targets[target]}{more})"
+        return f"mean({of}, {self.targets[target]}{more})"
 
     def of_levels(self, table: LevelTable) -> F32:
-        """Return the features of each level: float32, shape (per_column, n_levels + 2).
+        """Return the features of each level: float32, shape (n, n_levels + 2).
 
         The last but one is a level never seen, the last one a missing value.
         """
-        found = np.empty((self.per_column, table.n_levels + 2), np.float32)
+        n = self.n_means + (table.keys is None)
+        found = np.empty((n, table.n_levels + 2), np.float32)
         counts = np.append(table.counts, 0)
         for target, hits in enumerate(table.hits):
             for place, prior in enumerate(self.priors):
                 own = found[target * len(self.priors) + place]
                 own[:-1] = shrunken_mean(np.append(hits, 0), counts, prior)
-        found[-1, :-1] = counts
+        if table.keys is None:
+            found[-1, :-1] = counts
         found[:, -1] = np.nan
         return found
 
-    def of_rows(self, codes_of: Callable[[int], I32], n_rows: int) -> F32:
-        """Return the features of rows: float32, shape (n_rows, n_features).
-
-        Parameters
-        ----------
-        codes_of : callable
-            Returns the codes of a column, int32 (n_rows,): below 0 is missing, ``n_levels`` or
-            above a level never seen.
-        n_rows : int
-        """
-        found = np.empty((n_rows, self.n_features), np.float32)
-        for place, table in enumerate(self.tables):
-            codes = np.minimum(codes_of(table.column), table.n_levels)
-            first = place * self.per_column
-            rows = found[:, first : first + self.per_column]
-            rows[:] = self.of_levels(table).T[codes]  # -1 is the last one: missing
+    def of_rows(self, rows: Rows) -> F32:
+        """Return the features of rows: float32, shape (n_rows, n_features)."""
+        found = np.empty((rows.values.shape[0], self.n_features), np.float32)
+        for table, (first, end) in zip(self.tables, pairwise(self.first_features), strict=True):
+            found[:, first:end] = self.of_levels(table).T[table.codes(rows)]  # -1 is the last one
         return found
 
 
-def level_table(column: int, codes: I32, n_levels: int, hits: Any, counted: Any) -> LevelTable:
-    """Count the levels of a column.
-
-    Parameters
-    ----------
-    column : int
-    codes : int32 array, shape (n_rows,)
-        Below 0 is missing.
-    n_levels : int
-    hits : uint8 array, shape (n_targets, n_rows)
-    counted : uint8 array, shape (n_rows,)
-    """
-    kept = (codes >= 0) & (counted != 0)
+def level_table(
+    rows: Rows, parts: Combination, sizes: tuple[int, ...], targets: Targets
+) -> LevelTable:
+    """Count the levels of a column or of a combination in the training rows."""
+    counted = targets.counted != 0
+    if len(parts) == 1 and parts[0].threshold is None:
+        codes = rows.level_codes(parts[0].column).astype(np.int64)
+        n, keys = sizes[0], None
+    else:
+        found = combined_keys(rows, parts, sizes)
+        keys = np.unique(found[counted & (found >= 0)])
+        n = int(keys.size)
+        codes = np.where(found >= 0, np.searchsorted(keys, found), -1)
+    kept = (codes >= 0) & counted
     own = codes[kept]
-    counts = np.bincount(own, minlength=n_levels).astype(np.int64)
-    of_targets = [np.bincount(own[hit[kept] != 0], minlength=n_levels) for hit in hits]
-    return LevelTable(column, counts, np.array(of_targets, np.int64).reshape(-1, n_levels))
+    counts = np.bincount(own, minlength=n).astype(np.int64)
+    hits = [np.bincount(own[hit[kept] != 0], minlength=n) for hit in targets.hits]
+    return LevelTable(parts, sizes, counts, np.array(hits, np.int64).reshape(-1, n), keys)

@@ -129,11 +129,17 @@ class Ensemble:
         return self.n_features + (0 if self.statistics is None else self.statistics.n_features)
 
     def columns_of(self, features: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the user's column that each feature is, or is made of."""
+        """Return the first of the user's columns that each feature is made of."""
         if self.statistics is None:
             return features
-        sources = [self.statistics.source(f) for f in range(self.statistics.n_features)]
-        return np.append(np.arange(self.n_features), sources).astype(np.int32)[features]
+        first = [self.sources(f)[0] for f in range(self.n_tree_features)]
+        return np.array(first, np.int32)[features]
+
+    def sources(self, feature: int) -> tuple[int, ...]:
+        """Return the user's columns that a feature of trees is, or is made of."""
+        if feature < self.n_features or self.statistics is None:
+            return (feature,)
+        return self.statistics.sources(feature - self.n_features)
 
     @property
     def round_trees(self) -> int:
@@ -212,6 +218,5 @@ class Ensemble:
         """Return a feature's name; ``f0``, ``f1``, ... as in XGBoost if columns have no names."""
         if self.statistics is not None and feature >= self.n_features:
             number = feature - self.n_features
-            column = self.feature_name(self.statistics.source(number))
-            return self.statistics.name(number, column)
+            return self.statistics.name(number, self.feature_name)
         return f"f{feature}" if self.feature_names is None else self.feature_names[feature]

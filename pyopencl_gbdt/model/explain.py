@@ -61,7 +61,7 @@ def feature_importances(
     """
     check_is_ensemble(ensemble)
     kind = check_importance_kind(kind)
-    asked = [ensemble.columns_of(tree.feature[~tree.is_leaf]) for tree in ensemble.trees]
+    asked = [tree.feature[~tree.is_leaf] for tree in ensemble.trees]
     # A ten-byte file can claim 2^31 features, so allocate for the features in use only.
     used = np.unique(np.concatenate([np.zeros(0, np.int32), *asked]))
     n_splits, total = np.zeros(used.size), np.zeros(used.size)
@@ -70,6 +70,8 @@ def feature_importances(
         place = np.searchsorted(used, features)
         np.add.at(n_splits, place, 1.0)
         np.add.at(total, place, per_node[~tree.is_leaf].astype(np.float64))
+    if ensemble.statistics is not None:
+        used, n_splits, total = _of_columns(ensemble, used, n_splits, total)
     if kind == "weight":
         importance = n_splits
     elif kind.startswith("total"):
@@ -80,6 +82,20 @@ def feature_importances(
     found = np.zeros(ensemble.n_features)  # unwritten pages take no memory
     found[used] = importance / whole if normalize and whole != 0.0 else importance
     return found
+
+
+def _of_columns(
+    ensemble: Ensemble, used: npt.NDArray[np.int32], *sums: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return columns and their sums; those of a statistic are shared equally by its columns."""
+    sources = [ensemble.sources(int(feature)) for feature in used]
+    columns = np.unique(np.array([c for own in sources for c in own], np.int32))
+    found = np.zeros((len(sums), columns.size))
+    for place, own in enumerate(sources):
+        at = np.searchsorted(columns, own)
+        for one, values in zip(found, sums, strict=True):
+            one[at] += values[place] / len(own)
+    return columns, found[0], found[1]
 
 
 def dump_text(ensemble: Ensemble) -> str:

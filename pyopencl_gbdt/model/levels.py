@@ -17,12 +17,14 @@ def check_categories(
     Statistics have to have as many levels.
     """
     for table in () if statistics is None else statistics.tables:
-        levels = categories.get(table.column)
-        if isinstance(levels, Levels) and levels.n_levels != table.n_levels:
-            raise ModelFormatError(
-                f"the statistics of column {table.column} have {table.n_levels} levels: expected "
-                f"{levels.n_levels}, as in categories; correct the file"
-            )
+        for part, size in zip(table.parts, table.sizes, strict=True):
+            levels = categories.get(part.column)
+            n_levels = levels.n_levels if isinstance(levels, Levels) else 0
+            if part.threshold is None and n_levels != size:
+                raise ModelFormatError(
+                    f"the statistics of column {part.column} have {size} levels: expected "
+                    f"{n_levels}, as in categories; correct the file"
+                )
     for feature, levels in categories.items():
         if type(feature) is not int or not 0 <= feature < n_features:
             raise ModelFormatError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,11 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 
+F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
 
-def with_statistics(statistics: Statistics, features: Features) -> npt.NDArray[np.float32]:
+
+def with_statistics(statistics: Statistics, features: Features) -> F32:
     """Return rows with their statistics as further columns.
 
     Parameters
@@ -36,5 +39,16 @@ def with_statistics(statistics: Statistics, features: Features) -> npt.NDArray[n
             "X.toarray()"
         )
     rows = values.host() if isinstance(values, DeviceMatrix) else values
-    codes_of = partial(level_codes, features)
-    return np.concatenate([rows, statistics.of_rows(codes_of, rows.shape[0])], axis=1)
+    more = statistics.of_rows(_Rows(rows, replace(features, values=rows)))
+    return np.concatenate([rows, more], axis=1)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows whose statistics are asked for."""
+
+    values: F32
+    features: Features
+
+    def level_codes(self, feature: int) -> I32:
+        return level_codes(self.features, feature)

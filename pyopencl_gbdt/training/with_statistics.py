@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import Statistics, level_table
 from pyopencl_gbdt.categories.targets import Targets, targets_of
 from pyopencl_gbdt.data.dataset import Dataset
@@ -43,9 +44,8 @@ class Replaced:
 
     def of(self, rows: Dataset) -> Dataset:
         """Return other rows with the statistics of all training rows."""
-        values = self.statistics.of_rows(rows.level_codes, rows.n_rows)
-        without = {table.column for table in self.statistics.tables}
-        return rows.widened(values, _names(rows, self.statistics), without)
+        values = self.statistics.of_rows(rows)
+        return rows.widened(values, _names(rows, self.statistics), self.statistics.replaced)
 
 
 def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
@@ -108,10 +108,8 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     targets = targets_of(
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
     )
-    codes = {column: data.level_codes(column) for column in columns}
-    n_levels = {column: data.categories[column].n_levels for column in columns}
     tables = [
-        level_table(column, codes[column], n_levels[column], targets.hits, targets.counted)
+        level_table(data, (Part(column),), (data.categories[column].n_levels,), targets)
         for column in columns
     ]
     priors = params.ctr_priors
@@ -129,8 +127,7 @@ def _ordered(
     made = OrderedStatistics(
         device, targets.hits, targets.counted, statistics.priors, params.random_state
     )
-    every = statistics.of_rows(data.level_codes, data.n_rows)
-    n_means = statistics.per_column - 1
+    every, n_means = statistics.of_rows(data), statistics.n_means
     found = []
     for number in range(1 if params.has_time else params.permutation_count):
         if params.has_time:
@@ -138,9 +135,8 @@ def _ordered(
         else:
             made.draw(number)
         values = every.copy()  # counts of levels stay
-        for place, table in enumerate(statistics.tables):
-            means = made.of(data.level_codes(table.column), table.n_levels).get()
-            first = place * statistics.per_column
+        for table, first in zip(statistics.tables, statistics.first_features, strict=False):
+            means = made.of(data.level_codes(table.parts[0].column), table.n_levels).get()
             values[:, first : first + n_means] = means.reshape(n_means, -1).T
         found.append(values)
     return found
@@ -148,11 +144,8 @@ def _ordered(
 
 def _names(data: Dataset, statistics: Statistics) -> list[str]:
     own = data.feature_names
-    return [
-        statistics.name(feature, f"f{source}" if own is None else own[source])
-        for feature in range(statistics.n_features)
-        for source in [statistics.source(feature)]
-    ]
+    names = "f{}".format if own is None else own.__getitem__
+    return [statistics.name(feature, names) for feature in range(statistics.n_features)]
 
 
 def extended_constraints(params: Parameters, statistics: Statistics) -> Parameters:
@@ -171,7 +164,7 @@ def extended_constraints(params: Parameters, statistics: Statistics) -> Paramete
             f"interaction_constraints={params.interaction_constraints!r}: expected column numbers "
             "beside statistics of categories; replace names by numbers"
         )
-    sources = [statistics.source(feature) for feature in range(statistics.n_features)]
+    sources = [statistics.sources(feature)[0] for feature in range(statistics.n_features)]
     wide = [
         [*group, *(statistics.n_columns + f for f, source in enumerate(sources) if source in group)]
         for group in groups

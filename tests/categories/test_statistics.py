@@ -12,6 +12,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
+from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics, level_table
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
@@ -65,7 +66,7 @@ def models():
 def test_models_keep_their_statistics(models, case, tmp_path):
     model, data = models[case], data_of(case)
     statistics = model.ensemble.statistics
-    assert [table.column for table in statistics.tables] == [1, 2]
+    assert [table.parts for table in statistics.tables] == [(Part(1),), (Part(2),)]
     assert any((tree.feature >= 4).any() for tree in model.ensemble.trees)
     model.save_model(tmp_path / "m.json")
     read = Model.load_model(tmp_path / "m.json")
@@ -169,8 +170,10 @@ def test_targets_of_labels():
 
 
 def test_values_of_levels_are_shrunken_means():
-    codes, y = np.array([0, 0, 1, -1, 0], np.int32), np.array([[1, 0, 1, 1, 1]], np.uint8)
-    table = level_table(3, codes, 3, y, np.ones(5, np.uint8))
+    data = Dataset(
+        np.array([[0], [0], [1], [np.nan], [0]]), [1, 0, 1, 1, 1], categorical_features=[0]
+    )
+    table = level_table(data, (Part(0),), (3,), targets_of([data.label], None))
     assert table.counts.tolist() == [3, 1, 0]
     assert table.hits.tolist() == [[2, 1, 0]]
     found = Statistics(5, ("> 0.5",), (0.5,), (table,)).of_levels(table)
@@ -181,10 +184,19 @@ def test_values_of_levels_are_shrunken_means():
 
 
 def bad_tables():
-    good = LevelTable(1, np.array([2, 1]), np.array([[1, 1]]))
+    one, pair = (Part(1),), (Part(0, 0.5), Part(1))
+    good = LevelTable(one, (2,), np.array([2, 1]), np.array([[1, 1]]))
+    combination = replace(good, parts=pair, sizes=(2, 2), keys=np.array([0, 3]))
     yield replace(good, hits=np.array([[3, 1]])), "hits <= counts"
     yield replace(good, hits=np.array([[1, 1, 0]])), "shape"
-    yield replace(good, column=9), "expected columns"
+    yield replace(good, parts=(Part(9),)), "expected columns"
+    yield replace(good, sizes=(3,)), "expected 3 levels"
+    yield replace(good, keys=np.array([0, 1])), "expected keys"
+    yield replace(combination, keys=None), "expected keys"
+    yield replace(combination, keys=np.array([0, 4])), "ascending"
+    yield replace(combination, keys=np.array([3, 0])), "ascending"
+    yield replace(combination, sizes=(2,)), "for each part"
+    yield replace(combination, sizes=(2, 2**62)), "levels at most"
 
 
 @pytest.mark.parametrize(("table", "words"), [*bad_tables()])

@@ -2,21 +2,26 @@
 
     {"format": "pyopencl_gbdt", "version": 1,
      "statistics": {"columns": 3, "targets": ["> 0.5"], "priors": [0.5],
-                    "tables": [{"column": 1, "counts": [7, 2], "hits": [[3, 0]]}]},
+                    "tables": [{"parts": [{"column": 1, "levels": 2}], "keys": null,
+                                "counts": [7, 2], "hits": [[3, 0]]}]},
      "model": {...}}
 
-`model` is a document in XGBoost's format whose features are the user's columns and then the
-statistics. XGBoost, and versions of this library before the format, refuse the file, as it has no
-learner at its top. A reader refuses versions that it does not know.
+A combination has several parts; one with a threshold is the bit of a number. Its `keys` are the
+levels' numbers, see `categories.parts.combined_keys`. `model` is a document in XGBoost's format
+whose features are the user's columns and then the statistics. XGBoost, and versions of this library
+before the format, refuse the file, as it has no learner at its top. A reader refuses versions that
+it does not know.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.categories.parts import MOST_KEYS, Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
@@ -50,10 +55,7 @@ def to_own_json(ensemble: Ensemble) -> str:
     plain = replace(
         ensemble, n_features=ensemble.n_tree_features, feature_names=names, statistics=None
     )
-    tables = [
-        {"column": table.column, "counts": table.counts.tolist(), "hits": table.hits.tolist()}
-        for table in statistics.tables
-    ]
+    tables = [_written(table) for table in statistics.tables]
     found = {
         "columns": statistics.n_columns,
         "targets": list(statistics.targets),
@@ -116,7 +118,37 @@ def _table(given: Cursor, n_targets: int) -> LevelTable:
         for i in range(n_targets)
     ]
     of_targets = np.array(rows, np.int64).reshape(n_targets, len(counts))
-    return LevelTable(_integer(given.member("column")), np.array(counts, np.int64), of_targets)
+    listed = given.member("parts")
+    parts = [_part(listed.entry(i)) for i in range(len(listed.array()))]
+    keys = given.member("keys")
+    return LevelTable(
+        tuple(part for part, _ in parts),
+        tuple(size for _, size in parts),
+        np.array(counts, np.int64),
+        of_targets,
+        None if keys.value is None else np.array(keys.integers(0, MOST_KEYS), np.int64),
+    )
+
+
+def _part(given: Cursor) -> tuple[Part, int]:
+    """Return a part and the number of its codes."""
+    column = _integer(given.member("column"))
+    if given.has("threshold"):
+        found = Cursor([given.member("threshold").value], given.place, given.source)
+        return Part(column, float(found.floats(1, "a threshold")[0])), 2
+    return Part(column), _integer(given.member("levels"))
+
+
+def _written(table: LevelTable) -> dict[str, Any]:
+    parts = [
+        {"column": part.column}
+        | ({"levels": size} if part.threshold is None else {"threshold": part.threshold})
+        for part, size in zip(table.parts, table.sizes, strict=True)
+    ]
+    keys = None if table.keys is None else table.keys.tolist()
+    return {
+        "parts": parts, "keys": keys, "counts": table.counts.tolist(), "hits": table.hits.tolist()
+    }  # fmt: skip
 
 
 def _integer(given: Cursor) -> int:
