@@ -151,29 +151,28 @@ def read_table(
         data, budget = read_bytes(path, most)
         if file_format == "npz" or (file_format == "auto" and data.startswith(ZIP_MAGIC)):
             arrays = read_npz(data, path, budget, n_features=n_features, with_label=with_label)
-            X, y, weight, names, qid = arrays
-            return _coded(X, y, weight, names, qid, categorical_features, levels)
+            return _coded(*arrays, categorical_features, levels)
         data = to_text(data, path)
         if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
-            X, y = parse_libsvm(
+            matrix, y = parse_libsvm(
                 data, path, n_features=n_features, with_label=with_label, one_based=one_based,
                 drop_beyond=drop_beyond, dense=dense, budget=budget,
             )  # fmt: skip
             qid = query_ids(data, path)
-            return _coded(X, y, None, None, qid, categorical_features, levels)
+            return _coded(matrix, y, None, None, qid, categorical_features, levels)
         label = label_column if with_label else None
         features, y, qid = parse_delimited(
             data, path, label_column=label, header=header, qid_column=qid_column, budget=budget,
             categorical=categorical_features, levels=levels,
         )  # fmt: skip
-        X = features.values
+        n_columns = features.values.shape[1]
     except MemoryError as error:
         raise DataError(
             f"{path}: the machine's main memory is exhausted; give a smaller part of the file"
         ) from error
-    if n_features is not None and X.shape[1] != n_features:
+    if n_features is not None and n_columns != n_features:
         raise DataError(
-            f"{path} has {X.shape[1]} feature columns: expected {n_features}; "
+            f"{path} has {n_columns} feature columns: expected {n_features}; "
             f"check label_column={label!r}, or give a file with the features of the training"
         )
     return _of_features(features, y, None, qid)

@@ -101,7 +101,7 @@ def test_parsers_agree(tmp_path, monkeypatch, quotes):
 def test_the_command_line(tmp_path):
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"y": 0.0, "town": rng.choice(list("zqab"), 80), "n": rng.normal(size=80)})
-    frame["y"] = (frame["town"] == "z") * 2.0 + (frame["town"] == "a")
+    frame["y"] = (frame["town"] == "z") * 2.0 + 0.1 * frame["n"]
     frame.to_csv(tmp_path / "train.csv", index=False)
     rows = frame.assign(town=np.where(frame["n"] > 1, "new", frame["town"]))[::-1]
     rows.to_csv(tmp_path / "rows.csv", index=False)
