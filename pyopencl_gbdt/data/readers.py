@@ -151,7 +151,7 @@ def read_table(
         data, budget = read_bytes(path, most)
         if file_format == "npz" or (file_format == "auto" and data.startswith(ZIP_MAGIC)):
             arrays = read_npz(data, path, budget, n_features=n_features, with_label=with_label)
-            return _coded(*arrays, categorical_features, levels)
+            return _coded(path, *arrays, categorical_features, levels)
         data = to_text(data, path)
         if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
             matrix, y = parse_libsvm(
@@ -159,7 +159,7 @@ def read_table(
                 drop_beyond=drop_beyond, dense=dense, budget=budget,
             )  # fmt: skip
             qid = query_ids(data, path)
-            return _coded(matrix, y, None, None, qid, categorical_features, levels)
+            return _coded(path, matrix, y, None, None, qid, categorical_features, levels)
         label = label_column if with_label else None
         features, y, qid = parse_delimited(
             data, path, label_column=label, header=header, qid_column=qid_column, budget=budget,
@@ -179,6 +179,7 @@ def read_table(
 
 
 def _coded(
+    path: str | PathLike[str],
     X: NDArray[np.float32] | SparseMatrix,
     y: NDArray[np.float32] | None,
     weight: NDArray[np.float32] | None,
@@ -188,7 +189,9 @@ def _coded(
     levels: Categories | None,
 ) -> TableData:
     """Return a table whose categorical columns of numbers are codes."""
-    found = check_features(X, categorical=categorical, levels=levels, names=names)
+    found = check_features(
+        X, name=fspath(path), categorical=categorical, levels=levels, names=names
+    )
     return _of_features(replace(found, names=names), y, weight, qid)
 
 
