@@ -81,10 +81,14 @@ class OrderedStatistics:
         DeviceArray of float32, shape (n_targets, n_priors, n_rows)
             NaN where the level is missing.
         """
-        launch, n = self._program.launch, self.n
         self._levels.set(np.where(codes < 0, n_levels, codes).astype(np.uint32))
+        return self.of_levels(self._levels, n_levels)
+
+    def of_levels(self, levels: DeviceArray, n_levels: int) -> DeviceArray:
+        """Return the statistics of levels on the device; ``n_levels`` is a missing one."""
+        launch, n = self._program.launch, self.n
         launch(
-            "gather_levels", self._groups, n=n, order=self._order, levels=self._levels,
+            "gather_levels", self._groups, n=n, order=self._order, levels=levels,
             keys=self._keys, rows=self._rows,
         )  # fmt: skip
         bits = max(1, n_levels.bit_length())

@@ -192,6 +192,10 @@ class Statistics:
         """Return the user's columns that a feature, counted from the first one, is made of."""
         return self._place(feature)[0].columns
 
+    def parts(self, feature: int) -> Combination:
+        """Return what a feature, counted from the first one, is a statistic of."""
+        return self._place(feature)[0].parts
+
     def name(self, feature: int, column_names: Callable[[int], str]) -> str:
         """Return a feature's name, given those of columns."""
         table, which = self._place(feature)

@@ -99,6 +99,8 @@ class Dataset:
     label_lower_bound, label_upper_bound : float32 array, shape (n_rows,), or None
     kept : (key, value) or None
         What a fit computed from the data and a later fit can reuse: the codes on a device.
+    n_shares : int
+        Last features that a fit fills in, with numbers 0..1; a data set of the user's has none.
 
     Raises
     ------
@@ -144,6 +146,7 @@ class Dataset:
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
         self.feature_weights = check_feature_weights(feature_weights, self.n_features)
         self.kept: tuple[object, object] | None = None
+        self.n_shares = 0
 
     def _take(self, given: Features) -> None:
         self._features, self.feature_names = given.values, given.names
@@ -333,7 +336,7 @@ class Dataset:
             label_upper_bound=bounds[1],
         )  # fmt: skip
 
-    def widened(self, more: F32, names: list[str], without: set[int]) -> Dataset:
+    def widened(self, more: F32, names: list[str], without: set[int], n_shares: int = 0) -> Dataset:
         """Return this data set with more columns at the end, and some columns emptied.
 
         Parameters
@@ -343,6 +346,8 @@ class Dataset:
             Used if the columns here have names.
         without : set of int
             Categorical columns whose values become missing.
+        n_shares : int
+            The last features of `more` that a fit will fill in.
         """
         values = np.concatenate([self.values, more], axis=1)
         values[:, sorted(without)] = np.nan
@@ -352,6 +357,7 @@ class Dataset:
             kept.pop(column, None)
             wide.pop(column, None)
         found = self._with(Features(values, own, kept, wide))
+        found.n_shares = n_shares
         if self.feature_weights is not None:
             ones = np.ones(more.shape[1], np.float32)
             found.feature_weights = np.concatenate([self.feature_weights, ones])

@@ -249,6 +249,7 @@ _ENTRIES = (
         tuned={"wg_size": _GROUP, "items": _ITEMS},
     ),
     _kernel("column_bins", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("combination", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("order_codes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("ordered_statistics", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("tiles", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),

@@ -38,6 +38,7 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("set_features", entries.shape, np.uint32)
     for name in ("level_order", "spare_order"):
         ws.reserve(name, (ws.search_capacity, max(n_order, 1)), np.uint64)
+    ws.reserve("order_facts", (ws.search_capacity, len(entries), 5), np.int64)
 
 
 def begin(ws: Workspace) -> None:
@@ -74,18 +75,26 @@ class CategorySplit:
             ),
         )
 
-    def level(self, depth: int) -> Launch:
-        """Return the launch for a level."""
+    def level(self, depth: int) -> list[Launch]:
+        """Return the launches for a level."""
         ws, p = self.ws, self.ws.params
         (n_sets, _), n_order = ws["set_features"].shape, ws["level_order"].shape[1]
-        least = p.min_data_per_group if p.min_data_per_group > 1 else 0
-        return self.program.bind(
-            "find_sets", (n_sets, min(ws.level_capacity(depth), MOST_Y)), depth=depth,
-            n_features=ws.layout.n_features, n_codes=ws.layout.n_codes, n_order=n_order,
-            group_rows=min(least, ws.all_rows or ws.n_rows), most=p.max_cat_threshold,
-            set_lambda=p.reg_lambda + p.cat_l2, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-            max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
-            order=ws["level_order"], spare=ws["spare_order"], **order_arguments(ws),
-            **ws.arguments("set_features", "allowed", "levels", "nodes", "scale",
-                           "feature_offset", "feature_bins", "fullest", "pool", "candidates"),
+        groups = (n_sets, min(ws.level_capacity(depth), MOST_Y))
+        sizes = {
+            "depth": depth, "n_features": ws.layout.n_features, "n_codes": ws.layout.n_codes,
+            "n_order": n_order, "order": ws["level_order"], "facts": ws["order_facts"],
+            **ws.arguments("set_features", "levels", "nodes", "scale", "feature_offset", "fullest",
+                           "pool"),
+        }  # fmt: skip
+        order = self.program.bind(
+            "order_levels", groups, spare=ws["spare_order"], **sizes, **order_arguments(ws),
+            **ws.arguments("allowed", "feature_bins"),
         )  # fmt: skip
+        least, all_rows = p.min_data_per_group, ws.all_rows or ws.n_rows
+        find = self.program.bind(
+            "find_sets", groups, all_rows=all_rows, most=p.max_cat_threshold,
+            group_rows=min(least, all_rows) if least > 1 else 0, set_lambda=p.reg_lambda + p.cat_l2,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            min_child_weight=p.min_child_weight, candidates=ws["candidates"], **sizes,
+        )  # fmt: skip
+        return [order, find]

@@ -71,7 +71,7 @@ class Split:
             **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
                            "fullest", "pool", "candidates"),
         )  # fmt: skip
-        found = [find] if self.sets is None else [find, self.sets.level(depth)]
+        found = [find] if self.sets is None else [find, *self.sets.level(depth)]
         if not ws.candidates_of(depth).compared:
             return found
         best = self.best.bind(

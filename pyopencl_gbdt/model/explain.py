@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble, each
-from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree, set_text
 
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
 
@@ -142,6 +142,11 @@ def _describe(ensemble: Ensemble, tree: Tree, node: int) -> str:
     if tree.left[node] == NO_NODE:
         return f"leaf {', '.join(map(_short, tree.value[node]))}  (cover {cover})"
     side = "left" if tree.default_left[node] else "right"
+    if tree.split_kind[node] == CATEGORY_SPLIT:
+        return (
+            f"{ensemble.feature_name(int(tree.feature[node]))} not in {set_text(tree, node, 12)}, "
+            f"missing {side}  (gain {_short(tree.gain[node])}, cover {cover})"
+        )
     return (
         f"{ensemble.feature_name(int(tree.feature[node]))} < {_short(tree.threshold[node])}, "
         f"missing {side}  (gain {_short(tree.gain[node])}, cover {cover})"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree, set_text
 
 
 @dataclass
@@ -133,6 +133,8 @@ def _box(
         lines = (f"{tree.value[node, 0]:+.4g}", f"cover {cover:.4g}")
     else:
         condition = f" < {tree.threshold[node]:.5g}"
+        if tree.split_kind[node] == CATEGORY_SPLIT:
+            condition = f" not in {set_text(tree, node, 3)}"
         name = ensemble.feature_name(int(tree.feature[node]))
         room = longest - len(condition)
         name = name if len(name) <= room else name[: room - 1] + "…"

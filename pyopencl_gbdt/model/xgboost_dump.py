@@ -11,7 +11,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble
 from pyopencl_gbdt.model.feature_map import INDICATOR, INTEGER, FeatureMap
-from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 DUMP_FORMATS = ("text", "json")
 
@@ -45,7 +45,8 @@ def dump_xgboost(
 
         Rows with ``value < threshold`` go to ``yes``. Numbers have nine digits, which is enough
         to read the same float32 back. A column of kind ``i`` has no threshold, and ``missing`` is
-        its ``no``. Thresholds of kind ``int`` are rounded up, which is the same for whole numbers.
+        its ``no``. A split by a set lists the codes that go to ``yes``: ``[f0:{1,3}]``. Thresholds
+        of kind ``int`` are rounded up, which is the same for whole numbers.
 
     Raises
     ------
@@ -83,6 +84,9 @@ def _text_split(tree: Tree, node: int, names: FeatureMap) -> str:
     feature = int(tree.feature[node])
     left, right, missing = _children(tree, node)
     name = names.name(feature)
+    if tree.split_kind[node] == CATEGORY_SPLIT:
+        codes = ",".join(map(str, np.flatnonzero(tree.right_set(node))))
+        return f"[{name}:{{{codes}}}] yes={right},no={left},missing={missing}"
     if names.kind(feature) == INDICATOR:
         return f"[{name}] yes={left + right - missing},no={missing}"
     return f"[{name}<{_threshold(tree, node, names)}] yes={left},no={right},missing={missing}"
@@ -114,6 +118,12 @@ def _json_split(tree: Tree, node: int, depth: int, names: FeatureMap) -> str:
     left, right, missing = _children(tree, node)
     name = json.dumps(names.name(feature), ensure_ascii=False)
     start = f'"nodeid": {node}, "depth": {depth}, "split": {name}'
+    if tree.split_kind[node] == CATEGORY_SPLIT:
+        codes = ", ".join(map(str, np.flatnonzero(tree.right_set(node))))
+        return (
+            f'{start}, "split_condition": [{codes}], "yes": {right}, "no": {left}, '
+            f'"missing": {missing}'
+        )
     if names.kind(feature) == INDICATOR:
         return f'{start}, "yes": {left + right - missing}, "no": {missing}'
     return (

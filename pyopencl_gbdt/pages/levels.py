@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout
 from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.pages.shares import N_BINS, with_shares
 
 F32 = npt.NDArray[np.float32]
 #: Most levels of a feature: codes have 16 bits, and one is that of missing values.
@@ -21,8 +22,9 @@ MOST_LEVELS = 65535
 
 
 def most_levels(data: Dataset) -> int:
-    """Return the most levels of a categorical column; 0 if there is none."""
-    return max((levels.n_levels for levels in data.categories.values()), default=0)
+    """Return the most bins of features whose bins ``max_bin`` does not limit; 0 if none is such."""
+    shares = N_BINS if data.n_shares else 0
+    return max((levels.n_levels for levels in data.categories.values()), default=shares)
 
 
 def layout_of(cuts: Cuts, data: Dataset) -> Layout:
@@ -35,6 +37,7 @@ def layout_of(cuts: Cuts, data: Dataset) -> Layout:
     data : Dataset
         Its ``values`` hold codes in categorical columns.
     """
+    cuts = with_shares(cuts, data.n_shares)
     if not data.categories:
         return make_layout(cuts)
     categorical = np.zeros(data.n_features, np.bool_)

@@ -12,6 +12,7 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_prog
 from pyopencl_gbdt.dtypes import c_type, code_dtype
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.pages.shares import CUTS
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 F32 = npt.NDArray[np.float32]
@@ -66,7 +67,8 @@ class OrderCodes:
         _, program = build_variant_program(
             device, "order_codes", "auto", code=_code_type(data), own=c_type(dtype)
         )
-        self.arrays: list[DeviceArray] = []
+        self._device, self._program, self._pages = device, program, data.pages
+        self._cuts = device.upload(CUTS)
         self._launches: list[list[Launch]] = [[] for _ in orders.values]
         sets = [device.empty((orders.n_orders, n, page.n_rows), dtype) for page in data.pages]
         for order, values in enumerate(orders.values):
@@ -74,6 +76,7 @@ class OrderCodes:
             for kept, made in zip(sets, encoded, strict=True):
                 assert isinstance(made.codes, PackedCodes)
                 device.copy(made.codes.by_feature, kept, order * n * made.n_rows)
+        self._sets = sets
         for page, kept in zip(data.pages, sets, strict=True):
             assert isinstance(page, Page)
             assert isinstance(page.codes, PackedCodes)
@@ -86,6 +89,27 @@ class OrderCodes:
                         by_feature=page.codes.by_feature, **page.codes.row_arguments(),
                     )
                 )  # fmt: skip
+
+    def encode(self, order: int, feature: int, shares: DeviceArray, begin: int) -> None:
+        """Replace the codes of one feature in an order.
+
+        Parameters
+        ----------
+        order : int
+        feature : int
+            Counted from the first ordered one.
+        shares : DeviceArray of float32
+            The values of all rows are ``shares[begin : begin + n_rows]``; NaN is missing.
+        begin : int
+        """
+        for page, kept in zip(self._pages, self._sets, strict=True):
+            place = (order * kept.shape[1] + feature) * page.n_rows
+            self._program.launch(
+                "encode_shares", self._device.caps.row_groups(page.n_rows),
+                first_row=page.first_row, n_rows=page.n_rows, begin=np.uint64(begin),
+                first_code=np.uint64(place), n_cuts=CUTS.size, cuts=self._cuts, shares=shares,
+                codes=kept,
+            )  # fmt: skip
 
     def launches(self, round_number: int) -> list[Launch]:
         """Return what writes the codes of a round's order; the orders take turns."""

@@ -52,7 +52,12 @@ def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> 
     data.forget()  # frees the former codes first
     values = data.features_for(device)
     quantizer = Quantizer(
-        device, values, data.weight, max_bin, n_pages, most_levels=most_levels(data)
+        device,
+        values,
+        data.weight,
+        max_bin,
+        n_pages,
+        most_levels=most_levels(data),
     )
     made = quantizer.run(partial(layout_of, data=data))
     data.kept = (key, made)

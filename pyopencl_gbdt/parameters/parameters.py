@@ -56,6 +56,7 @@ class Parameters:
     interaction_constraints: str
     cat_method: str
     permutation_count: int
+    max_ctr_complexity: int
     has_time: bool
     target_border_count: int
     ctr_priors: float | tuple[float, ...]

@@ -83,6 +83,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  allowed=("auto", "sets", "statistics")),
     ParameterRow("permutation_count", int, 4, "Statistics of categories: random orders of the "
                  "rows; the rounds take turns.", low=1, high=64),
+    ParameterRow("max_ctr_complexity", int, 1, "Statistics of categories: most columns of a "
+                 "combination.", low=1, high=8),
     ParameterRow("has_time", bool, False, "Statistics of categories: rows are in the order of "
                  "time, which is their one order."),
     ParameterRow("target_border_count", int, 1, "Statistics of categories: borders of a label "

@@ -93,6 +93,7 @@ _WHOLE = {
     "aft": "aft_gradients",
     "auc": "class_shares curve_area curve_keys curve_pairs total_areas",
     "column_bins": "bins count heads",
+    "combination": "begin_keys extend_keys mark_heads scatter_codes",
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",
     "custom": "check_gradients custom_gradients",
@@ -101,6 +102,7 @@ _WHOLE = {
         "update_bias"
     ),
     "mean_loss": "largest_loss sum_losses total_losses",
+    "order_codes": "encode_shares",
     "ordered_statistics": "draw_keys gather_levels mark write_means",
     "quantize": "gather number transpose",
     "radix_sort": "radix_bases radix_clear radix_offsets",

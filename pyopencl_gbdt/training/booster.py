@@ -44,6 +44,7 @@ from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
+from pyopencl_gbdt.training.combining import STRETCH, Combining
 from pyopencl_gbdt.training.reservations import Reservations
 
 F32 = npt.NDArray[np.float32]
@@ -76,6 +77,8 @@ class Boosting:
         Which of the data's rows this device trains on, and with which others; None is all, alone.
     orders : Orders or None
         Values of the last features in other orders of the rows; the rounds take turns.
+    combining : Combining or None
+        Fills in the last of them while trees grow.
     """
 
     def __init__(
@@ -91,11 +94,15 @@ class Boosting:
         n_pages: int = 0,
         share: Share | None = None,
         orders: Orders | None = None,
+        combining: Combining | None = None,
     ) -> None:
         share = share or Share(n_rows=data.n_rows)
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         policy = policy or policy_of(params)
-        beside, changes = beside or MemoryPlan(), orders is not None and orders.n_orders > 1
+        beside, changes = (
+            beside or MemoryPlan(),
+            orders is not None and (orders.n_orders > 1 or combining is not None),
+        )
         if orders is not None and changes:
             beside.add("codes of orders", orders.n_bytes(params.max_bin), np.uint8)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
@@ -136,6 +143,9 @@ class Boosting:
         self._orders = None
         if orders is not None and changes:
             self._orders = OrderCodes(device, codes, orders)
+        self._combining = combining
+        if combining is not None and self._orders is not None:
+            combining.begin(device, self._orders)
         own_labels = data.label[ws.own_rows]
         ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
         if weight is not None:
@@ -151,6 +161,8 @@ class Boosting:
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
         self.steps.begin()
+        if self._combining is not None:
+            self._combining.restart()
         source = self.steps.source
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
@@ -247,8 +259,12 @@ class Boosting:
             self._rate = rate
         if self.steps.source is not None:
             self.steps.source.before_round(self.ws.first_round + self._rounds)
+        number = self.ws.first_round + self._rounds
+        if self._combining is not None and self._combining.is_due(number):
+            self._collect()
+            self._combining.choose(self.trees[-STRETCH * self.ws.round_trees :])
         if self._orders is not None:
-            for launch in self._orders.launches(self.ws.first_round + self._rounds):
+            for launch in self._orders.launches(number):
                 launch()
         for launch in self._before:
             launch()
@@ -296,6 +312,7 @@ class Boosting:
             rates = self.rates[first : first + self._waiting // len(self._batches)]
             leaf_rates = np.repeat([ws.leaf_rate(rate) for rate in rates], ws.round_trees)
             sets = ws["forest_sets"].get()[at] if ws.has_categories else None
-            self.trees += decode_trees(nodes, levels, ws.layout, leaf_rates, sets)
+            found = decode_trees(nodes, levels, ws.layout, leaf_rates, sets)
+            self.trees += found if self._combining is None else self._combining.collected(found)
         self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
         self._waiting = 0

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
@@ -30,6 +30,7 @@ from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.booster import Boosting, LateStart
+from pyopencl_gbdt.training.combining import Combining
 
 F32 = npt.NDArray[np.float32]
 
@@ -78,8 +79,12 @@ class Task:
         Metrics of the finished rounds of a resumed training.
     given : Dataset or None
         The user's data, where statistics have replaced categorical columns in ``data``.
+    given_evals : sequence of Dataset
+        The same of evaluation sets.
     statistics, orders : Statistics, Orders or None
         These statistics, and their values of the training rows.
+    combining : Combining or None
+        Statistics of combinations of columns.
     """
 
     params: Parameters
@@ -90,8 +95,10 @@ class Task:
     start: StartingPoint | None
     history: History = field(default_factory=dict)
     given: Dataset | None = None
+    given_evals: Sequence[Dataset] = ()
     statistics: Statistics | None = None
     orders: Orders | None = None
+    combining: Combining | None = None
 
     @property
     def columns(self) -> Dataset:
@@ -142,13 +149,15 @@ class Fit:
             first_round,
             beside=beside,
             orders=task.orders,
+            combining=task.combining,
         )
         others = others or self._margins_of_evals()
-        for (rows, _), other in zip(task.evals, others, strict=True):
+        for number, ((rows, _), other) in enumerate(zip(task.evals, others, strict=True)):
             if other is None:
                 self.boosting.watch_training_rows()
             else:
                 self.boosting.watch(rows.sparse or rows.features_for(device), other)
+                self._keep_up_to_date(number)
         done = task.history
         self.history: History = {
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
@@ -160,6 +169,12 @@ class Fit:
         if self._recorder is not None:
             self._recorder.begin_rounds()
         self._pace = Pace(device)
+
+    def _keep_up_to_date(self, number: int) -> None:
+        """Let combinations write their features into the evaluation set watched last."""
+        task, there = self.task, self.boosting.evaluation[-1].values
+        if task.combining is not None and isinstance(there, DeviceArray):
+            task.combining.watch(task.given_evals[number], task.evals[number][0].values, there)
 
     def _start_at_mean(self, ws: Workspace) -> Start:
         """Compute the base score from the labels on the device; return the margin."""
@@ -225,6 +240,10 @@ class Fit:
         """
         task, start, ws = self.task, self.start, self.boosting.ws
         trees = [*start.trees, *self.boosting.finished_trees()]
+        statistics = task.statistics
+        if task.combining is not None:
+            kept = trees if n_rounds is None else trees[: n_rounds * ws.round_trees]
+            trees, statistics = task.combining.of_model(kept)
         ensemble = Ensemble(
             trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],
             objective=task.params.objective,
@@ -237,7 +256,7 @@ class Fit:
             n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,
             categories=task.columns.categories,
-            statistics=task.statistics,
+            statistics=statistics,
         )
         model = Model(ensemble, self.history)
         model.training_device = self.device.caps.label

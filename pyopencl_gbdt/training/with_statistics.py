@@ -12,12 +12,13 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import Statistics, level_table
-from pyopencl_gbdt.categories.targets import Targets, targets_of
+from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.pages.orders import Orders
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.combining import Combining
 from pyopencl_gbdt.training.fitting import Task
 
 #: ``cat_method="auto"``: columns of more levels than this become statistics.
@@ -36,16 +37,18 @@ class Replaced:
     statistics : Statistics
     orders : Orders
         The statistics in several orders of the rows.
+    combining : Combining or None
+        Combinations of columns, whose features come last and are empty yet.
     """
 
     data: Dataset
     statistics: Statistics
     orders: Orders
+    combining: Combining | None = None
 
     def of(self, rows: Dataset) -> Dataset:
         """Return other rows with the statistics of all training rows."""
-        values = self.statistics.of_rows(rows)
-        return rows.widened(values, _names(rows, self.statistics), self.statistics.replaced)
+        return _widened(rows, self.statistics, self.statistics.of_rows(rows), self.combining)
 
 
 def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
@@ -90,7 +93,10 @@ def prepared_on(device: Device, task: Task) -> Task:
     evals = [(made.data if rows is task.data else made.of(rows), name) for rows, name in task.evals]
     return replace(
         task, params=extended_constraints(task.params, made.statistics), data=made.data,
-        evals=evals, given=task.data, statistics=made.statistics, orders=made.orders,
+        evals=evals, given=task.data,
+        given_evals=[rows for rows, _ in task.evals], statistics=made.statistics,
+        orders=made.orders,
+        combining=made.combining,
     )  # fmt: skip
 
 
@@ -115,18 +121,37 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     priors = params.ctr_priors
     listed = priors if isinstance(priors, tuple) else (priors,)
     statistics = Statistics(data.n_features, targets.names, listed, tuple(tables))
-    orders = Orders(_ordered(params, data, statistics, targets, device))
-    wide = data.widened(orders.values[0], _names(data, statistics), {*columns})
-    return Replaced(wide, statistics, orders)
-
-
-def _ordered(
-    params: Parameters, data: Dataset, statistics: Statistics, targets: Targets, device: Device
-) -> list[F32]:
-    """Return the statistics of each row, from the rows before it, in every order."""
     made = OrderedStatistics(
         device, targets.hits, targets.counted, statistics.priors, params.random_state
     )
+    values = _ordered(params, data, statistics, made)
+    combining = None
+    if params.max_ctr_complexity > 1 and targets.names:
+        combining = Combining(
+            data, statistics, targets, made, params.max_ctr_complexity, len(values),
+            in_time=params.has_time,
+        )  # fmt: skip
+    wide = _widened(data, statistics, values[0], combining)
+    empty = ((0, 0), (0, 0 if combining is None else combining.n_features))
+    orders = Orders([np.pad(own, empty, constant_values=np.nan) for own in values])
+    return Replaced(wide, statistics, orders, combining)
+
+
+def _widened(
+    rows: Dataset, statistics: Statistics, values: F32, combining: Combining | None
+) -> Dataset:
+    """Return rows with statistics, and with empty features for combinations behind them."""
+    n_empty = 0 if combining is None else combining.n_features
+    empty = np.full((rows.n_rows, n_empty), np.nan, np.float32)
+    names = [*_names(rows, statistics), *(f"combination {i}" for i in range(n_empty))]
+    more = np.concatenate([values, empty], axis=1)
+    return rows.widened(more, names, statistics.replaced, n_empty)
+
+
+def _ordered(
+    params: Parameters, data: Dataset, statistics: Statistics, made: OrderedStatistics
+) -> list[F32]:
+    """Return the statistics of each row, from the rows before it, in every order."""
     every, n_means = statistics.of_rows(data), statistics.n_means
     found = []
     for number in range(1 if params.has_time else params.permutation_count):

@@ -1,6 +1,9 @@
 ## category_cells: sums of a categorical feature's levels; `category_split` and `category_sets` import it
 
+<%namespace name="group" file="group.cl.mako"/>
+
 <%def name="read(wg_size)">
+${group.exclusive_scans("cell_scan", "i64", wg_size, 2)}
 /* Read a node's sums at the levels of a feature: the fullest code has what the others leave. */
 FN level_sums_t read_levels(GLOBAL const node_t* node, GLOBAL const i64* cells, const u32 n_codes,
                             const u32 full, LOCAL i64* shared) {
@@ -10,7 +13,7 @@ FN level_sums_t read_levels(GLOBAL const node_t* node, GLOBAL const i64* cells, 
         g += code == full ? 0 : sum.x;
         h += code == full ? 0 : sum.y;
     }
-    group_scan(g, h, shared, &before_g, &all_g, &before_h, &all_h);
+    cell_scan(g, h, shared, &before_g, &all_g, &before_h, &all_h);
     level_sums_t sums;
     sums.cells = cells;
     sums.full = full;

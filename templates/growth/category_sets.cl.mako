@@ -9,8 +9,6 @@
 ## params: wg_size; picked, a node of every tree splits, rather than those of a level
 <%page args="wg_size, picked"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
-<%namespace name="group" file="group.cl.mako"/>
-${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${cells.read(wg_size)}
 
 /* The codes of a word that go right. Levels of too few rows go where missing values go. */

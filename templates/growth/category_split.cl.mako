@@ -1,7 +1,8 @@
 ## category_split: the best split by a set of levels, of every node of a level and categorical feature
 ## uses: portable_math structs gain category_order
 ##
-##   find_sets   one work-group a (categorical feature, node), behind `find`, which has subtracted siblings
+##   order_levels   one work-group a (categorical feature, node), behind `find`, which subtracts siblings
+##   find_sets      scores the borders between levels in order
 ##
 ##   levels      a  b  c  d  e       of one that has rows: (key, code), the key is -G / (H + lambda + smooth)
 ##   in order    c  a  e  b  d       a radix sort by key: of equal keys the lower code comes first
@@ -19,13 +20,17 @@
 <%
     digits = 1 << digit
 %>
-${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
+## each is called once, so that PoCL inlines it: a function of its own would share arrays between threads
+${group.exclusive_scans("level_scan", "i64", wg_size, 2)}
+${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
 ${group.exclusive_scan("count_scan", "u32", wg_size)}
+${group.exclusive_scan("digit_scan", "u32", wg_size)}
 ${group.largest("group_max", "f32", wg_size)}
 ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
 #define DIGITS ${digits}
+#define FACTS 5 /* of a node's feature: levels in order, their sums, the fullest code's sums */
 % if wg_size == 1:
 #define FEW 32 /* levels that are inserted one by one */
 % endif
@@ -45,7 +50,8 @@ typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middl
 
 /* List the levels that have rows enough, as key << 32 | code, by ascending codes. */
 FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least, const f32 extra,
-                   choice_t* choice, GLOBAL u64* entries, LOCAL u32* heads, LOCAL i64* shared) {
+                   const u32 one_hot, i64* ordered_g, i64* ordered_h, GLOBAL u64* entries,
+                   LOCAL u32* heads, LOCAL i64* shared) {
     const u32 size = (n_levels + ${wg_size - 1}) / ${wg_size};
     const u32 begin = LOCAL_ID * size < n_levels ? LOCAL_ID * size : n_levels;
     const u32 end = begin + size < n_levels ? begin + size : n_levels;
@@ -53,18 +59,20 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
     i64 g = 0, h = 0, before_g, before_h;
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
-        if (sum.y < least) continue;
-        g += sum.x;
-        h += sum.y;
-        count++;
+        if (sum.y >= least) {
+            g += sum.x;
+            h += sum.y;
+            count++;
+        }
     }
     u32 at = count_scan(count, heads, &total);
-    group_scan(g, h, shared, &before_g, &choice->ordered_g, &before_h, &choice->ordered_h);
+    level_scan(g, h, shared, &before_g, ordered_g, &before_h, ordered_h);
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
-        if (sum.y < least) continue;
-        const u32 key = choice->one_hot ? 0 : order_key(sum.x, sum.y, extra);
-        entries[at++] = (u64)key << 32 | code;
+        if (sum.y >= least) {
+            const u32 key = one_hot ? 0 : order_key(sum.x, sum.y, extra);
+            entries[at++] = (u64)key << 32 | code;
+        }
     }
     BARRIER();
     return total;
@@ -73,7 +81,7 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
 /* Sort entries by one digit of their keys; entries with equal digits keep their order.
    counts[digit, work-item] are of the work-items' runs. */
 FN void sort_digit(GLOBAL const u64* from, GLOBAL u64* to, const u32 n, const u32 shift,
-                   LOCAL u32* counts, LOCAL u32* shared) {
+                   LOCAL u32* counts, LOCAL u32* heads) {
     const u32 size = (n + ${wg_size - 1}) / ${wg_size};
     const u32 begin = LOCAL_ID * size < n ? LOCAL_ID * size : n;
     const u32 end = begin + size < n ? begin + size : n;
@@ -83,7 +91,7 @@ FN void sort_digit(GLOBAL const u64* from, GLOBAL u64* to, const u32 n, const u3
     BARRIER();
     u32 mine = 0, total;
     for (u32 k = 0; k < DIGITS; k++) mine += counts[LOCAL_ID * DIGITS + k];
-    u32 before = count_scan(mine, shared, &total);
+    u32 before = digit_scan(mine, heads, &total);
     for (u32 k = 0; k < DIGITS; k++) {
         const u32 count = counts[LOCAL_ID * DIGITS + k];
         counts[LOCAL_ID * DIGITS + k] = before;
@@ -97,7 +105,7 @@ FN void sort_digit(GLOBAL const u64* from, GLOBAL u64* to, const u32 n, const u3
 
 /* Sort entries by their keys, in `entries`. */
 FN void sort_entries(GLOBAL u64* entries, GLOBAL u64* spare, const u32 n, LOCAL u32* counts,
-                     LOCAL u32* shared) {
+                     LOCAL u32* heads) {
 % if wg_size == 1:
     if (n <= FEW) {
         for (u32 i = 1; i < n; i++) {
@@ -109,10 +117,8 @@ FN void sort_entries(GLOBAL u64* entries, GLOBAL u64* spare, const u32 n, LOCAL 
         return;
     }
 % endif
-    for (u32 shift = 32; shift < 64; shift += ${2 * digit}) {
-        sort_digit(entries, spare, n, shift, counts, shared);
-        sort_digit(spare, entries, n, shift + ${digit}, counts, shared);
-    }
+    for (u32 pass = 0; pass < ${32 // digit}; pass++) /* an even number: the last one is to `entries` */
+        sort_digit(pass % 2 ? spare : entries, pass % 2 ? entries : spare, n, 32 + pass * ${digit}, counts, heads);
 }
 
 /* The place in order of a border: the first `most` levels, then those whose borders leave as few. */
@@ -136,7 +142,7 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
         g += sum.x;
         h += sum.y;
     }
-    group_scan(g, h, shared, &run.before_g, &all_g, &run.before_h, &all_h);
+    border_scan(g, h, shared, &run.before_g, &all_g, &run.before_h, &all_h);
     run.middle_g = choice.ordered_g - all_g;
     run.middle_h = choice.ordered_h - all_h;
     if (run.begin > run.n_low) { /* the others meet the middle on their way */
@@ -190,38 +196,88 @@ FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t 
     return best;
 }
 
-KERNEL(${wg_size}) find_sets(
+KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
-        const u32 smooth_rows, const u32 group_rows, const u32 most, const f32 order_lambda,
-        const f32 set_lambda, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight, GLOBAL const u32x4* RESTRICT set_features,
+        const u32 smooth_rows, const f32 order_lambda, GLOBAL const u32x4* RESTRICT set_features,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL const i64* RESTRICT pool, GLOBAL u64* order, GLOBAL u64* spare,
-        GLOBAL candidate_t* RESTRICT candidates) {
+        GLOBAL const i64* RESTRICT pool, GLOBAL u64* order, GLOBAL u64* spare, GLOBAL i64* RESTRICT facts) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(u32, counts, ${digits * wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size}); /* for scans too; PoCL 7's compiler dies of a scan in `counts` */
+    LOCAL_ARRAY(u32, heads, ${wg_size});
+    const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
+    const u32 feature = own.x, offset = feature_offset[feature];
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+        GLOBAL const node_t* node = &nodes[first + index];
+        GLOBAL u64* entries = order + (u64)index * n_order + own.y;
+        const f32 extra = make_rule(scale + node->tree, order_lambda, 0.0f, 0.0f).lambda;
+        const i64 few = own.z ? 0 : hessian_of_rows(smooth_rows, all_rows, nodes[node->tree].sum_h);
+        const level_sums_t sums = read_levels(
+            node, pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
+            fullest[feature], shared);
+% if masked:
+        const u32 searched = (allowed[(u64)index * ((n_features + 31) / 32) + feature / 32] >> feature % 32) & 1;
+        const u32 n_listed = searched ? feature_bins[feature] : 0;
+% else:
+        (void)allowed; (void)n_features;
+        const u32 n_listed = feature_bins[feature];
+% endif
+        i64 ordered_g, ordered_h;
+        const u32 n = list_levels(
+            sums, n_listed, few > 1 ? few : 1, extra, own.z, &ordered_g, &ordered_h, entries, heads, shared);
+        sort_entries(entries, spare + (u64)index * n_order + own.y, own.z ? 0 : n, counts, heads);
+        if (LOCAL_ID == 0) {
+            GLOBAL i64* fact = facts + FACTS * ((u64)index * N_GROUPS + GROUP_ID);
+            fact[0] = n;
+            fact[1] = ordered_g;
+            fact[2] = ordered_h;
+            fact[3] = sums.full_g;
+            fact[4] = sums.full_h;
+        }
+    }
+}
+
+KERNEL(${wg_size}) find_sets(
+        const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
+        const u32 group_rows, const u32 most, const f32 set_lambda, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        GLOBAL const u32x4* RESTRICT set_features, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT fullest,
+        GLOBAL const i64* RESTRICT pool, GLOBAL const u64* RESTRICT order,
+        GLOBAL const i64* RESTRICT facts, GLOBAL candidate_t* RESTRICT candidates) {
+    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
+    LOCAL_ARRAY(u32, best_key, ${wg_size});
     const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
-    const u32 feature = own.x, n_levels = feature_bins[feature], offset = feature_offset[feature];
-    for (u32 index = GROUP_ID_Y; index < levels[depth].count; index += N_GROUPS_Y) {
-        GLOBAL const node_t* node = &nodes[levels[depth].first + index];
+    const u32 feature = own.x;
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+        GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
-        const i64 tree_h = nodes[node->tree].sum_h;
-        GLOBAL u64* entries = order + (u64)index * n_order + own.y;
+        GLOBAL const u64* entries = order + (u64)index * n_order + own.y;
+        GLOBAL const i64* fact = facts + FACTS * ((u64)index * N_GROUPS + GROUP_ID);
+        level_sums_t sums;
+        sums.cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[feature]);
+        sums.full = fullest[feature];
+        sums.full_g = fact[3];
+        sums.full_h = fact[4];
         choice_t choice;
         choice.node_g = node->sum_g;
         choice.node_h = node->sum_h;
+        choice.n = (u32)fact[0];
+        choice.ordered_g = fact[1];
+        choice.ordered_h = fact[2];
+        choice.rest_g = choice.node_g - choice.ordered_g;
+        choice.rest_h = choice.node_h - choice.ordered_h;
         choice.most = most;
         choice.one_hot = own.z;
         choice.rule = make_rule(own_scale, own.z ? reg_lambda : set_lambda, reg_alpha, max_delta_step);
-        const f32 extra = make_rule(own_scale, order_lambda, 0.0f, 0.0f).lambda;
-        const i64 few = own.z ? 0 : hessian_of_rows(smooth_rows, all_rows, tree_h);
-        const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, tree_h);
+        const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, nodes[node->tree].sum_h);
         const i64 least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
         choice.least = group_h > least ? group_h : least;
         if (choice.least < 1) choice.least = 1;
@@ -231,20 +287,6 @@ KERNEL(${wg_size}) find_sets(
 % else:
         const int exact_only = choice.rule.alpha != 0.0f;
 % endif
-        const level_sums_t sums = read_levels(
-            node, pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
-            fullest[feature], shared);
-% if masked:
-        const u32 searched = (allowed[(u64)index * ((n_features + 31) / 32) + feature / 32] >> feature % 32) & 1;
-        const u32 n_listed = searched ? n_levels : 0;
-% else:
-        (void)allowed;
-        const u32 n_listed = n_levels;
-% endif
-        choice.n = list_levels(sums, n_listed, few > 1 ? few : 1, extra, &choice, entries, best_key, shared);
-        choice.rest_g = choice.node_g - choice.ordered_g;
-        choice.rest_h = choice.node_h - choice.ordered_h;
-        sort_entries(entries, spare + (u64)index * n_order + own.y, own.z ? 0 : choice.n, counts, best_key);
         const run_t run = run_of(choice, sums, entries, shared);
         const f32 rough = best_rough(choice, run, sums, entries, exact_only);
         const f32 least_rough = group_max(rough, best_hi) * 0.999969482421875f; /* as in `find` */
@@ -256,6 +298,5 @@ KERNEL(${wg_size}) find_sets(
 % endif
         if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at)
             write_candidate(&candidates[(u64)index * n_features + feature], feature, best);
-        BARRIER();
     }
 }

@@ -1,4 +1,7 @@
-## order_codes: replace the codes of a page's last features by those that belong to another order of rows
+## order_codes: codes of the features whose values depend on an order of the rows
+##
+##   replace_codes  replace the codes of a page's last features by those of another order
+##   encode_shares  codes of numbers 0..1 in one of the orders
 ##
 ##   orders      [order][feature][row]   codes of the last features, one set for each order
 ##   by_feature  [feature][row]          the page's codes, as the partition reads them
@@ -22,5 +25,20 @@ KERNEL(${wg_size}) replace_codes(
             codes[block + row * row_stride] = own_code;
             by_feature[(u64)feature * n_rows + row] = own_code;
         }
+    }
+}
+
+/* Code of each number: how many cuts are at or below it; a missing number has the code n_cuts + 1. */
+KERNEL(${wg_size}) encode_shares(
+        const u32 first_row, const u32 n_rows, const u64 begin, const u64 first_code, const u32 n_cuts,
+        GLOBAL const f32* RESTRICT cuts, GLOBAL const f32* RESTRICT shares, GLOBAL ${own}* RESTRICT codes) {
+    PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n_rows; i += N_GROUPS * ${wg_size}) {
+        const f32 share = shares[begin + first_row + i];
+        u32 low = 0, high = n_cuts;
+        while (low < high) {
+            const u32 middle = low + (high - low) / 2;
+            if (cuts[middle] <= share) low = middle + 1; else high = middle;
+        }
+        codes[first_code + i] = (as_u32(share) & 0x7FFFFFFFu) > 0x7F800000u ? n_cuts + 1 : low;
     }
 }

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.formats.xgboost_sets import read_sets
+from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 #: In XGBoost's files, ``parents`` of the root and ``split_indices`` of deleted nodes.
 XGBOOST_NONE = 2**31 - 1
-
-_CATEGORY_ARRAYS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
 
 
 def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
@@ -45,7 +45,7 @@ def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
     Raises
     ------
     ModelFormatError
-        If it is not a tree of numeric splits on these columns, with one value per leaf.
+        If it is not a tree of splits on these columns, with one value per leaf.
     """
     if cursor.has("id"):
         place = cursor.member("id")
@@ -53,7 +53,7 @@ def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
             place.fail(f"{index}, the tree's place in the file", "put the trees in order")
     n_nodes, n_deleted = _read_parameters(cursor)
     why = f"tree_param.num_nodes of {cursor.place}"
-    _refuse_categories(cursor, n_nodes, why)
+    of_nodes = read_sets(cursor, n_nodes, why)
     left = cursor.member("left_children").integers(NO_NODE, n_nodes - 1, n_nodes, why)
     right = cursor.member("right_children").integers(NO_NODE, n_nodes - 1, n_nodes, why)
     parents = cursor.member("parents").integers(NO_NODE, XGBOOST_NONE, n_nodes, why)
@@ -68,7 +68,12 @@ def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
             )
 
     leaf = np.array([left[node] == NO_NODE for node in order])
-    split_or_value = _living_floats(cursor, "split_conditions", order, n_nodes, why, ~leaf)
+    by_set = np.array([node in of_nodes for node in order]) & ~leaf
+    none = np.zeros(0, np.uint32)
+    sets, set_begin = joined(
+        [of_nodes[node] if own else none for node, own in zip(order, by_set, strict=True)]
+    )
+    split_or_value = _living_floats(cursor, "split_conditions", order, n_nodes, why, ~leaf, by_set)
     gain = _living_floats(cursor, "loss_changes", order, n_nodes, why)
     weight = _living_floats(cursor, "base_weights", order, n_nodes, why)
     sum_hessian = _living_floats(cursor, "sum_hessian", order, n_nodes, why)
@@ -79,13 +84,15 @@ def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
         right=np.where(leaf, np.int32(NO_NODE), children + np.int32(1)),
         parent=parent,
         feature=np.array([0 if left[node] == NO_NODE else features[node] for node in order], "i4"),
-        threshold=np.where(leaf, zero, split_or_value),
+        threshold=np.where(leaf | by_set, zero, split_or_value),
         default_left=np.array([default_left[node] for node in order], np.bool_),
-        split_kind=np.zeros(len(order), np.uint8),
+        split_kind=by_set.astype(np.uint8),
         value=np.where(leaf, split_or_value, zero)[:, None],
         weight=weight[:, None],
         gain=np.where(leaf, zero, gain),
         sum_hessian=sum_hessian,
+        sets=sets,
+        set_begin=set_begin,
     )
 
 
@@ -101,18 +108,6 @@ def _read_parameters(cursor: Cursor) -> tuple[int, int]:
         if size.parameter(0, XGBOOST_NONE) > 1:
             size.fail('"1", one value per leaf', "train with multi_strategy='one_output_per_tree'")
     return n_nodes, n_deleted
-
-
-def _refuse_categories(cursor: Cursor, n_nodes: int, why: str) -> None:
-    move = "train without enable_categorical, on encoded columns"
-    if cursor.has("split_type"):
-        kinds = cursor.member("split_type")
-        for node, kind in enumerate(kinds.integers(0, 1, n_nodes, why)):
-            if kind:
-                kinds.entry(node).fail("0; categorical splits are not supported", move)
-    for name in _CATEGORY_ARRAYS:
-        if cursor.has(name) and cursor.member(name).array():
-            cursor.member(name).fail("[]; categorical splits are not supported", move)
 
 
 def _breadth_first(
@@ -167,14 +162,18 @@ def _living_floats(
     n_nodes: int,
     why: str,
     threshold: npt.NDArray[np.bool_] | None = None,
+    ignored: npt.NDArray[np.bool_] | None = None,
 ) -> npt.NDArray[np.float32]:
     """Return an array of floats in the new node order; raise for NaN or infinity.
 
     Where ``threshold`` is True, -infinity becomes the lowest float32. XGBoost since 3.3 writes
-    -infinity if only missing values go left; no finite value is below either number.
+    -infinity if only missing values go left; no finite value is below either number. Where
+    ``ignored`` is True, the number has no meaning and becomes 0.
     """
     member = cursor.member(name)
     values = member.floats(n_nodes, why)[order]
+    if ignored is not None:
+        values[ignored] = 0
     if threshold is not None:
         values[threshold & (values == -np.inf)] = np.finfo(np.float32).min
     if not np.isfinite(values).all():

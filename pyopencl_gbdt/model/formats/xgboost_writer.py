@@ -32,8 +32,9 @@ from pyopencl_gbdt.model.formats.xgboost_reader import (
     PLACEHOLDER_KEY,
     RESERVED_KEYS,
 )
+from pyopencl_gbdt.model.formats.xgboost_sets import split_features, written_sets
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE
-from pyopencl_gbdt.model.tree import NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 #: The XGBoost version whose format is written.
 XGBOOST_VERSION = [3, 2, 0]
@@ -62,13 +63,18 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     -----
     XGBoost takes a logistic ``base_score`` for a margin if there are no trees. So an ensemble
     without trees is written with one leaf of value 0, which this library's reader drops.
+
+    Splits by sets are written with the codes of levels, 0 .. n_levels - 1. So XGBoost has to be
+    given these codes, in columns of the feature type "c". Where the levels of a column are the
+    numbers 0 .. n_levels - 1, codes and values are the same.
     """
     _check(ensemble)
     trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
     n_parallel, step = ensemble.n_parallel, ensemble.round_trees
     classes = ensemble.objective in MULTICLASS
     n_features = str(ensemble.n_features)
-    names = ensemble.feature_names or []
+    names, by_set = ensemble.feature_names or [], split_features(trees)
+    typed = range(ensemble.n_features) if names or by_set else ()
     model = {
         "cats": write_categories(ensemble.categories, ensemble.n_features),
         "gbtree_model_param": {
@@ -82,7 +88,7 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     learner = {
         "attributes": _attributes(ensemble),
         "feature_names": names,
-        "feature_types": ["float"] * len(names),
+        "feature_types": ["c" if feature in by_set else "float" for feature in typed],
         "gradient_booster": {"model": model, "name": "gbtree"},
         "learner_model_param": {
             "base_score": _render(np.array(each(ensemble.base_score), np.float32)),
@@ -131,12 +137,6 @@ def _check(ensemble: Ensemble) -> None:
                 f"objective_parameters[{name!r}]={value!r}: expected a finite float32 "
                 f"(a string where the default is one) for one of {known} of {objective}; "
                 f"leave it out for its default"
-            )
-    for index, tree in enumerate(ensemble.trees):
-        if np.any(tree.split_kind != NUMERIC_SPLIT):
-            raise ModelFormatError(
-                f"trees[{index}] splits on categories: expected numeric splits; "
-                f"pickle the ensemble instead"
             )
     texts = [*(ensemble.feature_names or []), *ensemble.attributes]
     for text in [*texts, *ensemble.attributes.values()]:
@@ -193,10 +193,7 @@ def _attributes(ensemble: Ensemble) -> dict[str, str]:
 def _tree(tree: Tree, index: int, n_features: str) -> dict[str, Any]:
     return {
         "base_weights": tree.weight[:, 0],
-        "categories": [],
-        "categories_nodes": [],
-        "categories_segments": [],
-        "categories_sizes": [],
+        **written_sets(tree),
         "default_left": tree.default_left.astype(np.int32),
         "id": index,
         "left_children": tree.left,

@@ -1,0 +1,97 @@
+"""Sets of categories in XGBoost's JSON: those that go right.
+
+Four arrays of a tree::
+
+categories_nodes       1    4          nodes that split by a set
+categories_segments    0    2          where the node's categories begin
+categories_sizes       2    3
+categories             0 3  1 2 7
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.sets import U32, packed
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
+
+#: Categories are whole numbers in float32.
+MOST_CATEGORY = 2**24 - 1
+#: Words of all sets of a tree: a short file must not take much memory.
+MOST_WORDS = 2**26
+
+
+def written_sets(tree: Tree) -> dict[str, Any]:
+    """Return the members of a tree that hold its sets."""
+    nodes = np.flatnonzero(np.diff(tree.set_begin))
+    sets = [np.flatnonzero(tree.right_set(int(node))) for node in nodes]
+    sizes = np.array([codes.size for codes in sets], np.int64)
+    return {
+        "categories": np.concatenate([np.zeros(0, np.int64), *sets]),
+        "categories_nodes": nodes,
+        "categories_segments": np.cumsum(sizes) - sizes,
+        "categories_sizes": sizes,
+    }
+
+
+def read_sets(cursor: Cursor, n_nodes: int, why: str) -> dict[int, U32]:
+    """Return the words of every node that splits by a set, by the node's number in the file.
+
+    Parameters
+    ----------
+    cursor : Cursor
+        The entry of ``trees``.
+    n_nodes : int
+    why : str
+        Where the number of nodes stands.
+
+    Raises
+    ------
+    ModelFormatError
+        If the sets contradict each other, or the kinds of splits.
+    """
+    kinds: list[int] = []
+    if cursor.has("split_type"):
+        kinds = cursor.member("split_type").integers(0, 1, n_nodes, why)
+    if not cursor.has("categories_nodes"):
+        return _checked(cursor, {}, kinds)
+    nodes = cursor.member("categories_nodes").integers(0, n_nodes - 1)
+    n, where = len(nodes), f"as categories_nodes of {cursor.place}"
+    codes = cursor.member("categories").integers(0, MOST_CATEGORY)
+    begins = cursor.member("categories_segments").integers(0, len(codes), n, where)
+    sizes = cursor.member("categories_sizes").integers(1, max(len(codes), 1), n, where)
+    words, found = 0, {}
+    for index, (node, begin, size) in enumerate(zip(nodes, begins, sizes, strict=True)):
+        if node in found:
+            cursor.member("categories_nodes").entry(index).fail("each node once")
+        if begin + size > len(codes):
+            cursor.member("categories_sizes").entry(index).fail(
+                f"{len(codes) - begin} at most, the categories that are left"
+            )
+        own = np.array(codes[begin : begin + size])
+        words += int(own.max()) // 32 + 1
+        if words > MOST_WORDS:
+            cursor.member("categories").fail(f"sets of {32 * MOST_WORDS} codes in all at most")
+        bits = np.zeros(int(own.max()) + 1, np.bool_)
+        bits[own] = True
+        found[node] = packed(bits)
+    return _checked(cursor, found, kinds)
+
+
+def _checked(cursor: Cursor, found: dict[int, U32], kinds: list[int]) -> dict[int, U32]:
+    """Return the sets; raise unless they are those of the splits of their kind."""
+    for node, kind in enumerate(kinds):
+        if (kind == CATEGORY_SPLIT) != (node in found):
+            expected = "1, as the node has categories" if node in found else "0, or categories"
+            cursor.member("split_type").entry(node).fail(expected)
+    if found and not kinds:
+        cursor.member("categories_nodes").fail("[] without split_type")
+    return found
+
+
+def split_features(trees: list[Tree]) -> set[int]:
+    """Return the features that trees split by sets."""
+    return {int(f) for t in trees for f in t.feature[np.flatnonzero(np.diff(t.set_begin))]}

@@ -1,0 +1,94 @@
+"""Which combinations of columns get statistics: greedily, as trees grow.
+
+A node that splits on one categorical column below a node that splits on another says that the two
+matter together. Such pairs of ancestor and descendant are candidates; their rank is what the lower
+splits gain. After each stretch of rounds the best new candidates get a slot, and combinations that
+no tree used lose theirs. Only the trees decide, so every device chooses alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from pyopencl_gbdt.categories.parts import MOST_KEYS, Combination, combined, sizes_of
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
+
+#: What a feature of a tree stands for: its parts, given feature and threshold.
+PartsOf = Callable[[int, float], Combination]
+Gains = dict[Combination, float]
+
+
+class Greedy:
+    """The combinations that have slots.
+
+    Parameters
+    ----------
+    n_slots : int
+        Most combinations at a time.
+    n_new : int
+        Most combinations that get a slot at a time.
+    most_parts : int
+        Most parts of a combination.
+    n_levels : mapping of int to int
+        Number of levels of each categorical column.
+
+    Attributes
+    ----------
+    found : list of Combination
+        All that ever had a slot, in the order in which they got it.
+    slots : list of int or None
+        The place in ``found`` of each slot's combination.
+    """
+
+    def __init__(
+        self, n_slots: int, n_new: int, most_parts: int, n_levels: Mapping[int, int]
+    ) -> None:
+        self._n_new, self._most, self._n_levels = n_new, most_parts, n_levels
+        self.found: list[Combination] = []
+        self.slots: list[int | None] = [None] * n_slots
+
+    def update(self, trees: Sequence[Tree], parts_of: PartsOf) -> list[int]:
+        """Give slots to the best new candidates of some trees; return the slots that changed."""
+        gains, candidates = self._gains(trees, parts_of)
+        known = set(self.found)
+        ranked = sorted(
+            (one for one in candidates if one not in known and self._fits(one)),
+            key=lambda one: (-candidates[one], [part.order for part in one]),
+        )
+        unused = [
+            slot
+            for slot, held in enumerate(self.slots)
+            if held is None or self.found[held] not in gains
+        ]
+        changed = []
+        for slot, one in zip(unused, ranked[: self._n_new], strict=False):
+            self.found.append(one)
+            self.slots[slot] = len(self.found) - 1
+            changed.append(slot)
+        return changed
+
+    def _fits(self, parts: Combination) -> bool:
+        several = len(parts) > 1 and len(parts) <= self._most
+        by_level = any(part.threshold is None for part in parts)
+        return several and by_level and math.prod(sizes_of(parts, self._n_levels)) <= MOST_KEYS
+
+    def _gains(self, trees: Sequence[Tree], parts_of: PartsOf) -> tuple[Gains, Gains]:
+        """Return the gains of what nodes split on, and of what ancestor and node do together."""
+        gains: Gains = defaultdict(float)
+        candidates: Gains = defaultdict(float)
+        for tree in trees:
+            above: dict[int, list[Combination]] = {}
+            for node in np.flatnonzero(~tree.is_leaf).tolist():  # parents come first
+                parent = int(tree.parent[node])
+                before = [] if parent == NO_NODE else above[parent]
+                own = parts_of(int(tree.feature[node]), float(tree.threshold[node]))
+                gain = float(tree.gain[node])
+                gains[own] += gain
+                for pair in {combined(own, other) for other in before}:
+                    candidates[pair] += gain
+                above[node] = [*before, own] if own not in before else before
+        return gains, candidates

@@ -1,0 +1,42 @@
+## combination: one code for the levels of several columns together
+##
+##   levels     a: 1 0 1 1    b: 2 2 0 2      codes of the parts
+##   keys       1*3+2 0*3+2 1*3+0 1*3+2       `begin`, then `extend` with every further part
+##   sorted     2 3 5 5       rows 1 2 0 3    sorted by a Python class
+##   runs       0 1 1 0 -> 0 1 2 2            `heads`, and a scan: the number of each key
+##   codes      2 0 1 2                       `scatter` brings them back to the rows
+##
+## params: wg_size
+<%page args="wg_size"/>
+<%def name="each(index, n)">PLAIN for (u32 ${index} = GROUP_ID * ${wg_size} + LOCAL_ID; ${index} < ${n}; ${index} += N_GROUPS * ${wg_size})</%def>
+
+#define NO_KEY 0xFFFFFFFFFFFFFFFFul /* of rows where a part is missing */
+
+KERNEL(${wg_size}) begin_keys(
+        const u32 n, const u32 missing, GLOBAL const u32* RESTRICT levels, GLOBAL u64* RESTRICT keys,
+        GLOBAL u32* RESTRICT rows) {
+    ${each("i", "n")} {
+        keys[i] = levels[i] == missing ? NO_KEY : levels[i];
+        rows[i] = i;
+    }
+}
+
+KERNEL(${wg_size}) extend_keys(
+        const u32 n, const u32 missing, const u64 size, GLOBAL const u32* RESTRICT levels,
+        GLOBAL u64* RESTRICT keys) {
+    ${each("i", "n")} {
+        const u64 key = keys[i];
+        keys[i] = key == NO_KEY || levels[i] == missing ? NO_KEY : key * size + levels[i];
+    }
+}
+
+KERNEL(${wg_size}) mark_heads(const u32 n, GLOBAL const u64* RESTRICT keys, GLOBAL u32* RESTRICT heads) {
+    ${each("i", "n")} heads[i] = i > 0 && keys[i] != keys[i - 1];
+}
+
+/* codes[row] = number of its key; n where a part is missing. */
+KERNEL(${wg_size}) scatter_codes(
+        const u32 n, GLOBAL const u64* RESTRICT keys, GLOBAL const u32* RESTRICT rows,
+        GLOBAL const u32* RESTRICT runs, GLOBAL u32* RESTRICT codes) {
+    ${each("i", "n")} codes[rows[i]] = keys[i] == NO_KEY ? n : runs[i];
+}
