@@ -79,12 +79,12 @@ TABLE: tuple[ParameterRow, ...] = (
                  "path: a list of lists.", structured=True),
     ParameterRow("cat_method", str, "auto", "What becomes of categorical columns: sets, splits on "
                  "sets of levels; statistics, numeric features made of the target's means of "
-                 "levels; auto, statistics for columns of many levels.",
+                 "levels; auto, sets for columns of 16 levels at most.",
                  allowed=("auto", "sets", "statistics")),
-    ParameterRow("permutation_count", int, 4, "Statistics of categories: random orders of the "
+    ParameterRow("permutation_count", int, 2, "Statistics of categories: random orders of the "
                  "rows; the rounds take turns.", low=1, high=64),
-    ParameterRow("max_ctr_complexity", int, 1, "Statistics of categories: most columns of a "
-                 "combination.", low=1, high=8),
+    ParameterRow("max_ctr_complexity", int, 2, "Statistics of categories: most columns of a "
+                 "combination; 1 is no combinations.", low=1, high=8),
     ParameterRow("has_time", bool, False, "Statistics of categories: rows are in the order of "
                  "time, which is their one order."),
     ParameterRow("target_border_count", int, 1, "Statistics of categories: borders of a label "

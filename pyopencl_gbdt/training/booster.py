@@ -44,7 +44,7 @@ from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
-from pyopencl_gbdt.training.combining import STRETCH, Combining
+from pyopencl_gbdt.training.combining import Combining
 from pyopencl_gbdt.training.reservations import Reservations
 
 F32 = npt.NDArray[np.float32]
@@ -104,6 +104,8 @@ class Boosting:
             orders is not None and (orders.n_orders > 1 or combining is not None),
         )
         if orders is not None and changes:
+            if combining is not None:
+                beside.add("combinations", combining.n_bytes, np.uint8)
             beside.add("codes of orders", orders.n_bytes(params.max_bin), np.uint8)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
@@ -145,7 +147,7 @@ class Boosting:
             self._orders = OrderCodes(device, codes, orders)
         self._combining = combining
         if combining is not None and self._orders is not None:
-            combining.begin(device, self._orders)
+            combining.begin(device, self._orders, ws.round_trees)
         own_labels = data.label[ws.own_rows]
         ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
         if weight is not None:
@@ -262,7 +264,7 @@ class Boosting:
         number = self.ws.first_round + self._rounds
         if self._combining is not None and self._combining.is_due(number):
             self._collect()
-            self._combining.choose(self.trees[-STRETCH * self.ws.round_trees :])
+            self._combining.choose(self.trees)
         if self._orders is not None:
             for launch in self._orders.launches(number):
                 launch()

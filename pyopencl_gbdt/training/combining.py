@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any
 
@@ -16,13 +17,14 @@ from pyopencl_gbdt.categories.statistics import LevelTable, Statistics, level_ta
 from pyopencl_gbdt.categories.targets import Targets
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
 from pyopencl_gbdt.training.greedy import Greedy
 
 F32 = npt.NDArray[np.float32]
 #: Rounds between two choices of combinations.
-STRETCH = 8
+STRETCH = 4
 #: Most combinations that have features at a time, and that get them at a time.
 MOST_SLOTS, MOST_NEW = 16, 4
 #: Most features of combinations: classes have one each.
@@ -74,6 +76,10 @@ class Combining:
         self._watched: list[tuple[Dataset, F32, DeviceArray]] = []
         self._codes: OrderCodes | None = None
         self._greedy = self._new_greedy()
+        self._before: Ensemble | None = None
+        self._first_slots: Greedy | None = None
+        self._means: dict[tuple[int, int], F32] = {}
+        self.earlier: list[Tree] = []
 
     def _new_greedy(self) -> Greedy:
         slots = n_slots(self._n_means)
@@ -84,24 +90,73 @@ class Combining:
         """Number of features of all slots."""
         return n_slots(self._n_means) * self._n_means
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that choosing combinations takes on the device, besides the ordered statistics."""
+        keys_rows_runs_codes, sorting = 8 + 3 * 4, 12
+        kept = 4 * (len(self._n_levels) + MOST_NEW)
+        return self._data.n_rows * (keys_rows_runs_codes + sorting + kept)
+
     # -- in training -----------------------------------------------------------------------
-    def begin(self, device: Device, codes: OrderCodes) -> None:
-        """Take the codes of a fit, whose slots are empty."""
-        self._codes = codes
+    def begin(self, device: Device, codes: OrderCodes, round_trees: int) -> None:
+        """Take the codes of a fit, whose slots are empty, and its number of trees a round."""
+        self._codes, self._round_trees = codes, round_trees
         self._combined = CombinationCodes(device, self._data, self._n_levels)
 
+    def resume(self, before: Ensemble) -> None:
+        """Prepare to choose once more what trees of this training chose, round by round."""
+        self._before, self.earlier = before, []
+
+    def replayed(self, number: int, trees: Sequence[Tree], values: F32) -> list[Tree]:
+        """Choose before a round of the model that is resumed, and return the round's trees.
+
+        Parameters
+        ----------
+        number : int
+        trees : sequence of Tree
+            As in the model.
+        values : float32 array, shape (n_rows, n_features)
+            Gets the slots' values in the round's order.
+
+        Returns
+        -------
+        list of Tree
+            The same trees, with the features of slots.
+        """
+        if self.is_due(number):
+            self.choose([], keep=True)
+        for (slot, order), means in self._means.items():
+            if order == number % self._n_orders:
+                first = self._first + slot * self._n_means
+                values[:, first : first + self._n_means] = means.T
+        slots = {held: slot for slot, held in enumerate(self._greedy.slots) if held is not None}
+        place_of = np.array([slots.get(i, -1) for i in range(len(self._greedy.found))] or [-1])
+        collected = self._from_model(trees)
+        self.earlier += collected
+        return [self._with_features(tree, place_of) for tree in collected]
+
+    def _from_model(self, trees: Sequence[Tree]) -> list[Tree]:
+        assert self._before is not None
+        statistics = self._before.statistics
+        assert statistics is not None
+        tables = statistics.tables[len(self._statistics.tables) :]
+        known = {parts: place for place, parts in enumerate(self._greedy.found)}
+        place_of = np.array([known.get(table.parts, -1) for table in tables] or [-1])
+        return [self._with_features(tree, place_of) for tree in trees]
+
     def restart(self) -> None:
-        """Empty all slots, since a training begins anew."""
-        held = [slot for slot, one in enumerate(self._greedy.slots) if one is not None]
-        self._greedy = self._new_greedy()
-        if held:
-            empty = np.full(self._data.n_rows, np.nan, np.float32)
-            nothing = self._ordered.device.upload(empty)
-            for slot in held:
-                for order in range(self._n_orders):
-                    for mean in range(self._n_means):
-                        self._encode(order, slot, mean, nothing, 0)
-                self._tell(slot, None)
+        """Go back to the slots at the fit's first round; the first call remembers them."""
+        if self._first_slots is None:
+            self._first_slots = deepcopy(self._greedy)
+            return
+        self._greedy = deepcopy(self._first_slots)
+        empty = np.full((self._n_means, self._data.n_rows), np.nan, np.float32)
+        for slot, held in enumerate(self._greedy.slots):
+            for order in range(self._n_orders):
+                means = self._ordered.device.upload(self._means.get((slot, order), empty))
+                for mean in range(self._n_means):
+                    self._encode(order, slot, mean, means, mean * self._data.n_rows)
+            self._tell(slot, None if held is None else self._greedy.found[held])
 
     def watch(self, rows: Dataset, values: F32, there: DeviceArray) -> None:
         """Keep the features of an evaluation set up to date.
@@ -115,14 +170,26 @@ class Combining:
         there : DeviceArray of the same shape
         """
         self._watched.append((rows, values, there))
+        for slot, held in enumerate(self._greedy.slots):
+            self._tell(slot, None if held is None else self._greedy.found[held])
+        there.set(values)
 
     def is_due(self, number: int) -> bool:
         """Tell whether combinations are chosen before this round."""
         return number > 0 and number % STRETCH == 0
 
-    def choose(self, trees: Sequence[Tree]) -> None:
-        """Choose combinations by the trees of the last rounds, and compute their features."""
-        changed = self._greedy.update(trees, self._parts_of)
+    def choose(self, trees: Sequence[Tree], *, keep: bool = False) -> None:
+        """Choose combinations by the trees of the last rounds, and compute their features.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+            All collected trees of this fit; there may be ``earlier`` ones.
+        keep : bool
+            Whether the host keeps the features.
+        """
+        recent = [*self.earlier, *trees][-STRETCH * self._round_trees :]
+        changed = self._greedy.update(recent, self._parts_of)
         device = self._ordered.device
         codes = {}
         for slot in changed:
@@ -136,6 +203,8 @@ class Combining:
                 self._ordered.draw(order)
             for slot in changed:
                 means = self._ordered.of_levels(codes[slot], self._data.n_rows)
+                if keep:
+                    self._means[slot, order] = means.get().reshape(self._n_means, -1)
                 for mean in range(self._n_means):
                     self._encode(order, slot, mean, means, mean * self._data.n_rows)
         for slot in changed:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
@@ -24,13 +23,12 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.orders import Orders
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.booster import Boosting, LateStart
-from pyopencl_gbdt.training.combining import Combining
+from pyopencl_gbdt.training.replaced import Replaced
 
 F32 = npt.NDArray[np.float32]
 
@@ -77,14 +75,8 @@ class Task:
         None: it is computed on the device from the mean label.
     history : dict
         Metrics of the finished rounds of a resumed training.
-    given : Dataset or None
-        The user's data, where statistics have replaced categorical columns in ``data``.
-    given_evals : sequence of Dataset
-        The same of evaluation sets.
-    statistics, orders : Statistics, Orders or None
-        These statistics, and their values of the training rows.
-    combining : Combining or None
-        Statistics of combinations of columns.
+    replaced : Replaced or None
+        Where statistics have replaced categorical columns in ``data`` and ``evals``.
     """
 
     params: Parameters
@@ -94,16 +86,12 @@ class Task:
     metrics: dict[str, Metric]
     start: StartingPoint | None
     history: History = field(default_factory=dict)
-    given: Dataset | None = None
-    given_evals: Sequence[Dataset] = ()
-    statistics: Statistics | None = None
-    orders: Orders | None = None
-    combining: Combining | None = None
+    replaced: Replaced | None = None
 
     @property
     def columns(self) -> Dataset:
         """The data with the user's columns alone."""
-        return self.data if self.given is None else self.given
+        return self.data if self.replaced is None else self.replaced.given
 
     def begins_with(self) -> dict[str, Any]:
         """Return the fields of ``Ensemble`` that every model of this training shares."""
@@ -129,7 +117,7 @@ class Fit:
         told = BuildNotice(device.caps.label, device.build_share)
         device.builds = told if task.params.verbosity else None
         self._recorder = None if device.profiler is None else Recorder(device)
-        data = task.data
+        data, made = task.data, task.replaced
         margins: Start | LateStart = self._start_at_mean
         others: list[Start | None] = []
         if task.start is not None:
@@ -148,8 +136,8 @@ class Fit:
             margins,
             first_round,
             beside=beside,
-            orders=task.orders,
-            combining=task.combining,
+            orders=made.orders if made is not None else None,
+            combining=made.combining if made is not None else None,
         )
         others = others or self._margins_of_evals()
         for number, ((rows, _), other) in enumerate(zip(task.evals, others, strict=True)):
@@ -172,9 +160,11 @@ class Fit:
 
     def _keep_up_to_date(self, number: int) -> None:
         """Let combinations write their features into the evaluation set watched last."""
-        task, there = self.task, self.boosting.evaluation[-1].values
-        if task.combining is not None and isinstance(there, DeviceArray):
-            task.combining.watch(task.given_evals[number], task.evals[number][0].values, there)
+        made, there = self.task.replaced, self.boosting.evaluation[-1].values
+        if made is None or made.combining is None or not isinstance(there, DeviceArray):
+            return
+        wide, given = self.task.evals[number][0], made.given_evals[number]
+        made.combining.watch(given, wide.values, there)
 
     def _start_at_mean(self, ws: Workspace) -> Start:
         """Compute the base score from the labels on the device; return the margin."""
@@ -183,23 +173,22 @@ class Fit:
         self.start = StartingPoint(score, objective.to_margin(score))
         return self.start.margins(data, ws.device)
 
-    def _first_margins(self) -> Start:
-        """Return the margins of the training rows, each round's by its order of the rows."""
-        task, before = self.task, self.start.before
-        if task.orders is None or before is None:
-            return self.start.margins(task.data, self.device)
-        own, values = task.data.base_margin, task.data.values.copy()
-        margins: F32 | None = None if own is None else own.T
-        for number in range(before.n_rounds):
-            values[:, -task.orders.n_features :] = task.orders.of_round(number)
-            margins = predict_margins(
-                before, values, self.device, start=margins, rounds=(number, number + 1)
-            )
-        return start_of(self.start.base_margin) if margins is None else margins
+    def _first_margins(self) -> Start | LateStart:
+        """Return the margins of the training rows; late ones if rounds have features of theirs."""
+        made, before = self.task.replaced, self.start.before
+        if made is None or before is None:
+            return self.start.margins(self.task.data, self.device)
+        return lambda ws: made.resumed_margins(before, ws.device)
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
-        data, device = self.task.data, self.device
+        data, device, made = self.task.data, self.device, self.task.replaced
+        if made is not None and self.start.before is not None:
+            before = self.start.before
+            return [
+                None if rows is made.given else made.eval_margins(rows, before, device)
+                for rows in made.given_evals
+            ]
         return [
             None if rows is data else self.start.margins(rows, device)
             for rows, _ in self.task.evals
@@ -239,13 +228,14 @@ class Fit:
             Facts to store in the model.
         """
         task, start, ws = self.task, self.start, self.boosting.ws
-        trees = [*start.trees, *self.boosting.finished_trees()]
-        statistics = task.statistics
-        if task.combining is not None:
-            kept = trees if n_rounds is None else trees[: n_rounds * ws.round_trees]
-            trees, statistics = task.combining.of_model(kept)
+        made, statistics = task.replaced, None
+        earlier = start.trees if made is None else made.earlier(start.trees)
+        trees = [*earlier, *self.boosting.finished_trees()]
+        trees = trees if n_rounds is None else trees[: n_rounds * ws.round_trees]
+        if made is not None:
+            trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
-            trees=trees if n_rounds is None else trees[: n_rounds * ws.round_trees],
+            trees=trees,
             objective=task.params.objective,
             n_features=task.columns.n_features,
             base_margin=start.base_margin,

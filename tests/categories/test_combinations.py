@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset
+from pyopencl_gbdt import Dataset, Model, train
+from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes
 from pyopencl_gbdt.categories.parts import MISSING, UNSEEN, Part, combined, combined_keys
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.model import Tree, dump_text, to_json
 from pyopencl_gbdt.reference.combination import combination_codes
+from pyopencl_gbdt.training.fitting import Fit
+from pyopencl_gbdt.training.greedy import Greedy
+from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.with_statistics import prepared_on
 from tests.compare import assert_same_bits
+from tests.conftest import TEST_DEVICE
 
 
 def data_of(n, seed=2):
@@ -46,3 +54,107 @@ def test_keys_are_numbers_of_two_digits():
 def test_parts_are_sorted_and_each_comes_once():
     one, other = (Part(2), Part(3, 0.5)), (Part(0), Part(2), Part(3))
     assert combined(one, other) == (Part(0), Part(2), Part(3), Part(3, 0.5))
+
+
+PARAMS = {
+    "objective": "binary:logistic",
+    "cat_method": "statistics",
+    "max_ctr_complexity": 3,
+    "max_depth": 3,
+    "device": TEST_DEVICE,
+}
+
+
+def crossed(n=800, seed=4):
+    """Rows whose label depends on two columns together, and on the sign of a number."""
+    rng = np.random.default_rng(seed)
+    first, other, third = (rng.integers(0, 6, n) for _ in range(3))
+    X = np.column_stack([first, rng.normal(size=n), other, third])
+    X[rng.random(n) < 0.03, 2] = np.nan
+    y = ((first + other) % 2 == 0) ^ (X[:, 1] > 1)
+    return X, y.astype(np.float32)
+
+
+def rows_of(X, y):
+    return Dataset(X, y, categorical_features=[0, 2, 3])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return train(PARAMS, rows_of(*crossed()), 14)
+
+
+def test_combinations_that_matter_are_found(model, tmp_path):
+    X, y = crossed(seed=5)
+    parts = [table.parts for table in model.ensemble.statistics.tables]
+    assert (Part(0), Part(2)) in parts[3:]
+    assert np.mean((model.predict(X) > 0.5) == y) > 0.85
+    model.save_model(tmp_path / "m.json")
+    read = Model.load_model(tmp_path / "m.json")
+    assert_same_bits(read.predict(X), model.predict(X))
+    assert to_json(read.ensemble) == to_json(model.ensemble)
+    assert model.feature_importances().shape == (4,)
+    shown = dump_text(model.ensemble)
+    assert "mean(f0 & f2, > 0.5)" in shown
+
+
+def test_variants_find_the_same(model):
+    other = train({**PARAMS, "work_group_size": 64}, rows_of(*crossed()), 14)
+    assert to_json(other.ensemble) == to_json(model.ensemble)
+
+
+def test_evaluation_sets_have_the_features_of_combinations(model):
+    unseen = crossed(seed=6)
+    seen = train(PARAMS, rows_of(*crossed()), 14, evals=[(rows_of(*unseen), "unseen")])
+    assert to_json(seen.ensemble) == to_json(model.ensemble)
+    p = seen.predict(unseen[0]).astype(np.float64)
+    loss = -np.mean(np.log(np.where(unseen[1] > 0, p, 1 - p)))
+    assert seen.history["unseen"]["logloss"][-1] == pytest.approx(loss, rel=1e-5)
+
+
+def test_a_training_resumes_to_the_same_bytes(model, tmp_path):
+    evals = [(rows_of(*crossed(seed=6)), "unseen")]
+    whole = train(PARAMS, rows_of(*crossed()), 14, evals=evals)
+    for n_rounds in (6, 14):
+        resumed = train(
+            PARAMS, rows_of(*crossed()), n_rounds, evals=evals,
+            callbacks=[TrainingCheckPoint(tmp_path, interval=3)],
+        )  # fmt: skip
+    assert to_json(resumed.ensemble) == to_json(model.ensemble)
+    assert resumed.history == whole.history
+
+
+def test_a_training_that_begins_anew_finds_the_same(model):
+    task = prepare({**PARAMS, "n_estimators": 14}, rows_of(*crossed()), (), None, None)
+    device = open_device(TEST_DEVICE)
+    fit = Fit(device, prepared_on(device, task))
+    for _ in range(10):
+        fit.step()
+    fit.boosting.finished_trees()
+    fit.boosting._begin()
+    for _ in range(14):
+        fit.boosting.step(fit._pace)
+    assert to_json(fit.model().ensemble) == to_json(model.ensemble)
+
+
+def test_candidates_are_ancestors_and_descendants():
+    greedy = Greedy(n_slots=2, n_new=1, most_parts=2, n_levels={0: 3, 2: 4})
+    names = [(Part(0),), (Part(1, 0.5),), (Part(2),)]
+    no = np.full(5, -1, np.int32)
+    tree = Tree(
+        left=np.array([1, 3, -1, -1, -1], np.int32),
+        right=np.array([2, 4, -1, -1, -1], np.int32),
+        parent=np.array([-1, 0, 0, 1, 1], np.int32),
+        feature=np.array([2, 0, 0, 0, 0], np.int32),
+        threshold=np.array([1, 1, 0, 0, 0], np.float32),
+        default_left=no == 0,
+        split_kind=np.zeros(5, np.uint8),
+        value=np.zeros((5, 1), np.float32),
+        weight=np.zeros((5, 1), np.float32),
+        gain=np.array([9, 3, 0, 0, 0], np.float32),
+        sum_hessian=np.ones(5, np.float32),
+    )
+    assert greedy.update([tree], lambda feature, _: names[feature]) == [0]
+    assert greedy.found == [(Part(0), Part(2))]
+    assert greedy.slots == [0, None]
+    assert greedy.update([tree], lambda feature, _: names[feature]) == []

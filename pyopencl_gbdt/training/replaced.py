@@ -1,0 +1,170 @@
+"""A training's data in which statistics have replaced categorical columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.parts import Part
+from pyopencl_gbdt.categories.statistics import Statistics, level_table
+from pyopencl_gbdt.categories.targets import targets_of
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.pages.orders import Orders
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.training.combining import Combining
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A data set whose categorical columns are statistics.
+
+    Attributes
+    ----------
+    given : Dataset
+        The user's columns.
+    data : Dataset
+        Statistics behind the user's columns; the columns that they replace are empty.
+    statistics : Statistics
+    orders : Orders
+        The statistics in several orders of the rows.
+    combining : Combining or None
+        Combinations of columns, whose features come last and are empty yet.
+    given_evals : sequence of Dataset
+        The user's columns of evaluation sets.
+    """
+
+    given: Dataset
+    data: Dataset
+    statistics: Statistics
+    orders: Orders
+    combining: Combining | None = None
+    given_evals: Sequence[Dataset] = ()
+
+    def of(self, rows: Dataset) -> Dataset:
+        """Return other rows with the statistics of all training rows."""
+        return _widened(rows, self.statistics, self.statistics.of_rows(rows), self.combining)
+
+    def resumed_margins(self, before: Ensemble, device: Device) -> F32:
+        """Return the margins of the training rows under trees of this training.
+
+        Each round is walked by the values of its order, so the margins have the same bits as if
+        the trees had just been trained.
+        """
+        margins: F32 | None = None if self.given.base_margin is None else self.given.base_margin.T
+        values, n = self.data.values.copy(), self.orders.n_features
+        n_trees = before.round_trees
+        plain = replace(
+            before, n_features=values.shape[1], feature_names=None, statistics=None, trees=[]
+        )
+        if self.combining is not None:
+            self.combining.resume(before)
+        for number in range(before.n_rounds):
+            trees = before.trees[number * n_trees : (number + 1) * n_trees]
+            values[:, -n:] = self.orders.of_round(number)
+            if self.combining is not None:
+                trees = self.combining.replayed(number, trees, values)
+            one = replace(plain, trees=trees)
+            margins = predict_margins(one, values, device, start=margins)
+        if margins is None:
+            margins = predict_margins(plain, values, device)
+        return margins
+
+    def eval_margins(self, rows: Dataset, before: Ensemble, device: Device) -> F32:
+        """Return the margins of other rows, with the user's columns, under trees."""
+        assert before.statistics is not None
+        own = None if rows.base_margin is None else rows.base_margin.T
+        values = np.concatenate([rows.values, before.statistics.of_rows(rows)], axis=1)
+        return predict_margins(before, values, device, start=own)
+
+    def earlier(self, trees: list[Tree]) -> list[Tree]:
+        """Return the trees of a model that is resumed, as this fit collects its own."""
+        return trees if self.combining is None else self.combining.earlier
+
+    def of_model(self, trees: list[Tree]) -> tuple[list[Tree], Statistics]:
+        """Return collected trees as those of a model, and the statistics that they use."""
+        if self.combining is None:
+            return trees, self.statistics
+        return self.combining.of_model(trees)
+
+
+def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: Device) -> Replaced:
+    """Compute the statistics of a training's categorical columns.
+
+    Parameters
+    ----------
+    params : Parameters
+    data : Dataset
+    columns : sequence of int
+        Categorical columns, ascending.
+    device : Device
+    """
+    targets = targets_of(
+        data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
+    )
+    tables = [
+        level_table(data, (Part(column),), (data.categories[column].n_levels,), targets)
+        for column in columns
+    ]
+    priors = params.ctr_priors
+    listed = priors if isinstance(priors, tuple) else (priors,)
+    statistics = Statistics(data.n_features, targets.names, listed, tuple(tables))
+    made = OrderedStatistics(
+        device, targets.hits, targets.counted, statistics.priors, params.random_state
+    )
+    values = _ordered(params, data, statistics, made)
+    combining = None
+    if params.max_ctr_complexity > 1 and targets.names and not params.interaction_constraints:
+        combining = Combining(
+            data, statistics, targets, made, params.max_ctr_complexity, len(values),
+            in_time=params.has_time,
+        )  # fmt: skip
+    wide = _widened(data, statistics, values[0], combining)
+    empty = ((0, 0), (0, 0 if combining is None else combining.n_features))
+    orders = Orders([np.pad(own, empty, constant_values=np.nan) for own in values])
+    return Replaced(data, wide, statistics, orders, combining)
+
+
+def _widened(
+    rows: Dataset, statistics: Statistics, values: F32, combining: Combining | None
+) -> Dataset:
+    """Return rows with statistics, and with empty features for combinations behind them."""
+    n_empty = 0 if combining is None else combining.n_features
+    empty = np.full((rows.n_rows, n_empty), np.nan, np.float32)
+    names = [*_names(rows, statistics), *(f"combination {i}" for i in range(n_empty))]
+    more = np.concatenate([values, empty], axis=1)
+    return rows.widened(more, names, statistics.replaced, n_empty)
+
+
+def _ordered(
+    params: Parameters, data: Dataset, statistics: Statistics, made: OrderedStatistics
+) -> list[F32]:
+    """Return the statistics of each row, from the rows before it, in every order."""
+    every, n_means = statistics.of_rows(data), statistics.n_means
+    found = []
+    for number in range(1 if params.has_time else params.permutation_count):
+        if params.has_time:
+            made.take_order(np.arange(data.n_rows, dtype=np.uint32))
+        else:
+            made.draw(number)
+        values = every.copy()  # counts of levels stay
+        for table, first in zip(statistics.tables, statistics.first_features, strict=False):
+            means = made.of(data.level_codes(table.parts[0].column), table.n_levels).get()
+            values[:, first : first + n_means] = means.reshape(n_means, -1).T
+        found.append(values)
+    return found
+
+
+def _names(data: Dataset, statistics: Statistics) -> list[str]:
+    own = data.feature_names
+    names = "f{}".format if own is None else own.__getitem__
+    return [statistics.name(feature, names) for feature in range(statistics.n_features)]
