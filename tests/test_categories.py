@@ -15,6 +15,7 @@ from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
+from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(3)
@@ -114,6 +115,16 @@ def test_names_of_categorical_features(model):
         fitted(enable_categorical=False).fit(OTHER, Y)
     with pytest.raises(DataError, match="or name the column in categorical_features"):
         fitted().fit(rows, Y)
+
+
+def test_one_hot_max_size_is_one_less():
+    for make in (Parameters.from_dict, lambda given: fitted(**given)):
+        assert make({"one_hot_max_size": 6}).max_cat_to_onehot == 7
+    assert fitted().set_params(one_hot_max_size=2).max_cat_to_onehot == 3
+    with pytest.raises(ParameterError, match="one_hot_max_size and max_cat_to_onehot are two"):
+        Parameters.from_dict({"one_hot_max_size": 6, "max_cat_to_onehot": 7})
+    with pytest.raises(ParameterError, match="one_hot_max_size='x': expected"):
+        Parameters.from_dict({"one_hot_max_size": "x"})
 
 
 @pytest.mark.parametrize("name", ["categorical_features", "cat_features", "feature_types"])
