@@ -88,6 +88,9 @@ def test_estimators_take_tables(model):
     assert estimator.n_features_in_ == 3
     steps = make_pipeline(FunctionTransformer(), fitted()).fit(FRAME, Y)
     assert np.array_equal(steps.predict(OTHER), expected)
+    with_statistics = fitted(cat_method="statistics").fit(FRAME, Y)
+    assert with_statistics.model_.ensemble.statistics is not None
+    assert np.array_equal(with_statistics.predict(OTHER), with_statistics.predict(FRAME))
     labels = GBDTClassifier(n_estimators=3, **PARAMS).fit(FRAME, TOWN == "q")
     assert labels.score(OTHER, TOWN == "q") == 1
     rank = GBDTRanker(n_estimators=1, **PARAMS).fit(FRAME, Y > 1, group=[300])
