@@ -15,6 +15,7 @@ COMMANDS = {
     "quality": "bench.quality",
     "sparse": "bench.sparse",
     "sweep": "bench.sweep",
+    "switch-depth": "bench.switch_depth",
     "tasks": "bench.tasks",
     "train": "bench.train",
 }

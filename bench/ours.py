@@ -41,6 +41,8 @@ class Ours(System):
             "device": settings.device,
             "verbosity": 0,
         }
+        if shape.symmetric:
+            self.params["grow_policy"] = "symmetric"
 
     def setup(self, values: Any, label: F32) -> None:
         self.opened = open_device(self.settings.device)

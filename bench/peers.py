@@ -129,7 +129,10 @@ class LightGBM(System):
 
 
 class CatBoost(System):
-    """CatBoost, ``Depthwise`` trees, no sampling; its GPU takes no callbacks, hence two fits."""
+    """CatBoost, ``Depthwise`` or symmetric trees, no sampling.
+
+    Its GPU takes no callbacks, hence two fits.
+    """
 
     incremental = False
 
@@ -141,7 +144,7 @@ class CatBoost(System):
         self.logistic = shape.objective == "binary:logistic"
         self.params = {
             "loss_function": "Logloss" if self.logistic else "RMSE",
-            "grow_policy": "Depthwise",
+            "grow_policy": "SymmetricTree" if shape.symmetric else "Depthwise",
             "depth": shape.max_depth,
             "border_count": shape.max_bin - 1,
             "learning_rate": LEARNING_RATE,

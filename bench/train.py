@@ -158,7 +158,7 @@ def run_shape(
 ) -> Record:
     """Announce a shape, train it with every system, print and return its record."""
     n_held_out = min(_MOST_HELD_OUT, max(_LEAST_HELD_OUT, shape.n_rows // 4))
-    if shape.name == "predict":
+    if shape.name.endswith("predict"):
         n_held_out = shape.n_rows
     n_bytes = shape.expected_bytes() + shape.expected_bytes(n_held_out)
     floor = floor_bytes(shape)

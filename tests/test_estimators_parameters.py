@@ -194,7 +194,7 @@ def test_several_quantiles():
 BAD = [
     ({"max_leaves": 1}, ParameterError, r"max_leaves=1: expected 0 \(no limit\) or 2 or more"),
     ({"max_leaves": -1}, ParameterError, "max_leaves=-1: expected"),
-    ({"grow_policy": "symmetric"}, ParameterError, "expected 'depthwise' or 'lossguide'"),
+    ({"grow_policy": "level"}, ParameterError, "'lossguide' or 'symmetric'"),
     ({"num_parallel_tree": 0}, ParameterError, r"num_parallel_tree=0: expected 1..65536"),
     ({"subsample": 0}, ParameterError, r"subsample=0\.0: .* 0 < number <= 1; raise subsample"),
     ({"subsample": 1.1}, ParameterError, r"subsample=1\.1: .*lower subsample"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit import variants as fit_variants
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
+from .switch_depth import switch_depth
 from .test_pages import GROWTH, LABELS, LOSSES, WEIGHT, N, X
 
 WEIGHTS = {
@@ -23,6 +27,13 @@ WEIGHTS = {
 GROWN = {
     name: given for name, given in GROWTH.items() if not given.keys() & {"histogram", "max_bin"}
 }
+
+
+@pytest.fixture(autouse=True)
+def _both_ways(device):
+    """Leave entries in the data's order for a level; then they move."""
+    with switch_depth(device.caps, 1, 256):
+        yield
 
 
 def model_of(data, **params):
@@ -98,11 +109,64 @@ def test_a_data_set_keeps_its_columns_for_the_next_fit():
     assert data.kept is not kept
 
 
-def test_variants_name_the_kernels_of_the_search():
+def test_variants_name_the_kernels_of_the_search(monkeypatch):
     params = {"n_estimators": 1, "device": TEST_DEVICE, "tree_method": "exact"}
-    variants = train(params, Dataset(X, LABELS["number"])).variants
-    assert {"exact", "columns", "row_nodes"} <= variants.keys()
-    assert "histogram" not in variants
+    for enough, kernels in ((10**9, {"exact", "columns"}), (0, {"column_search"})):
+        monkeypatch.setattr(fit_variants, "COLUMNS_PER_UNIT", enough)
+        one = {"work_group_size": 1}
+        variants = train({**params, **one}, Dataset(X, LABELS["number"])).variants
+        assert {*kernels, "row_nodes"} <= variants.keys()
+        assert "histogram" not in variants
+
+
+#: What a walk along whole columns has to do with: several trees, masks, sampling, wide quanta.
+WALKED: dict[str, dict[str, Any]] = {
+    "sampled forest": {"num_parallel_tree": 2, "subsample": 0.6, "colsample_bynode": 0.5},
+    "bounded leaves": {"max_leaves": 6, "max_delta_step": 0.4, "min_child_weight": 3},
+    "absolute error": {"objective": "reg:absoluteerror", "min_child_weight": 0},
+}
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_walks_along_columns_grow_the_same_trees(name, monkeypatch):
+    label = LABELS["number"].copy()
+    label[7] = 1e9  # one gradient that needs its high word
+    data = Dataset(X, label, WEIGHTS["rows without weight"])
+    found = []
+    for enough in (10**9, 0):
+        monkeypatch.setattr(fit_variants, "COLUMNS_PER_UNIT", enough)
+        found.append(model_of(data, tree_method="exact", work_group_size=1, **WALKED[name]))
+    assert found[0] == found[1]
+
+
+#: What changes what the interleaved kernels do; more work-items than one are the GPUs' way.
+INTERLEAVED = {
+    "plain": {},
+    "work-groups": {"work_group_size": 64, "min_child_weight": 0},
+    "classes, forests": {
+        "objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2, "subsample": 0.6,
+    },
+    "few leaves": {"max_leaves": 9, "colsample_bynode": 0.6, "monotone_constraints": [1, 0, -1]},
+    "approx": {"tree_method": "approx", "max_bin": 20},
+    "approx, local": {"tree_method": "approx", "proposal": "local"},
+    "leaf by leaf": {"grow_policy": "lossguide", "max_leaves": 6, "max_depth": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INTERLEAVED)
+def test_the_depth_to_which_entries_stay_changes_no_byte(device, name):
+    params = {"tree_method": "exact", "n_estimators": 2, **INTERLEAVED[name]}
+    if "monotone_constraints" in params:
+        params["monotone_constraints"] = [1, 0, -1, *[0] * (X.shape[1] - 3)]
+    label = LABELS["classes"] if "num_class" in params else LABELS["number"].copy()
+    if name == "plain":
+        label[7] = 1e9  # one gradient that needs its high word
+    data = Dataset(X, label, WEIGHT)
+    with switch_depth(device.caps, 0):
+        wanted = model_of(data, **params)
+    for depth in (1, 2, 6):  # the last: entries never move
+        with switch_depth(device.caps, depth, 128):
+            assert model_of(data, **params) == wanted, depth
 
 
 def test_max_bin_is_refused():

@@ -54,6 +54,7 @@ GROWTH = {
     "level by level": {},
     "few leaves": {"max_leaves": 7},
     "leaf by leaf": {"grow_policy": "lossguide", "max_leaves": 9, "max_depth": 0},
+    "symmetric": {"grow_policy": "symmetric", "min_child_weight": 9},
     "half of the rows": {"subsample": 0.5},
     "rows by gradient": {"subsample": 0.5, "sampling_method": "gradient_based"},
     "goss": {"sampling_method": "goss"},

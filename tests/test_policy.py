@@ -11,7 +11,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, policy_of
+from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Symmetric, policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
@@ -95,6 +95,7 @@ def test_a_policy_that_is_handed_over_wins(grow_policy):
         ({"max_leaves": 5}, LevelWise(6, limits_leaves=True)),
         ({"grow_policy": "lossguide"}, LevelWise(6)),
         ({"grow_policy": "lossguide", "max_leaves": 5}, BestFirst()),
+        ({"grow_policy": "symmetric", "max_depth": 8}, Symmetric(8)),
     ],
 )
 def test_policies_of_parameters(params, policy):
@@ -117,12 +118,19 @@ def test_sizes(most_leaves):
     assert one.slots(most_leaves) == most_leaves
 
 
-def test_the_parameters_are_asked_in_one_place():
-    """And in the twin, which has its own; all others ask the policy."""
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("leaf_wise", {"reference/grow.py"}),
+        ("symmetric_trees", {"reference/train.py", "training/tree_method.py"}),
+    ],
+)
+def test_the_parameters_are_asked_in_one_place(name, others):
+    """And in the twin, which has its own, or of the data; all others ask the policy."""
     asked = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr == "leaf_wise"
+        if isinstance(node, ast.Attribute) and node.attr == name
     }
-    assert asked == {"growth/policy.py", "reference/grow.py"}
+    assert asked - {"parameters/parameters.py"} == {"growth/policy.py", *others}

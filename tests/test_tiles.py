@@ -10,8 +10,10 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import paged
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
 
 from .conftest import TEST_DEVICE
 from .test_pages import GROWTH, LABELS, LOSSES, WEIGHT, N, X
@@ -114,3 +116,22 @@ def test_sparse_data_give_the_model_of_dense_data(max_bin):
     params = {"max_bin": max_bin, "max_depth": 5}
     want = model_of(Dataset(SPARSE, LABELS["number"], WEIGHT), page="dense", **params)
     assert model_of(Dataset(matrix, LABELS["number"], WEIGHT), page="tiled", **params) == want
+
+
+@pytest.mark.parametrize(
+    "growth",
+    [
+        {"grow_policy": "lossguide", "max_leaves": 12, "max_depth": 0, "reg_alpha": 0.1},
+        {"num_parallel_tree": 2, "colsample_bynode": 0.6, "max_depth": 6},
+    ],
+)
+def test_features_that_cannot_split_below_are_left_out(growth):
+    params = {"min_child_weight": 25, "max_bin": 40, "device": TEST_DEVICE, **growth}
+    data, p = Dataset(SPARSE, LABELS["number"]), Parameters.from_dict({**params, "page": "tiled"})
+    fit = Boosting(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
+    fit.run(2)
+    if fit.ws.variant("split").name == "sequential":  # kernels of GPUs look at all features
+        closed = fit.ws["closed_features"].get()
+        assert closed.any()
+        assert not closed.all()
+    assert_same(data, **params)

@@ -55,7 +55,11 @@ class Workspace(dict):
     lists_drawn = False
     n_ordered, batches = 1, (0,)
     monotone = columns = None
-    left_out = ("exact", "node_pieces", "columns", "row_nodes", "approx")
+    interleaved_levels, n_stretches = 0, 2
+    left_out = (
+        "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
+        "column_search",
+    )  # fmt: skip
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
         n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)

@@ -13,6 +13,7 @@ from pyopencl_gbdt.profiling.least_bytes import RULES
 from pyopencl_gbdt.profiling.tree_counts import count_tree
 
 from .test_traffic import ATOMICS, Workspace, tree
+from .test_traffic_of_tables import TABLES
 
 #: The counts are of entries, two for each of 5 rows.
 ENTRIES, FEW_ROWS = 10, 5
@@ -48,7 +49,38 @@ COLUMNS = {
     "row_nodes.pack_sides": 2 * (5 * 4 + 5 // 8),
     # 10 of 21 entries' rows: a side of A, C and D
     "row_nodes.follow_split": 10 * 8 // 2,
+    # three steps read row and place of every entry, and quanta of 5 rows; two steps their nodes
+    "column_search.find": 3 * 10 * 8 + 5 * (3 * 8 + 2 * 4),
+    "column_search.best": 2 * 5 * CANDIDATE.itemsize,
+    # row and node of half of the root's rows
+    "column_search.follow_column": 5 * 8 // 2,
     "row_nodes.add_leaves": 5 * 8 + 5 * 4,
+}
+
+#: Where the entries of b and C stay in the data's order, two stretches, and then move to D and e.
+INTERLEAVED = {
+    # two words for each of b, C, D, e
+    "interleaved.list_stretches": 4 * 8,
+    # twice: rows of entries, nodes of rows, ranks; two words for each piece of 4 nodes
+    "interleaved.rank_entries": 2 * (10 * 4 + 5 * 4 + 10 * 2) + 4 * 2 * 8,
+    "interleaved.count_entries": 4 * (2 * 2 * 4 + 4),
+    # 3 of C's 6 entries' rows
+    "interleaved.follow_pieces": 3 * 10 // 2,
+    "interleaved.place_nodes": 2 * 12,
+    # entries of D and e, and their ranks; nodes of 3 rows; two words for each of 4 pieces
+    "interleaved.sort_entries": 6 * (2 * 16 + 2) + 3 * 4 + 4 * 8,
+    # as above, with ranks of the 10 entries of b and C; pieces: A 2, b 2, C 2, D e
+    "exact.sum_pieces": 26 * 8 + 10 * 2 + 8 * (32 + 8),
+    "node_pieces.carry": 8 * (32 + 8 + 32),
+    "exact.score_roughly": 26 * 12 + 10 * 2 + 8 * (32 + 4 + CANDIDATE.itemsize),
+    # the first 8 entries of A, one each of b and C, all of D and e
+    "exact.find": 8 * 4 + (8 + 2 + 6) * 12 + 5 * (32 + CANDIDATE.itemsize),
+    "node_pieces.best_piece": (8 + 5) * CANDIDATE.itemsize,
+    "node_pieces.list_pieces": 2 * 12,
+    "columns.move_entries": 0,
+    "row_nodes.pack_sides": 0,
+    # 15 entries of A and D are of 8 rows, about
+    "row_nodes.follow_split": 8 * 8 // 2,
 }
 
 
@@ -61,6 +93,13 @@ def along_columns(**options):
 @pytest.mark.parametrize("kernel", COLUMNS)
 def test_hand_count_along_columns(kernel):
     assert RULES[kernel].of_tree(along_columns(), count_tree(*tree())) == COLUMNS[kernel]
+
+
+@pytest.mark.parametrize("kernel", INTERLEAVED)
+def test_hand_count_of_interleaved_entries(kernel):
+    ws = along_columns()
+    ws.interleaved_levels = 1
+    assert RULES[kernel].of_tree(ws, count_tree(*tree())) == INTERLEAVED[kernel]
 
 
 def test_where_terms_cancel_all_borders_are_scored_exactly():
@@ -80,7 +119,10 @@ def test_roots_of_sorted_columns_count_entries():
     nodes, levels = tree()
     nodes["count"][0] = FEW_ROWS
     ws = along_columns()
-    ws.left_out = ("histogram", "tiled_histogram", "split", "partition", "update_margins", "approx")
+    ws.left_out = (
+        "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
+        "column_search",
+    )  # fmt: skip
     tally = traffic.Tally(ws)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
     assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]
@@ -91,4 +133,5 @@ def test_roots_of_sorted_columns_count_entries():
 def test_every_formula_is_counted_by_hand():
     of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
     tiled = {"tiled_histogram", "tiled_histogram.reduce"}  # the formulas of dense codes
-    assert of_trees - ATOMICS.keys() - COLUMNS.keys() == {"histogram.reduce", *tiled}
+    counted = ATOMICS.keys() | COLUMNS.keys() | TABLES.keys() | INTERLEAVED.keys()
+    assert of_trees - counted == {"histogram.reduce", *tiled}

@@ -175,7 +175,7 @@ def test_times_are_measured(kernel):
 
 def test_a_measurement_refuses_another_model_and_restores_what_was_refused(device, monkeypatch):
     measurement = tune.Measurement(find(TEST_DEVICE).device_id, DATA, repeats=1)
-    measurement.expected = "another"
+    measurement.expected = {(): "another"}
     with pytest.raises(tune.GBDTError, match="gives another model"):
         measurement.seconds("split", {})
     kind, build = type(device), type(device)._build

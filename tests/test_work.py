@@ -142,6 +142,7 @@ KNOWN = ("weighted", "evaluation_rows", "n_targets", "n_queries")
         ((10_000, 6), {"grow_policy": "lossguide", "max_leaves": 200, "max_depth": 0}),
         ((10_000, 6), {**SOFTPROB, "grow_policy": "lossguide", "max_leaves": 31}),
         ((10_000, 6), {"max_leaves": 40, "max_depth": 10}),
+        ((300, 6), {**SOFTPROB, "grow_policy": "symmetric", "max_depth": 10}),
         ((10_000, 3), {"objective": "rank:ndcg", "n_queries": 500}),
         ((10_000, 3), {"objective": "rank:pairwise", "n_queries": 100, "weighted": True}),
         ((10_000, 3), {"objective": "rank:map", "n_queries": 40, **CLICKS}),

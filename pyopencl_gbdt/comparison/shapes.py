@@ -56,6 +56,8 @@ class Shape:
         Share of missing values.
     recipe : str
         How to make the values; see `make`.
+    symmetric : bool
+        Whether trees are symmetric, in systems that have such trees.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Shape:
     n_models: int = 1
     missing: float = 0.0
     recipe: Recipe = "plain"
+    symmetric: bool = False
 
     def expected_bytes(self, n_rows: int | None = None) -> int:
         """Return the bytes of values and labels on the host."""
@@ -212,6 +215,11 @@ def _all_shapes() -> list[Shape]:
         Shape("tiny", "tiny", 1_000, 20),
         Shape("predict", "500 trees of depth 8, for prediction", 1_000_000, 28,
               max_depth=8, n_rounds=500),
+        Shape("symmetric", "HIGGS-like, symmetric trees of depth 6", n, 28, symmetric=True),
+        Shape("symmetric-d8", "HIGGS-like, symmetric trees of depth 8", n, 28, max_depth=8,
+              symmetric=True),
+        Shape("symmetric-predict", "500 symmetric trees of depth 8, for prediction", 1_000_000, 28,
+              max_depth=8, n_rounds=500, symmetric=True),
     ]  # fmt: skip
     for max_bin in (16, 64, 256, 1024, 4096):
         shapes.append(

@@ -82,6 +82,8 @@ class Kernel:
     """Parameters that ``tune`` changes, in this order; without any, it leaves the kernel alone."""
     timed_with: tuple[str, ...] = ()
     """Further kernels whose time these parameters affect."""
+    fitted_with: Mapping[str, str] = field(default_factory=dict)
+    """Parameters of a fit that runs it, which ``tune`` measures; none if every fit does."""
 
     def __post_init__(self) -> None:
         """Check that all variants are of this kernel."""

@@ -31,6 +31,9 @@ _PER_UNIT = Sizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
 _CHUNK = Sizes(several=(1024, 2048, 4096, 8192, 16384), one=(512, 1024, 2048, 4096, 8192))
 _CODES = Sizes(several=(1024, 2048, 4096, 5888), one=(2048, 4096, 8192, 16384))
 _ITEMS = Sizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 4096))
+_DEPTH = Sizes(several=(0, 1, 2, 3, 4, 5, 6), one=(0, 1, 2, 3, 4, 5, 6))
+_STRETCH = Sizes(several=(512, 1024), one=(1024, 2048, 4096, 8192))
+_EXACT = {"tree_method": "exact"}
 _ROWS = Sizes(several=(0,), one=(64, 128, 256))
 
 
@@ -51,10 +54,11 @@ def _kernel(
     phase: Phase = "",
     tuned: Mapping[str, Sizes] | None = None,
     timed_with: tuple[str, ...] = (),
+    fitted_with: Mapping[str, str] | None = None,
 ) -> Kernel:
     """Return a kernel; its variants get its name."""
     own = tuple(replace(variant, kernel=name) for variant in variants)
-    return Kernel(name, own, phase, tuned or {}, timed_with)
+    return Kernel(name, own, phase, tuned or {}, timed_with, fitted_with or {})
 
 
 #: All that the library knows of a kernel beside its source and its least bytes, in one place.
@@ -275,6 +279,7 @@ _ENTRIES = (
         phase="rounds",
         tuned={"wg_size": _GROUP},
     ),
+    _kernel("symmetric", *_both(cpu={"wg_size": 1, "run": 256}, gpu={"wg_size": 64, "run": 1})),
     _kernel(
         "partition",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
@@ -296,11 +301,35 @@ _ENTRIES = (
             "H200, 1 M x 28, a round: 1.2x over chunks of 1024, 1.04x over 128 work-items",
         ),
         tuned={"chunk": _CHUNK},
+        fitted_with=_EXACT,
+    ),
+    _kernel(
+        "column_search",
+        _variant("sequential", {"wg_size": 1, "groups_per_unit": 8, "chunk": 16384}, _SEQUENTIAL),
+        tuned={"chunk": _CHUNK},
     ),
     _kernel(
         "columns",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
         tuned={"chunk": _CHUNK},
+        fitted_with=_EXACT,
+    ),
+    _kernel(  # `depth`: levels below the root whose entries stay in the data's order
+        "interleaved",
+        _variant(
+            "sequential",
+            {"wg_size": 1, "chunk": 4096, "depth": 5},
+            "PoCL, 2 cores, 100 k x 28, depth 6: 1.3x over depth 0, 1.1x over depth 3",
+            chosen_on=_CPU,
+        ),
+        _variant(
+            "portable",
+            {"wg_size": 128, "chunk": 512, "depth": 0},
+            "not measured on a GPU: entries move at every level, as before",
+        ),
+        tuned={"depth": _DEPTH, "chunk": _STRETCH},
+        timed_with=("exact", "columns", "node_pieces", "row_nodes"),
+        fitted_with=_EXACT,
     ),
     _kernel("node_pieces", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("row_nodes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
@@ -339,6 +368,9 @@ _ENTRIES = (
         _variant("portable", {"wg_size": 256, "items": 1, "rows": 0}, _BASELINE),
         phase="prediction",
         tuned={"wg_size": _GROUP, "items": _ITEMS, "rows": _ROWS},
+    ),
+    _kernel(
+        "predict_tables", *_both(cpu={"wg_size": 1, "rows": 256}, gpu={"wg_size": 256, "rows": 1})
     ),
     _kernel(
         "predict_sparse",

@@ -36,7 +36,7 @@ class Parametrised(Spelled):
         Most leaves per tree; 0 is no limit.
     grow_policy : str, default "depthwise"
         Which nodes split first: ``"depthwise"``, those closest to the root, or ``"lossguide"``,
-        the leaf with the largest gain.
+        the leaf with the largest gain; ``"symmetric"``: all nodes of a level, by one split.
     tree_method : str, default "auto"
         How splits are found: ``"hist"``, between bins of values; ``"exact"``, between all
         distinct values; ``"approx"``, between bins that are cut anew for every tree; ``"auto"``

@@ -26,6 +26,10 @@ class PolicySizes(Protocol):
         """Whether ``decide`` counts leaves, as a level may have more splits than a tree may."""
 
     @property
+    def fills_levels(self) -> bool:
+        """Whether all nodes of a level split alike, those without rows too: trees are tables."""
+
+    @property
     def moves_last_rows(self) -> bool:
         """Whether rows move to the children of the last step, too.
 

@@ -145,7 +145,9 @@ class FitShape:
 
     @property
     def most_leaves(self) -> int:
-        """Leaves that a tree can have."""
+        """Leaves that a tree can have; a table has some without rows."""
+        if self.policy.fills_levels:
+            return 1 << self.params.max_depth
         limits = [self.all_rows or self.n_rows, self.params.max_leaves, 1 << self.params.max_depth]
         given = (True, self.params.max_leaves > 0, self.params.max_depth > 0)
         return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
@@ -158,7 +160,8 @@ class FitShape:
     @property
     def longest(self) -> int:
         """Most nodes on the way to a leaf."""
-        return min(self.params.max_depth or self.most_leaves, self.all_rows or self.n_rows) + 1
+        most = self.params.max_depth or self.most_leaves
+        return (most if self.policy.fills_levels else min(most, self.all_rows or self.n_rows)) + 1
 
     @property
     def most_level_nodes(self) -> int:

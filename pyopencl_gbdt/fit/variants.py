@@ -25,8 +25,20 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
-_BY_HISTOGRAM = ("histogram", "tiled_histogram", "split", "partition", "update_margins")
-_BY_COLUMNS = ("exact", "node_pieces", "columns", "row_nodes")
+_BY_HISTOGRAM = (
+    "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
+)  # fmt: skip
+_BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
+_BY_WALKS = ("column_search", "row_nodes")
+#: A CPU walks whole columns if there are at least this many for each compute unit, ...
+COLUMNS_PER_UNIT = 4
+#: ... if what a tree knows of its rows fits a core's cache, ... PoCL, 2 cores of an AMD EPYC with
+#: 1 MB each, ms a round of depth 6 of both cores, with walks and with pieces of nodes: 16 k x 62 k,
+#: 80 entries a row, 20 classes: 480 and 1700; the same, regression: 60 and 63; 64 k rows: 208 and
+#: 246. Dense, 20 k x 28: 21 and 21, 100 k x 28: 111 and 91.
+MOST_WALKED_ROWS = 65536
+#: ... and a tree has at most this many nodes in a step, for which every work-group has room.
+MOST_WALKED_NODES = 4096
 
 
 def fit_kernels() -> list[str]:
@@ -100,11 +112,67 @@ class FitVariants(FitShape):
         return Candidates(n_features * nodes_each > FEW_CANDIDATES, n_features)
 
     @property
+    def walks_columns(self) -> bool:
+        """Whether exact search walks whole columns, rather than pieces of nodes' own entries.
+
+        That is on CPUs, level by level, if there are columns for all work-items, few enough rows,
+        and no terms of scores that cancel. The trees are the same.
+        """
+        if self.columns is None or self.params.search == "approx" or self.policy.picks_leaves:
+            return False
+        if self.monotone is not None or self.params.reg_alpha > 0:
+            return False
+        enough = COLUMNS_PER_UNIT * self.device.caps.compute_units
+        if self.n_rows > MOST_WALKED_ROWS or self.layout.n_features < enough:
+            return False
+        few_nodes = self.search_capacity <= MOST_WALKED_NODES * self.n_trees
+        return few_nodes and self.wg_size(self.variant("exact")) == 1
+
+    @property
     def most_entry_tasks(self) -> int:
-        """Most pieces of sorted columns: whole ones, and one more for every node's rest."""
+        """Most pieces of entries that lie by node: whole ones, and one more for a node's rest."""
         assert self.columns is not None
         chunk = min(self.variant(name).params["chunk"] for name in ("exact", "columns"))
         return self.n_trees * (self.columns.n_entries // chunk + 1) + self.search_capacity
+
+    @property
+    def interleaved_levels(self) -> int:
+        """Levels below the roots whose entries stay in the data's order; 0 where they always move.
+
+        Leaf by leaf, entries move: a step has two nodes of a tree, and would read those of all. So
+        they do where every node has bins of its own, which are marked along its own entries.
+        """
+        of_nodes = self.params.search == "approx" and self.params.proposal == "local"
+        if self.columns is None or self.policy.picks_leaves or of_nodes:
+            return 0
+        return min(self.variant("interleaved").params["depth"], self.n_levels - 1)
+
+    @property
+    def n_stretches(self) -> int:
+        """Stretches of the data's order, see ``growth.interleaved``."""
+        assert self.columns is not None
+        return -(-self.columns.n_entries // self.variant("interleaved").params["chunk"])
+
+    @property
+    def most_stretch_pieces(self) -> int:
+        """Most pieces of nodes in stretches; those of the level to which entries move, too."""
+        if not self.interleaved_levels:
+            return 0
+        deepest = min(self.interleaved_levels + 1, self.n_levels - 1)
+        return self.n_stretches * self.level_capacity(deepest)
+
+    @property
+    def entry_lists(self) -> set[str]:
+        """The lists that entries move to, of two that take turns: of nodes at even or odd depth."""
+        end = self.n_levels + self.policy.moves_last_rows
+        depths = range(self.interleaved_levels + 1, end)
+        return {"odd" if depth % 2 else "even" for depth in depths[:2]}
+
+    @property
+    def quanta_of_roots(self) -> str:
+        """The array of the roots' quanta: not that of the list which entries move to first."""
+        odd = bool(self.entry_lists) and self.interleaved_levels % 2
+        return "odd_quanta" if odd else "even_quanta"
 
     @property
     def most_row_tasks(self) -> int:
@@ -157,16 +225,27 @@ class FitVariants(FitShape):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
+        every = {*_BY_HISTOGRAM, *_BY_PIECES, *_BY_WALKS, "approx"}
+        return tuple(sorted(every - set(self._taken)))
+
+    @property
+    def _taken(self) -> tuple[str, ...]:
+        """Kernels of the way of searching splits that this fit takes."""
         if self.columns is None:
-            return (*_BY_COLUMNS, "approx")
-        return _BY_HISTOGRAM if self.params.search == "approx" else (*_BY_HISTOGRAM, "approx")
+            other = "split" if self.policy.fills_levels else "symmetric"
+            return tuple(name for name in _BY_HISTOGRAM if name != other)
+        if self.walks_columns:
+            return _BY_WALKS
+        return (*_BY_PIECES, "approx") if self.params.search == "approx" else _BY_PIECES
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit, and the kind of its pages of codes."""
         kernels = fit_kernels()
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
-            kernels += _BY_COLUMNS
+            kernels += [name for name in self._taken if name != "approx"]
+        elif self.policy.fills_levels:
+            kernels = ["symmetric" if name == "split" else name for name in kernels]
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         if self.columns is None:
             found["page"] = "dense" if self.tiled is None else "tiled"

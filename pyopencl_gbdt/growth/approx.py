@@ -82,10 +82,16 @@ class Bins(ABC):
     def arguments(self) -> dict[str, object]:
         """Return the arguments that the search takes besides."""
 
+    def _listed(self, where: dict[str, object]) -> dict[str, object]:
+        """Return where entries are, for the kernels here: they take roots' quanta as even ones."""
+        listed = {**where, "even_quanta": where["all_quanta"]}
+        del listed["all_quanta"]
+        return listed
+
     def _marking(self, where: dict[str, object]) -> dict[str, object]:
         ws = self.ws
         tables = ws.arguments("feature_offset", "feature_bins")
-        return {**where, **tables, "carries": ws["piece_carries"]}
+        return {**self._listed(where), **tables, "carries": ws["piece_carries"]}
 
 
 class BinsOfTree(Bins):
@@ -129,7 +135,8 @@ class BinsOfNodes(Bins):
         bind, ends = self.program.bind, self.arguments()
         marking = self._marking(where)
         unread = ("n_rows", "scale", "features", "high")
-        listed = {name: value for name, value in where.items() if name not in unread}
+        every = self._listed(where)
+        listed = {name: value for name, value in every.items() if name not in unread}
         return [
             bind("clear_ends", groups, **listed, **ends),
             bind("mark_ends", groups, **marking, **ends),

@@ -10,6 +10,7 @@ from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.exact import TURNS, entry_arguments
+from pyopencl_gbdt.growth.interleaved import Interleaved
 
 
 def reserve(ws: Workspace) -> None:
@@ -35,10 +36,14 @@ class PartitionByColumns:
     ws : Workspace
     nodes : Program
         The kernels of ``node_pieces``.
+    interleaved : Interleaved or None
+        What finds the entries of levels whose entries do not move; None if all do.
     """
 
-    def __init__(self, ws: Workspace, nodes: Program) -> None:
-        self.ws, self.nodes = ws, nodes
+    def __init__(
+        self, ws: Workspace, nodes: Program, interleaved: Interleaved | None = None
+    ) -> None:
+        self.ws, self.nodes, self.interleaved = ws, nodes, interleaved
         picked = ws.policy.picks_leaves
         self.rows = ws.build(
             "row_nodes",
@@ -70,6 +75,21 @@ class PartitionByColumns:
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that send rows and entries to the children, and list new pieces."""
+        ws, page, interleaved = self.ws, self.ws.pages[0], self.interleaved
+        if interleaved is not None and interleaved.covers(step + 1):
+            return [*self.last(step, batch), *interleaved.find(step + 1, batch)]
+        if interleaved is not None and interleaved.sorts(step + 1):
+            moved = interleaved.sort(step + 1, batch)
+        else:
+            moved = self._move(step, batch)
+        pieces = self.nodes.bind(
+            "list_pieces", 1, step=step + 1, levels=page["levels"], task_begin=ws["piece_begin"],
+            **ws.arguments("entry_begin", "entry_end", "node_rough"),
+        )  # fmt: skip
+        return [*self.last(step, batch), *moved, pieces]
+
+    def _move(self, step: int, batch: Batch) -> list[Action]:
+        """Return the launches that move the entries of each node to its children."""
         ws, bind = self.ws, self.program.bind
         page, capacity = ws.pages[0], self.ws.level_capacity(step)
         nodes = {"picks": page["picked"], **page.arguments("levels", "nodes")}
@@ -80,7 +100,6 @@ class PartitionByColumns:
         moved = {f"moved_{name}": ws[name] for name in TURNS}
         lefts, words = ws["piece_lefts"], row_words(ws)
         return [
-            *self.last(step, batch),
             self.rows.bind(
                 "pack_sides", (-(-words // self.rows.wg_size), batch.size), n_rows=ws.n_rows,
                 row_words=words, n_trees=batch.size, **ws.arguments("row_nodes", "row_sides"),
@@ -92,18 +111,13 @@ class PartitionByColumns:
             ),
             self.nodes.bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **parts),
             bind("move_entries", self.groups, lefts=lefts, **moved, **tasks),
-            self.nodes.bind(
-                "list_pieces", 1, step=step + 1, levels=page["levels"],
-                task_begin=ws["piece_begin"],
-                **ws.arguments("entry_begin", "entry_end", "node_rough"),
-            ),
         ]  # fmt: skip
 
     def last(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that send rows, but not entries, to the children."""
         ws, page = self.ws, self.ws.pages[0]
         where = entry_arguments(ws, "move_begin")
-        for name in ("task_begin", "even_quanta", "odd_quanta"):
+        for name in ("task_begin", "all_quanta", "even_quanta", "odd_quanta"):
             del where[name]
         capacity = min(ws.level_capacity(step), MOST_Y)
         shared = max(1, 16 * ws.device.caps.compute_units // capacity)
@@ -111,6 +125,8 @@ class PartitionByColumns:
         follow = self.rows.bind(
             "follow", (ws.row_groups, batch.size), nodes=page["nodes"], **common
         )
+        if self.interleaved is not None and self.interleaved.covers(step):
+            return [follow, self.interleaved.follow(step)]
         return [
             follow,
             self.rows.bind(
@@ -127,12 +143,12 @@ class UpdateMarginsByNode:
     Parameters
     ----------
     ws : Workspace
-    partition : PartitionByColumns
-        What leaves the rows' nodes.
+    rows : Program
+        The kernels of ``row_nodes``, as the partition built them.
     """
 
-    def __init__(self, ws: Workspace, partition: PartitionByColumns) -> None:
-        self.ws, self.program = ws, partition.rows
+    def __init__(self, ws: Workspace, rows: Program) -> None:
+        self.ws, self.program = ws, rows
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launch that adds the trees that were finished last."""

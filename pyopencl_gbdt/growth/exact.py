@@ -10,8 +10,9 @@ from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth import approx, split
+from pyopencl_gbdt.growth import approx, interleaved, split
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
+from pyopencl_gbdt.growth.interleaved import Interleaved
 
 #: The lists of entries that take turns, by the depth of a node.
 TURNS = (
@@ -22,17 +23,17 @@ TURNS = (
 def reserve(ws: Workspace) -> None:
     """Plan the lists of entries, the nodes' parts of them, and what pieces of them leave."""
     assert ws.columns is not None
-    n_moves = ws.n_levels if ws.policy.moves_last_rows else ws.n_levels - 1
-    every = ws.n_trees * ws.columns.n_entries
-    for name in ("rows", "places"):  # roots have the data's own list, their children the odd one
-        ws.reserve(f"odd_{name}", every if n_moves > 0 else 1, ROW)
-        ws.reserve(f"even_{name}", every if n_moves > 1 else 1, ROW)
-    ws.reserve("odd_quanta", (every if n_moves > 0 else 1, 2), QUANTA)
-    ws.reserve("even_quanta", (every, 2), QUANTA)
+    every, lists = ws.n_trees * ws.columns.n_entries, ws.entry_lists
+    for side in ("even", "odd"):
+        n_moved = every if side in lists else 1
+        for name in ("rows", "places"):  # roots have the data's own list
+            ws.reserve(f"{side}_{name}", n_moved, ROW)
+        n_quanta = every if ws.quanta_of_roots == f"{side}_quanta" else n_moved
+        ws.reserve(f"{side}_quanta", (n_quanta, 2), QUANTA)
     ws.reserve("pool", (1, 1, 2), SUM)  # bound, never read
     ws.reserve("entry_begin", ws.max_nodes, np.uint32)
     ws.reserve("entry_end", ws.max_nodes, np.uint32)
-    tasks = ws.most_entry_tasks
+    tasks = max(ws.most_entry_tasks, ws.most_stretch_pieces)
     ws.reserve("piece_begin", ws.most_level_nodes + 1, np.uint32)
     ws.reserve("piece_sums", (tasks, 4), SUM)
     ws.reserve("piece_ends", (tasks, 2), np.uint32)
@@ -42,7 +43,8 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("node_rough", ws.most_level_nodes, np.uint32)
     ws.reserve("chosen", ws.search_capacity, CANDIDATE)
     split.reserve_constraints(ws)
-    approx.reserve(ws)
+    for part in (approx, interleaved):
+        part.reserve(ws)
 
 
 def entry_arguments(ws: Workspace, task_begin: str) -> dict[str, object]:
@@ -50,7 +52,7 @@ def entry_arguments(ws: Workspace, task_begin: str) -> dict[str, object]:
     columns = ws.pages[0].columns
     return {
         "all_rows": columns.rows, "all_places": columns.places, "task_begin": ws[task_begin],
-        "n_entries": columns.n_entries,
+        "n_entries": columns.n_entries, "all_quanta": ws[ws.quanta_of_roots],
         **ws.arguments("entry_begin", "entry_end", *TURNS),
     }  # fmt: skip
 
@@ -69,21 +71,28 @@ class ExactSearch:
         self.bins = approx.bins_of(ws)
         self.program = ws.build("exact", self._build)
         self.nodes = ws.build("node_pieces", self._build_nodes)
+        self.interleaved, self.of_stretches = None, self.program
+        if ws.interleaved_levels:
+            self.interleaved = Interleaved(ws)
+            self.of_stretches = self._program(ws.variant("interleaved"), interleaved=True)
 
     def _build(self, variant: Variant) -> Program:
-        ws = self.ws
-        assert ws.columns is not None
-        wg_size = ws.wg_size(variant)
         if self.bins is not None:
             self.bins.build(variant)
+        return self._program(variant, interleaved=False)
+
+    def _program(self, variant: Variant, *, interleaved: bool) -> Program:
+        ws = self.ws
+        assert ws.columns is not None
         return ws.device.build(
             "exact",
-            wg_size=wg_size,
+            wg_size=ws.wg_size(variant),
             search_chunk=variant.params["chunk"],
             missing=ws.columns.missing,
             monotone=ws.monotone is not None,
             masked=ws.masks_columns,
             bins="values" if self.bins is None else self.bins.name,
+            interleaved=interleaved,
         )
 
     def _build_nodes(self, variant: Variant) -> Program:
@@ -109,15 +118,25 @@ class ExactSearch:
         """Return that a node's best split is left."""
         return self.ws.candidates_of(step)
 
+    def stays(self, step: int) -> bool:
+        """Tell whether a step's nodes have their entries in the data's order; roots always do."""
+        return self.interleaved is not None and self.interleaved.covers(step)
+
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that fill ``chosen`` for the new nodes of a step."""
-        ws, p, bind = self.ws, self.ws.params, self.program.bind
+        ws, p, stays = self.ws, self.ws.params, self.stays(step)
+        bind = (self.of_stretches if stays else self.program).bind
         masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
         units, capacity = ws.device.caps.compute_units, ws.level_capacity(step)
         groups = min(ws.most_entry_tasks, 16 * units)
         page = ws.pages[0]
+        listed: dict[str, object] = entry_arguments(ws, "piece_begin")
+        shared: int | tuple[int, int] = groups
+        if stays and self.interleaved is not None:
+            listed = self.interleaved.pieces()
+            shared = self.interleaved.groups(batch), batch.size
         where = {
-            **entry_arguments(ws, "piece_begin"), "step": step, "n_rows": ws.n_rows,
+            **listed, "step": step, "n_rows": ws.n_rows,
             "features": page.columns.features,
             **page.arguments("levels", "nodes"),
             **ws.arguments("scale", "feature_offset"),
@@ -135,17 +154,17 @@ class ExactSearch:
         offset = where.pop("feature_offset")
         cut = [] if self.bins is None else self.bins.cut(step, batch, where, groups)
         ends = {} if self.bins is None else self.bins.arguments()
-        roughly = bind("score_roughly", groups, **ends, **rule, **pieces, **where)
+        roughly = bind("score_roughly", shared, **ends, **rule, **pieces, **where)
         task_begin = ws["piece_begin"]
         gathered = bind(
             "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows, n_entries=where["n_entries"],
-            all_rows=where["all_rows"], quanta=ws["quanta"], gathered=ws["even_quanta"],
+            all_rows=where["all_rows"], quanta=ws["quanta"], gathered=where["all_quanta"],
         )  # fmt: skip
         return [
             *masks,
             *([gathered] if step == 0 else []),
             bind(
-                "sum_pieces", groups, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
+                "sum_pieces", shared, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
                 feature_offset=offset, **where,
             ),
             self.nodes.bind(
@@ -156,7 +175,7 @@ class ExactSearch:
             *cut,
             *([] if exact_only else [roughly]),
             bind(
-                "find", groups, exact_only=exact_only, constraints=ws["monotone"],
+                "find", shared, exact_only=exact_only, constraints=ws["monotone"],
                 feature_offset=offset, **ends, **rule, **pieces, **where,
             ),
             self.nodes.bind(

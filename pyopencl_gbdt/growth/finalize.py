@@ -43,6 +43,7 @@ class Finalize:
                 "finalize",
                 wg_size=ws.wg_size(variant),
                 leaf_chunk=ws.variant("update_margins").params["chunk"],
+                tables=ws.policy.fills_levels,
             ),
         )
 
@@ -68,6 +69,7 @@ class Finalize:
             "finish_tree", 1, level=ws.n_levels, depth=depth, n_trees=batch.size,
             features_per_block=block[0], block=block[1], most_kept=ws.forest_block,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            min_child_weight=p.min_child_weight,
             **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
             **ws.arguments("leaf_rate", "scale", "feature_offset", "feature_bins", "thresholds",
                            "walk", "steps", "exponents"),

@@ -46,6 +46,7 @@ class Level:
                 hist_chunk=ws.variant("histogram").params["chunk"],
                 picked=ws.policy.picks_leaves,
                 limited=ws.policy.limits_leaves,
+                tables=ws.policy.fills_levels,
             ),
         )
 
@@ -73,7 +74,7 @@ class Level:
             "decide", 1, depth=depth, n_each=found.per_node, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=ws.monotone is not None, chosen=ws[found.array],
-            wanted=page["open_gain"],
+            wanted=page["open_gain"], min_child_weight=p.min_child_weight,
             **page.arguments("levels", "nodes", "splits_left", "row_task_begin"),
             **ws.arguments("leaf_rate", "monotone", "scale", "child_rows"),
         )  # fmt: skip

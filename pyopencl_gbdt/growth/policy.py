@@ -1,6 +1,7 @@
 """Growth policies: which nodes split next.
 
     level-wise    every node of a level whose split gains enough; a step is a level
+    symmetric     all nodes of a level, by one split; a step is a level
     best-first    the open leaf of the highest rank of every tree; a step is a split of each
 
 For a new policy, write a class as these two, or derive one that changes ``rank``, and return it
@@ -55,6 +56,7 @@ class LevelWise:
     deepest: int
     limits_leaves: bool = False
     picks_leaves: bool = False
+    fills_levels: bool = False
     moves_last_rows: bool = False
 
     def n_steps(self, most_leaves: int) -> int:
@@ -81,6 +83,16 @@ class LevelWise:
 
 
 @dataclass(frozen=True)
+class Symmetric(LevelWise):
+    """All nodes of a level split by one feature and threshold, if that gains enough in their sum.
+
+    ``growth.symmetric`` finds this split. What is decided of a node is as level by level.
+    """
+
+    fills_levels: bool = True
+
+
+@dataclass(frozen=True)
 class BestFirst:
     """The open leaf of the highest rank splits, one of every tree in each step.
 
@@ -94,6 +106,7 @@ class BestFirst:
     rank: str = "gain"
     limits_leaves: bool = False  # the number of steps does
     picks_leaves: bool = True
+    fills_levels: bool = False
     moves_last_rows: bool = True
 
     def n_steps(self, most_leaves: int) -> int:
@@ -125,4 +138,6 @@ def policy_of(params: Parameters) -> Policy:
     """Return the policy that the parameters ask for."""
     if params.leaf_wise:
         return BestFirst()
+    if params.symmetric_trees:
+        return Symmetric(params.max_depth)
     return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)

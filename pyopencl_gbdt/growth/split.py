@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch, Program, Variant
+from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_split import CategorySplit
+
+
+def searches_few_bins(ws: Workspace, variant: Variant) -> bool:
+    """Whether the kernel expects that most bins have no rows of a node, and leaves them out."""
+    return ws.tiled is not None and variant.name == "sequential"
 
 
 def reserve(ws: Workspace) -> None:
@@ -16,6 +21,8 @@ def reserve(ws: Workspace) -> None:
     n_features, nodes = ws.layout.n_features, ws.search_capacity
     ws.reserve("candidates", (nodes, n_features), CANDIDATE)
     ws.reserve("chosen", nodes, CANDIDATE)
+    if searches_few_bins(ws, ws.variant("split")):
+        ws.reserve("closed_features", (ws.slots, n_features), np.uint32)
     reserve_constraints(ws)
 
 
@@ -36,7 +43,7 @@ class Split:
     """Searches the splits of one level after another; fills ``chosen``."""
 
     def __init__(self, ws: Workspace) -> None:
-        self.ws = ws
+        self.ws, self.sparse = ws, False
         self.program = ws.build("split", self._build)
         self.sets = CategorySplit(ws) if ws.has_categories else None
         self.best = ws.build(
@@ -49,12 +56,18 @@ class Split:
             "monotone": ws.monotone is not None, "masked": ws.masks_columns,
             "categories": ws.has_categories,
         }  # fmt: skip
+        self.sparse = searches_few_bins(ws, variant)
         if variant.name == "sequential":
             shrunk = options["shrunk"] = ws.params.reg_alpha > 0
             plain = not (shrunk or options["monotone"])  # others clip anyway
             options["clipped"] = plain and ws.params.max_delta_step > 0
+            options["sparse"] = self.sparse
             return ws.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         return ws.device.build("split", wg_size=ws.wg_size(variant), **options)
+
+    def _closed(self) -> dict[str, DeviceArray]:
+        """Return the argument that only kernels for mostly empty bins have."""
+        return {"closed": self.ws["closed_features"]} if self.sparse else {}
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.
@@ -69,7 +82,7 @@ class Split:
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
             constraints=ws["monotone"], **ws.category_arguments("feature_kinds"),
             **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
-                           "fullest", "pool", "candidates"),
+                           "fullest", "pool", "candidates"), **self._closed(),
         )  # fmt: skip
         found = [find] if self.sets is None else [find, *self.sets.level(depth)]
         if not ws.candidates_of(depth).compared:

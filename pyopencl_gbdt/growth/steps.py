@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.errors import ParameterError
@@ -14,6 +16,7 @@ from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth import (
     category_sets,
     category_split,
+    column_search,
     columns,
     exact,
     feature_mask,
@@ -22,7 +25,9 @@ from pyopencl_gbdt.growth import (
     level,
     partition,
     split,
+    symmetric,
 )
+from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.growth.finalize import Finalize
@@ -31,15 +36,14 @@ from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
+from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.objectives import Objective
 
 
 def reserve(ws: Workspace) -> None:
     """Plan the arrays of all steps; again if the number of trees at a time changes."""
-    by_columns = ws.columns is not None
-    search = (exact, columns) if by_columns else (histogram, split, partition)
-    for part in (gradients, level, *search, finalize):
+    for part in (gradients, level, *_parts(ws), finalize):
         part.reserve(ws)
     if ws.has_categories:
         category_split.reserve(ws)
@@ -48,6 +52,13 @@ def reserve(ws: Workspace) -> None:
         sample.reserve(ws)
     if ws.masks_columns:
         feature_mask.reserve(ws)
+
+
+def _parts(ws: Workspace) -> tuple[ModuleType, ...]:
+    """Return the modules that plan the arrays of the search of splits."""
+    if ws.columns is None:
+        return histogram, symmetric if ws.policy.fills_levels else split, partition
+    return (column_search,) if ws.walks_columns else (exact, columns)
 
 
 def begin(ws: Workspace) -> None:
@@ -60,12 +71,18 @@ def begin(ws: Workspace) -> None:
 
 def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
     """Return what searches splits, moves rows and adds leaves: by codes, or along columns."""
+    search: SplitSearch
     if ws.columns is None:
         leaf = UpdateMargins(ws)
-        return HistogramSearch(ws), PartitionByCodes(ws), leaf
-    search = ExactSearch(ws)
-    moves = PartitionByColumns(ws, search.nodes)
-    return search, moves, UpdateMarginsByNode(ws, moves)
+        search = SymmetricSearch(ws) if ws.policy.fills_levels else HistogramSearch(ws)
+        return search, PartitionByCodes(ws), leaf
+    if ws.walks_columns:
+        walks = ColumnSearch(ws)
+        rows = PartitionOfRows(ws, walks)
+        return walks, rows, UpdateMarginsByNode(ws, rows.rows)
+    exactly = ExactSearch(ws)
+    moves = PartitionByColumns(ws, exactly.nodes, exactly.interleaved)
+    return exactly, moves, UpdateMarginsByNode(ws, moves.rows)
 
 
 class Steps:

@@ -63,20 +63,25 @@ def expected_tiles(
         codes, for large data that are mostly missing and lie on the host.
     max_bin : int
     """
+    if data.sparse is not None:
+        return tiles_of_sparse(data.sparse.n_entries, method, kind)
     if method != "hist" or kind == "dense" or data.categories:
         return None
     n_values = data.n_rows * data.n_features
     dense = page_bytes(device, data.n_rows, data.n_features, max_bin)
     if kind == "auto" and dense < LEAST_DENSE_BYTES:
         return None
-    if data.sparse is not None:  # sorted columns, unless tiles are asked for
-        return TileSizes(data.sparse.n_entries) if kind == "tiled" else None
     share = _present_share(data)
     sizes = TileSizes(int(share * n_values))
     if kind == "tiled":
         return sizes
     taken = sizes.n_bytes(data.n_rows, _most_tiles(device, data.n_features, max_bin))
     return sizes if share <= MOST_PRESENT and taken < dense else None
+
+
+def tiles_of_sparse(n_entries: int, method: Method, kind: str) -> TileSizes | None:
+    """Return what tiled codes of a sparse matrix will take; None is sorted columns."""
+    return TileSizes(n_entries) if method == "hist" and kind == "tiled" else None
 
 
 def _most_tiles(device: Device, n_features: int, max_bin: int) -> int:

@@ -17,7 +17,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
-from pyopencl_gbdt.parameters.table import POISSON_DELTA_STEP, TABLE
+from pyopencl_gbdt.parameters.table import DEEPEST_TABLE, POISSON_DELTA_STEP, TABLE
 
 _BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
 
@@ -102,6 +102,7 @@ class Parameters:
                 f"page={self.page!r}: expected 'auto' for tree_method={self.tree_method!r}, which "
                 f"has no pages of codes; leave it out, or use tree_method='hist'"
             )
+        self._check_symmetric()
         if self.max_leaves == 1:
             raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
         multiclass = self.objective in MULTICLASS
@@ -118,6 +119,25 @@ class Parameters:
             raise ParameterError(
                 f"scale_pos_weight={self.scale_pos_weight!r}: expected 1 for "
                 f"objective={self.objective!r}; give row weights instead"
+            )
+
+    def _check_symmetric(self) -> None:
+        if not self.symmetric_trees:
+            return
+        if self.max_leaves:
+            raise ParameterError(
+                f"max_leaves={self.max_leaves}: expected 0 for grow_policy='symmetric', whose "
+                f"trees have 2^depth leaves; leave it out and give max_depth"
+            )
+        if not 1 <= self.max_depth <= DEEPEST_TABLE:
+            raise ParameterError(
+                f"max_depth={self.max_depth}: expected 1..{DEEPEST_TABLE} for "
+                f"grow_policy='symmetric', whose trees have 2^max_depth leaves; give another depth"
+            )
+        if self.search != "hist":
+            raise ParameterError(
+                f"tree_method={self.tree_method!r}: expected 'hist' for grow_policy='symmetric'; "
+                f"leave it out"
             )
 
     def _check_bins(self) -> None:
@@ -187,6 +207,11 @@ class Parameters:
     def leaf_wise(self) -> bool:
         """Whether trees grow leaf by leaf: only with a limit of leaves does the order matter."""
         return self.grow_policy == "lossguide" and self.max_leaves > 0
+
+    @property
+    def symmetric_trees(self) -> bool:
+        """Whether all nodes of a level share a split."""
+        return self.grow_policy == "symmetric"
 
     @property
     def samples_rows(self) -> bool:

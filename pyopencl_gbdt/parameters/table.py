@@ -17,6 +17,8 @@ OBJECTIVES = (
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
 DEEPEST_LEVEL = 64
 """Largest depth of trees that grow level by level with max_depth=0."""
+DEEPEST_TABLE = 16
+"""Largest depth of symmetric trees."""
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 
@@ -35,8 +37,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
                  low=0, high=2**16),
     ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those closest to the "
-                 "root, or (lossguide) the leaf with the largest gain.",
-                 allowed=("depthwise", "lossguide")),
+                 "root, or (lossguide) the leaf with the largest gain; symmetric: all nodes of a "
+                 "level, by one feature and threshold.",
+                 allowed=("depthwise", "lossguide", "symmetric")),
     ParameterRow("tree_method", str, "auto", "How splits are found: hist, between max_bin bins; "
                  "exact, between all distinct values; approx, between bins that are cut anew for "
                  "every tree; auto, see docs/tree-methods.md.",

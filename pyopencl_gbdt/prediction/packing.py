@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 
 #: In ``default_left`` of ``dtypes.WALK``: the split is by a set.
 BY_SET = 2
@@ -45,6 +47,8 @@ class PackedTrees:
     sets : uint32 array, shape (n_words,), or None
         Sets of codes, see ``cl_kernels/set_decision.h``; a node's ``number`` says by its bits where
         its set begins. None is no split by a set.
+    tables : PackedTables or None
+        The same trees as tables, if all of them are.
     """
 
     nodes: npt.NDArray[np.void]
@@ -55,6 +59,7 @@ class PackedTrees:
     columns: U32
     n_features: int
     sets: U32 | None = None
+    tables: PackedTables | None = None
 
     @property
     def n_trees(self) -> int:
@@ -86,7 +91,9 @@ class PackedTrees:
         nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
         nodes["feature"][~inner] = 0
         columns = 2 * np.searchsorted(used, self.columns >> 1) + (self.columns & 1)
-        return replace(self, nodes=nodes, columns=columns.astype(np.uint32), n_features=used.size)
+        columns = columns.astype(np.uint32)
+        tables = None if self.tables is None else replace(self.tables, columns=columns)
+        return replace(self, nodes=nodes, columns=columns, n_features=used.size, tables=tables)
 
     @property
     def goes_on(self) -> bool:
@@ -116,6 +123,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         deepest = _deepest(left, begin[:-1])
     needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)
     levels = np.clip(np.minimum(deepest, needed + 1), _LEAST_LEVELS, _MOST_LEVELS)
+    tables = tables_of(trees)
     places = np.concatenate([[0], np.cumsum(np.left_shift(1, levels))])
     behind = np.maximum(deepest - levels, 0)
     return PackedTrees(
@@ -127,6 +135,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         columns=columns,
         n_features=ensemble.n_tree_features,
         sets=_pack_sets(trees, nodes, begin),
+        tables=None if tables is None else pack_tables(tables, columns),
     )
 
 

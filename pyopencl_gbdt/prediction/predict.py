@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.prediction.packing import PackedTrees
+from pyopencl_gbdt.prediction.predict_tables import plan_tables
 
 F32 = npt.NDArray[np.float32]
 #: Fewer rows are walked one by one: laying out the trees and a block takes as long as so many
@@ -121,7 +122,7 @@ class Walk(Adds, Protocol):
 
 
 def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> Walk:
-    """Return the faster way to walk the ensemble on a device: row by row, or in blocks of rows.
+    """Return the fastest way: by tables, if all trees are such, in blocks of rows, or row by row.
 
     Parameters
     ----------
@@ -132,6 +133,9 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     piece_bytes : int
         Most bytes per piece of rows.
     """
+    tables = plan_tables(device, trees.tables, n_rows, trees.n_features, piece_bytes)
+    if tables is not None:
+        return tables
     if n_rows >= _FEW_ROWS and trees.n_trees and trees.sets is None:
         program, _, rows = build(device, blocks=True)
         keys = program.wg_size * rows * trees.columns.size

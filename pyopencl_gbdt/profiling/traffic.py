@@ -5,8 +5,8 @@ the finished trees, which tell how many rows each node had. Small tables (task o
 feature) are not counted. A kernel that reads a value twice, or a whole memory transaction for one
 byte, moves more; its share of the bandwidth shows that.
 
-A new kernel needs one rule, here, in `tree_traffic` or in `column_traffic`; a test finds kernels
-without one.
+A new kernel needs one rule, here, in `tree_traffic`, in `column_traffic` or in
+`interleaved_traffic`; a test finds kernels without one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.profiling import interleaved_traffic  # noqa: F401  (registers its rules)
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, whole_arrays
 from pyopencl_gbdt.profiling.tree_counts import count_tree
@@ -93,6 +95,7 @@ _WHOLE = {
     "aft": "aft_gradients",
     "auc": "class_shares curve_area curve_keys curve_pairs total_areas",
     "column_bins": "bins count heads",
+    "column_search": "begin_columns",
     "combination": "begin_keys extend_keys mark_heads scatter_codes",
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",

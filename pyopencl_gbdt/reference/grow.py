@@ -74,6 +74,7 @@ class Node:
     right_set: npt.NDArray[np.bool_] | None = None
     value: np.float32 = field(default=_ZERO)
     hessian: np.float32 = field(default=_ZERO)
+    kept_weight: np.float32 | None = None  # its parent's, below an idle split of a symmetric tree
 
 
 #: Returns the rank of an open leaf whose split gains so much: the highest rank splits next.

@@ -24,6 +24,7 @@ from pyopencl_gbdt.reference.grow import Grower, Node, Rank, to_tree
 from pyopencl_gbdt.reference.host_gradients import host_gradients
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.reference.sample import factors
+from pyopencl_gbdt.reference.symmetric import SymmetricGrower
 from pyopencl_gbdt.reference.update_margins import add_leaves
 
 F32 = npt.NDArray[np.float32]
@@ -83,6 +84,7 @@ def train_reference(
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
     limits = limits_of(params, data)
+    make = SymmetricGrower if params.symmetric_trees else Grower
     gradients_of = host_gradients(objective, data, params.random_state)
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -94,7 +96,7 @@ def train_reference(
                     drawn = factors(params, g, h, scaled, *tree)
                     scale = choose_scale(g, h, scaled, *powers, factors=drawn)
                     quanta = quantize_gradients(g, h, scaled, scale, drawn)
-                    grower = Grower(codes, quanta, scale, layout, params, tree, limits, rank)
+                    grower = make(codes, quanta, scale, layout, params, tree, limits, rank)
                     nodes = grower.grow()
                     leaves = [node for node in nodes if node.left == NO_NODE]
                     if objective.renews:

@@ -40,6 +40,11 @@ def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
                 f"{names[column]} has {levels.n_levels} levels: expected {MOST_LEVELS} at most in "
                 "a categorical column that is split by sets of levels; leave out cat_method='sets'"
             )
+    if p.symmetric_trees:
+        raise ParameterError(
+            f"cat_method={p.cat_method!r}: expected 'statistics' for "
+            "grow_policy='symmetric', whose trees have no sets of levels; change one of them"
+        )
     if p.search != "hist":
         raise ParameterError(
             f"tree_method={p.tree_method!r}: expected 'hist' where X has categorical columns; "

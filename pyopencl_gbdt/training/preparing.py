@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,8 @@ def prepare(
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
     _check_labelled(data, "the training data")
+    if before is not None and p.cat_method == "auto":
+        p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
     check_statistics(p, data, continued=before is not None)
     p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")

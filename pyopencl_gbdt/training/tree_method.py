@@ -18,12 +18,21 @@ MOST_PRESENT = 0.05
 def resolved(params: Parameters, data: Dataset) -> Parameters:
     """Return the parameters with ``tree_method="exact"`` where ``auto`` means that.
 
+    Symmetric trees need histograms: sparse data get tiled pages.
+
     Only data and parameters decide, never the device, so the model is the same everywhere. A
     ``max_bin`` of the user's own asks for histograms.
     """
     sparse = data.sparse
-    if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default or sparse is None:
+    if params.symmetric_trees:  # splits of levels are searched in histograms
+        return params if sparse is None else replace(params, page="tiled")
+    return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
+
+
+def of_sparse(params: Parameters, n_features: int, density: float) -> Parameters:
+    """Return what ``resolved`` does for a sparse matrix with this share of present values."""
+    if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default:
         return params
-    if data.n_features <= WIDE or sparse.density > MOST_PRESENT:
+    if n_features <= WIDE or density > MOST_PRESENT:
         return params
     return replace(params, tree_method="exact")

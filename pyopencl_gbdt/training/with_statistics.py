@@ -20,9 +20,19 @@ MOST_SET_LEVELS = 16
 
 
 def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
-    """Return the categorical columns that become statistics, ascending."""
-    least = {"auto": MOST_SET_LEVELS, "sets": np.inf, "statistics": -1}[params.cat_method]
+    """Return the categorical columns that become statistics, ascending.
+
+    ``auto`` leaves columns of few levels to sets; of symmetric trees, which have none, it leaves no
+    column, and of losses whose labels are no targets all of them.
+    """
+    few = -1.0 if params.symmetric_trees else MOST_SET_LEVELS
+    auto = few if _has_targets(params) else np.inf
+    least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
     return sorted(column for column, own in data.categories.items() if own.n_levels > least)
+
+
+def _has_targets(params: Parameters) -> bool:
+    return not (params.objective.startswith("survival:") or params.objective == "custom")
 
 
 def check_statistics(params: Parameters, data: Dataset, *, continued: bool) -> None:
@@ -40,7 +50,7 @@ def check_statistics(params: Parameters, data: Dataset, *, continued: bool) -> N
             f"tree_method={params.tree_method!r}: expected 'hist' or 'auto' for statistics of "
             "categories; leave it out, or leave the columns out"
         )
-    if params.objective.startswith("survival:") or params.objective == "custom":
+    if not _has_targets(params):
         raise ParameterError(
             f"objective={params.objective!r}: expected a loss whose labels are targets, for "
             "statistics of categories; use cat_method='sets'"

@@ -90,7 +90,7 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
 }
 
 <%def name="each_piece()">
-    ${pieces.lists()}
+    ${pieces.lists(False)}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 index = find_node(task_begin, count, task), id = first + index;
@@ -157,13 +157,13 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
 % if by_node:
 KERNEL(${wg_size}) clear_ends(
         const u32 step, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL u8* RESTRICT ends_bin, ${pieces.list_arguments()}) {
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL u8* RESTRICT ends_bin, ${pieces.list_arguments(False)}) {
 <%call expr="each_piece()">
         for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) ends_bin[piece.begin + i] = 0;
 </%call>
 }
 
-KERNEL(${wg_size}) mark_ends(${arguments()}, GLOBAL u8* RESTRICT ends_bin, ${pieces.list_arguments()}) {
+KERNEL(${wg_size}) mark_ends(${arguments()}, GLOBAL u8* RESTRICT ends_bin, ${pieces.list_arguments(False)}) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     LOCAL_ARRAY(i64, sums, ${wg_size});
 <%call expr="each_end()">
@@ -178,7 +178,7 @@ KERNEL(${wg_size}) mark_ends(${arguments()}, GLOBAL u8* RESTRICT ends_bin, ${pie
 }
 % else:
 KERNEL(${wg_size}) cut_roots(${arguments()}, const u32 n_cuts, GLOBAL const u32* RESTRICT first_cut,
-                          GLOBAL u32* RESTRICT cuts, ${pieces.list_arguments()}) {
+                          GLOBAL u32* RESTRICT cuts, ${pieces.list_arguments(False)}) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     LOCAL_ARRAY(i64, sums, ${wg_size});
 <%call expr="each_end()">

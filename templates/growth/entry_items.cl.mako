@@ -5,11 +5,12 @@
 ##   borders             |    |    |    |    behind the last entry of each bin
 ##   behind                   ^         ^    the running sum at the segment's end
 
-<%def name="functions(wg_size, items, missing, bins)">
+<%def name="functions(wg_size, items, missing, bins, interleaved)">
 <%
     ends_argument = {"values": "", "tree": ", GLOBAL const u32* ends", "node": ", GLOBAL const u8* ends"}[bins]
     bin_at = "ends[places[{}]]" if bins == "tree" else "places[{}]"
     n_words = (wg_size + 31) // 32
+    staged = "LOCAL const u32*" if wg_size > 1 else "const u32*"
     in_words = items <= 32
 %>
 % if in_words:
@@ -40,7 +41,12 @@ typedef struct {
     u8 starts[${items}], border[${items}];
 % endif
     u32 wide;
+% if interleaved:
+    ${staged} rows;
+    u32 reaches; /* whether the piece's last entry is of the stretch's last feature */
+% else:
     GLOBAL const u32* rows;
+% endif
     GLOBAL const i32x2* high;
 % if missing:
     i64 behind_g[${items}], behind_h[${items}]; /* behind the segment of each entry */
@@ -57,11 +63,11 @@ FN i64x2 sums_of(const item_t* item, const u32 k) {
     return MAKE_I64X2(g, h);
 }
 
-FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
+FN void read_item(item_t* item, const ${"staged_piece_t" if interleaved else "piece_t"} piece, GLOBAL const u32* features,
                   GLOBAL const i32x2* high, const u32 wide${ends_argument}) {
-    const u32 at = LOCAL_ID * ${items};
+    const u32 each = ${f"(piece.size + {wg_size - 1}) / {wg_size}" if interleaved else items}, at = LOCAL_ID * each;
     item->at = at;
-    item->n = at >= piece.size ? 0 : (piece.size - at < ${items} ? piece.size - at : ${items});
+    item->n = at >= piece.size ? 0 : (piece.size - at < each ? piece.size - at : each);
     item->sum_g = item->sum_h = 0;
     item->wide = wide;
     item->high = high;
@@ -69,17 +75,26 @@ FN void read_item(item_t* item, const piece_t piece, GLOBAL const u32* features,
 % if in_words:
     item->starts = item->border = 0;
 % endif
+% if interleaved:
+    item->reaches = 0;
+    if (item->n == 0) return;
+    ${staged} places = piece.entries.places + at;
+    const u32 rest = piece.size - at, first = piece.first, behind = piece.next;
+    const int one = first == piece.last; /* the stretch is of a feature */
+    item->reaches = one || features[piece.entries.places[piece.size - 1]] == piece.last;
+% else:
     if (item->n == 0) return;
     GLOBAL const u32* places = piece.entries.places + at;
-    const u32 rest = piece.size - at + piece.behind; /* of the node, from its first entry on */
+    const u32 rest = piece.size - at + piece.behind, behind = NO_KEY; /* of the node, from its first entry on */
     const u32 first = features[piece.entries.places[0]];
     const int one = first == features[piece.entries.places[piece.size - 1]]; /* the piece is of a feature */
+% endif
     u32 feature = at == 0 || one ? first : features[piece.entries.places[at - 1]];
     u32 place = ${bin_at.format("0")};
     EACH_ENTRY(item, k) {
         const i32x2 q = piece.entries.quanta[at + k];
         const u32 own = one ? first : features[place];
-        const u32 next = k + 1 < rest ? ${bin_at.format("k + 1")} : NO_KEY;
+        const u32 next = k + 1 < rest ? ${bin_at.format("k + 1")} : behind;
         item->g[k] = q.x;
         item->h[k] = q.y;
         item->place[k] = place;
@@ -155,8 +170,13 @@ FN void place_item(item_t* item, GLOBAL const i64* carries, LOCAL i64* shared,
     item->base_h = -carries[1];
     i64 end_g = 0, end_h = 0;
 % if missing:
+% if interleaved:
+    end_g = total_g + (item->reaches ? carries[2] : 0);
+    end_h = total_h + (item->reaches ? carries[3] : 0);
+% else:
     end_g = total_g + carries[2];
     end_h = total_h + carries[3];
+% endif
 % endif
 % if wg_size > 1:
     if (LOCAL_ID < ${n_words}) marks[LOCAL_ID] = 0;

@@ -1,13 +1,13 @@
 ## finalize: set leaf values and make the tree's walking forms when all its nodes exist
-## uses: portable_math structs gain tasks decision
+## uses: portable_math structs gain tasks decision tables
 ##
 ##   finish_tree  one work-group sets the last level's leaves, leaf tasks, and the trees in the forms
 ##                that `predict` and `leaf` walk
 ##   keep         copies the trees to the buffer from which the host reads them; there each field is an
 ##                array
 ##
-## params: wg_size; leaf_chunk, rows of a leaf task
-<%page args="wg_size, leaf_chunk"/>
+## params: wg_size; leaf_chunk, rows of a leaf task; tables, nodes of a level share a split
+<%page args="wg_size, leaf_chunk, tables"/>
 <%  # dtypes.KEPT
     kept = ["tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
             "sibling_slot", "gain", "weight", "value", "hessian"]
@@ -29,6 +29,7 @@ BRIEF
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        const f32 min_child_weight,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
@@ -44,7 +45,12 @@ KERNEL(${wg_size}) finish_tree(
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         const rule_t rule = within(unbounded, nodes[id].lower, nodes[id].upper);
+% if tables:
+        finish_table_node(nodes, id, own_scale, rule, leaf_rate[0], least_hessian(min_child_weight, own_scale));
+% else:
+        (void)min_child_weight;
         finish_node(&nodes[id], own_scale, rule, leaf_rate[0]);
+% endif
     }
     BARRIER();
     u32 n_tasks = 0, more;

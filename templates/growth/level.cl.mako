@@ -1,6 +1,6 @@
 ## level: one work-group decides for a whole level which nodes split, where the children's rows and
 ##       histograms are stored, and how the work is cut into tasks
-## uses: portable_math structs gain growth tasks
+## uses: portable_math structs gain growth tasks tables
 ##
 ##   begin_tree   makes the roots
 ##   decide       from the best splits: nodes that split, ids of their children, row tasks
@@ -16,8 +16,9 @@
 ##           smaller child gets a new slot, and its histogram is computed from rows
 ##
 ## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, the policy lists a leaf
-##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves
-<%page args="wg_size, row_chunk, hist_chunk, picked, limited"/>
+##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves;
+##         tables, nodes of a level share a split, and `chosen` has only those that gain enough
+<%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
@@ -99,12 +100,37 @@ FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* node
 
 % endif
 % if not picked:
+/* Whether a node splits by its best candidate, and what that gains. */
+FN int splits(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
+              const f32 gamma, f32* gain) {
+    if (!(best->score_hi > NO_SCORE)) return 0;
+% if tables:
+    (void)node; (void)gamma; /* the search has compared the level's gain with it */
+    *gain = finite(scale_by(best->score_hi, rule.gain_power));
+    return 1;
+% else:
+    *gain = gain_of(best, node, rule);
+    return *gain > 1e-6f && *gain >= gamma;
+% endif
+}
+
+/* Set a node's weight and value. */
+FN void finish(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale, const rule_t rule,
+               const f32 rate, const f32 min_child_weight) {
+% if tables:
+    finish_table_node(nodes, id, scale, rule, rate, least_hessian(min_child_weight, scale));
+% else:
+    (void)min_child_weight;
+    finish_node(&nodes[id], scale, rule, rate);
+% endif
+}
+
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
+        const f32 min_child_weight, const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL u32* splits_left, GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin,
@@ -122,7 +148,7 @@ KERNEL(${wg_size}) decide(
 % endif
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < count; base += ${wg_size}) {
-        const u32 index = base + LOCAL_ID;
+        const u32 index = base + LOCAL_ID, id = first + index;
         GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
         GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
@@ -137,10 +163,7 @@ KERNEL(${wg_size}) decide(
             gain = wanted[index];
             split = gain >= 0.0f;
 % else:
-            if (c->score_hi > NO_SCORE) {
-                gain = gain_of(c, node, rule);
-                split = gain > 1e-6f && gain >= gamma;
-            }
+            split = splits(c, node, rule, gamma, &gain);
 % endif
         }
         const u32 tasks = split ? tasks_of(node->count, ${row_chunk}) : 0;
@@ -149,11 +172,12 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) {
             row_task_begin[index] = my_tasks;
-            finish_node(node, own_scale, rule, leaf_rate[0]);
+            finish(nodes, id, own_scale, rule, leaf_rate[0], min_child_weight);
         }
         if (split) {
             const u32 constraint = has_monotone ? monotone[c->feature] : 0;
-            split_node(nodes, first + index, first + count + 2 * rank, c, gain, rule, constraint);
+            split_node(nodes, id, first + count + 2 * rank, c, gain, rule, constraint);
+            ${"bound_idle_children(nodes, id, own_scale, rule, min_child_weight, constraint);" if tables else ""}
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;

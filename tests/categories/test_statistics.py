@@ -234,7 +234,7 @@ def test_files_that_lie_are_refused(models, tmp_path, place, value, words):
     "more",
     [
         {"tree_method": "exact"},
-        {"objective": "survival:cox"},
+        {"objective": "survival:cox", "cat_method": "statistics"},
         {"interaction_constraints": '[["f1"]]'},
     ],
 )

@@ -15,7 +15,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.xgboost_versions import PENALISES_BOUNDED_LEAVES
 
 FEATURES = 6
-MOST_CASES = 450
+MOST_CASES = 500
 #: Losses whose leaves are quantiles.
 QUANTILES = ("reg:absoluteerror", "reg:quantileerror")
 
@@ -101,6 +101,8 @@ AXES: dict[str, list[Value]] = {
         Value("exact", {"max_depth": 5, "tree_method": "exact"}),
         Value("approx", {"max_depth": 5, "tree_method": "approx"}),
         Value("lossguide", {"max_depth": 6, "grow_policy": "lossguide", "max_leaves": 12}),
+        # XGBoost has symmetric trees of one level alone
+        Value("symmetric", {"max_depth": 1, "grow_policy": "symmetric"}),
     ],
 }  # fmt: skip
 

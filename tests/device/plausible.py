@@ -21,6 +21,9 @@ LIBRARIES = frozenset(
         *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
         *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
         *("pieces_of_nodes", "entry_items", "local_sums", "row_codes", "category_cells"),
+        "level_borders",
+        "stretches",
+        *("column_walks", "closed_features", "runs_of_borders"),
     }
 )
 
@@ -38,6 +41,7 @@ VALUES: dict[str, list[Any]] = {
     "items": [1, 4],
     "rows": [128, 0],
     "chunk": [4096],
+    "most_nodes": [128],
     "row_chunk": [2048],
     "hist_chunk": [2048],
     "search_chunk": [512],
@@ -55,6 +59,7 @@ VALUES: dict[str, list[Any]] = {
     "digit": [4, 8],
     "code": ["u8", "u16", "tiled"],
     "own": ["u8", "u16"],
+    "index": ["u8", "u16"],
     "part": ["build", "merge", "prune"],
     "type": ["u32", "u64"],
     "key": ["u32", "i32", "f32", "u64", "i64", "f64"],
@@ -111,6 +116,7 @@ VALUES: dict[str, list[Any]] = {
             "monotone",
             "masked",
             "missing",
+            "interleaved",
             "clipped",
             "shrunk",
             "listed",
@@ -118,6 +124,7 @@ VALUES: dict[str, list[Any]] = {
             "by_node",
             "sparse",
             "categories",
+            "tables",
         )
     },
 }
@@ -171,12 +178,16 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)
-    if template in ("quantize", "pack_codes"):
+    if template in ("quantize", "pack_codes", "predict_tables"):
         return params["code"] != "tiled"
     if template == "order_codes":  # codes of some features are no wider than those of all
         return params["own"] <= params["code"] and params["code"] != "tiled"
+    if template == "exact":  # bins of nodes are marked along each node's own entries
+        return not (params["interleaved"] and params["bins"] == "node")
     if template == "level":
-        return not (params["picked"] and params["limited"])
+        return params["picked"] + params["limited"] + params["tables"] <= 1
+    if template == "symmetric":
+        return not (params["clipped"] and (params["monotone"] or params["shrunk"]))
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
         return False
     if template == "radix_onesweep":

@@ -56,11 +56,11 @@ SOURCES = {
     "split-bounded": ("split", {"wg_size": 64, **_BOUNDED}),
     "split_cpu-plain": (
         "split_cpu",
-        {"wg_size": 1, "run": 256, **_PLAIN, "clipped": False, "shrunk": False},
+        {"wg_size": 1, "run": 256, **_PLAIN, "clipped": False, "shrunk": False, "sparse": False},
     ),
     "split_cpu-bounded": (
         "split_cpu",
-        {"wg_size": 1, "run": 256, **_BOUNDED, "clipped": False, "shrunk": True},
+        {"wg_size": 1, "run": 256, **_BOUNDED, "clipped": False, "shrunk": True, "sparse": True},
     ),
     "partition-sequential": (
         "partition",

@@ -143,7 +143,7 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
             yield f"training {name} {variant.name}: model", (got, wanted)
             data.forget()  # quantise again: its kernels are watched too
-        if name in EVERY_HISTOGRAM:
+        if name in (*EVERY_HISTOGRAM, "symmetric"):
             wanted = predict_twin.predict(twin, p.values)
             margins = predict_margins(twin, p.values, device)
             yield f"training {name}: predictions", (margins, wanted)

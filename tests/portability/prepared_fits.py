@@ -20,6 +20,7 @@ from pyopencl_gbdt.training.booster import Boosting
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice
+from tests.switch_depth import switch_depth
 
 F32 = npt.NDArray[np.float32]
 #: A byte a code, two bytes a code, and more codes than any local memory holds.
@@ -37,6 +38,9 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"tree_method": "exact", "objective": "reg:absoluteerror"},
     {"tree_method": "approx"},
     {"tree_method": "approx", "proposal": "local"},
+    {"grow_policy": "symmetric"},
+    {"grow_policy": "symmetric", "max_delta_step": 1.0, "colsample_bylevel": 0.5},
+    {"grow_policy": "symmetric", "monotone_constraints": [1, -1], "reg_alpha": 1.0},
     {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
     {"page": "tiled", "objective": "reg:absoluteerror", "subsample": 0.5},
     {"page": "tiled", "grow_policy": "lossguide", "max_leaves": 5},
@@ -77,6 +81,10 @@ def fits(device: NullDevice) -> None:
     """
     _fit(device, _gaps(), {"tree_method": "exact"})
     _fit(device, _gaps(), {"tree_method": "exact", "monotone_constraints": [1, -1]})
+    with switch_depth(device.caps, 1):
+        for data, params in ((_gaps(), {}), (_data(None), {"monotone_constraints": [1, -1]})):
+            _fit(device, data, {"tree_method": "exact", "max_depth": 3, **params})
+        _fit(device, _gaps(), {"tree_method": "approx", "colsample_bynode": 0.5})
     for weight in (None, np.ones(N_ROWS, np.float32)):
         for max_bin in MAX_BINS:
             data = _data(weight)
@@ -100,6 +108,8 @@ def fits(device: NullDevice) -> None:
             _fit(device, weighed if "colsample_bynode" in params else plain, params)
     wide = _data(None, 80)  # more splits than `plan` compares
     _fit(device, wide, {"objective": "huber"})
+    for params in ({}, {"colsample_bynode": 0.5, "max_delta_step": 0.5}):  # a CPU walks columns
+        _fit(device, wide, {"tree_method": "exact", **params})
 
 
 def ranking(device: NullDevice) -> None:

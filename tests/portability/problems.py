@@ -37,6 +37,11 @@ OTHERS: dict[str, dict[str, Any]] = {
     },
     "classes": {"objective": "multi:softmax", "num_class": 3},
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": 0.3, **_LEAF_WISE},
+    "symmetric": {"grow_policy": "symmetric", "objective": "binary:logistic"},
+    "constrained symmetric forest": {
+        **_CLASSES, **_SIGNS, "grow_policy": "symmetric", "subsample": 0.7,
+        "colsample_bylevel": 0.7,
+    },
     "absolute error": {"objective": "reg:absoluteerror"},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},
     "exact, leaf by leaf": {

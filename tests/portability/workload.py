@@ -156,6 +156,27 @@ PRIMITIVES: dict[str, Prepare] = {
 }
 
 
+def full_tree(depth: int) -> Tree:
+    """Return a tree whose leaves have one depth, and whose splits are equal."""
+    n_inner = 2**depth - 1
+    inner = np.arange(2 * n_inner + 1) < n_inner
+    left = np.where(inner, 1 + 2 * np.arange(inner.size), -1).astype(np.int32)
+    zeros = np.zeros(inner.size, np.float32)
+    return Tree(
+        left=left,
+        right=np.where(inner, left + 1, -1).astype(np.int32),
+        parent=np.append(-1, np.repeat(np.arange(n_inner), 2)).astype(np.int32),
+        feature=np.zeros(inner.size, np.int32),
+        default_left=np.zeros(inner.size, np.bool_),
+        split_kind=np.zeros(inner.size, np.uint8),
+        value=zeros[:, None],
+        weight=zeros[:, None],
+        threshold=zeros,
+        gain=zeros,
+        sum_hessian=zeros,
+    )
+
+
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -171,6 +192,8 @@ def _prediction(device: NullDevice) -> None:
     ensemble = Ensemble([tree], "reg:squarederror", 2, 0.0, 0.0)
     values = np.zeros((N_ROWS, 2), np.float32)
     predict_margins(ensemble, values, device)
+    of_tables = Ensemble([full_tree(depth) for depth in (2, 9)], "reg:squarederror", 2, 0.0, 0.0)
+    predict_margins(of_tables, values, device)
     for way in (True, False):  # to gather columns, and to search them
         with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
             predict_margins(ensemble, present(values), device)

@@ -72,6 +72,17 @@ def set_entries(ws, layout, codes, nodes, rows, quanta, first):
     ws["piece_begin"].set(pieces)
 
 
+def set_data_order(ws, nodes, rows, quanta, first):
+    """Say which rows are in which node, and the quanta of all entries, as roots have them."""
+    row_nodes = np.zeros(ws["row_nodes"].shape, np.uint32)  # others are in a leaf of before
+    for index, (node, mine) in enumerate(zip(nodes, rows, strict=True)):
+        row_nodes[node["tree"], mine] = first + index
+    ws["row_nodes"].set(row_nodes)
+    low = words(quanta.reshape(-1, 2))[0].reshape(quanta.shape)
+    every = low[:, ws.pages[0].columns.rows.get()]
+    ws[ws.quanta_of_roots].set(every.reshape(-1, 2))
+
+
 def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, trees=None,
           bounds=None, allowed=None, **params):  # fmt: skip
     """Search the nodes of a level; compare with the twin by histograms; return how many split."""
@@ -95,14 +106,19 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
     set_quanta(ws, own.reshape(-1, 2), wide=wide, rng=rng)
     depth = min(depth, ws.n_levels - 1)
     first = set_level(ws, depth, nodes)
-    set_entries(ws, layout, codes, nodes, rows, own, first)
-    actions = ExactSearch(ws).search(depth, Batch(0, n_trees))
+    search = ExactSearch(ws)
+    actions = search.search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
         bits = np.packbits(allowed, axis=1, bitorder="little")
         masks = np.zeros(ws["allowed"].shape, np.uint32).reshape(-1, -(-layout.n_features // 32))
         masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
         ws["allowed"].set(masks.reshape(ws["allowed"].shape))
+    if not search.stays(depth):
+        set_entries(ws, layout, codes, nodes, rows, own, first)
+    else:
+        set_data_order(ws, nodes, rows, own, first)
+        actions = [*search.interleaved.find(depth, Batch(0, n_trees)), *actions]
     spoil(ws["chosen"], rng)
     run(actions)
     chosen = ws["chosen"].get()[: len(nodes)]

@@ -25,7 +25,7 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
     scores_agree,
 )
 from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
-from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, read_tree
+from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_tree
 from pyopencl_gbdt.model.tree import Tree
 
 #: Prefix of this library's keys in XGBoost's ``attributes``. Only the reader and the writer of
@@ -36,8 +36,10 @@ BASE_MARGIN_KEY = PREFIX + "base_margin"
 OBJECTIVE_KEY = PREFIX + "objective"
 PARAMETERS_KEY = PREFIX + "objective_parameters"
 PLACEHOLDER_KEY = PREFIX + "placeholder_tree"
+SYMMETRIC_KEY = PREFIX + "symmetric_trees"
 RESERVED_KEYS = (
     FORMAT_VERSION_KEY, BASE_MARGIN_KEY, OBJECTIVE_KEY, PARAMETERS_KEY, PLACEHOLDER_KEY,
+    SYMMETRIC_KEY,
 )  # fmt: skip
 FORMAT_VERSION = "1"
 #: Largest claimed number of trees per round in a file without trees to confirm it.
@@ -91,6 +93,8 @@ def read_document(document: Cursor) -> Ensemble:
     check_best_round(attributes, f"{source}: learner.attributes")
     if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
         del trees[: len(first_round)]
+    if SYMMETRIC_KEY in attributes:
+        check_symmetric(learner.member("attributes").member(SYMMETRIC_KEY), trees)
     for key in RESERVED_KEYS:
         attributes.pop(key, None)
     return Ensemble(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.xgboost_sets import read_sets
 from pyopencl_gbdt.model.sets import joined
+from pyopencl_gbdt.model.tables import table_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 #: In XGBoost's files, ``parents`` of the root and ``split_indices`` of deleted nodes.
@@ -192,3 +193,13 @@ def _breadth_first_links(
     parent = np.full(leaf.size, NO_NODE, np.int32)
     parent[1:] = np.repeat(inner, 2)
     return left, parent
+
+
+def check_symmetric(claim: Cursor, trees: list[Tree]) -> None:
+    """Refuse a file that claims that its trees are symmetric, and has others."""
+    for index, tree in enumerate(trees):
+        if table_of(tree) is None:
+            claim.fail(
+                f"trees whose levels have one split each, but tree {index} is another",
+                "the file is damaged; remove the attribute if trees were changed on purpose",
+            )

@@ -31,9 +31,11 @@ from pyopencl_gbdt.model.formats.xgboost_reader import (
     PARAMETERS_KEY,
     PLACEHOLDER_KEY,
     RESERVED_KEYS,
+    SYMMETRIC_KEY,
 )
 from pyopencl_gbdt.model.formats.xgboost_sets import split_features, written_sets
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE
+from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 #: The XGBoost version whose format is written.
@@ -188,6 +190,8 @@ def _attributes(ensemble: Ensemble) -> dict[str, str]:
         attributes[PARAMETERS_KEY] = json.dumps(exact, sort_keys=True)
     if not ensemble.trees:
         attributes[PLACEHOLDER_KEY] = "1"
+    if tables_of(ensemble.trees) is not None:
+        attributes[SYMMETRIC_KEY] = "1"
     return attributes
 
 

@@ -10,6 +10,7 @@
 
 
 
+
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
 
@@ -45,6 +46,19 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
     out->feature = feature;
     out->bin_direction = best.at;
 }
+
+
+FN int closed_in_parent(GLOBAL const node_t* nodes, GLOBAL const node_t* node, GLOBAL const u32* closed,
+                        const u32 n_features, const u32 step) {
+    if (node->parent == NO_NODE) return 0;
+    const u32 mark = closed[(u64)nodes[node->parent].slot * n_features];
+    return mark != 0 && mark <= step;
+}
+
+/* Whether neither child of any border would have enough rows. */
+FN int can_close(const i64 present_h, const i64 least) { return present_h == 0 || present_h < least; }
+
+
 
 #define RUN 256
 #define NEVER (-2147483647 - 1) /* the bits of no score, and less than any score's */
@@ -168,19 +182,22 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
                          const feature_t* feature) {
     i64 own_h[RUN], sum_g[RUN], sum_h[RUN]; /* of a bin, and up to the border behind it */
     i32 bits[RUN];                          /* rough scores */
+    u32 bins[RUN];
     search_t search = no_search();
     i64 left_g = 0, left_h = 0;
     for (u32 start = 0; start < n_bins; start += RUN) {
-        const u32 n = n_bins - start < RUN ? n_bins - start : RUN;
-        const u32 padded = (n + 15) / 16 * 16;
-        for (u32 k = 0; k < n; k++) {
-            const u32 bin = start + k;
-            own_h[k] = bin == full ? feature->full_h : cells[2 * bin + 1];
+        const u32 behind = n_bins - start < RUN ? n_bins : start + RUN;
+        u32 n = 0;
+        for (u32 bin = start; bin < behind; bin++) {
+            own_h[n] = bin == full ? feature->full_h : cells[2 * bin + 1];
             left_g += bin == full ? feature->full_g : cells[2 * bin];
-            left_h += own_h[k];
-            sum_g[k] = left_g;
-            sum_h[k] = left_h;
+            left_h += own_h[n];
+            sum_g[n] = left_g;
+            sum_h[n] = left_h;
+            bins[n] = bin;
+            n += own_h[n] != 0 ? 1 : 0;
         }
+        const u32 padded = (n + 15) / 16 * 16;
         for (u32 k = n; k < padded; k++) own_h[k] = sum_g[k] = sum_h[k] = 0;
         for (u32 direction = 0; direction < (feature->missing_h > 0 ? 2u : 1u); direction++) {
             const i64 more_g = direction ? feature->missing_g : 0;
@@ -189,12 +206,13 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
                 score_16(own_h + k, sum_g + k, sum_h + k, more_g, more_h, feature, bits + k, &search);
             for (u32 k = 0; k < padded; k++) {
                 look_closer(bits[k], sum_g[k] + more_g, sum_h[k] + more_h,
-                            2 * (start + k) + direction, feature, &search);
+                            2 * bins[k] + direction, feature, &search);
             }
         }
     }
     return search.best;
 }
+
 
 KERNEL(1) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
@@ -204,7 +222,7 @@ KERNEL(1) find(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool,
+        GLOBAL i64* pool, GLOBAL u32* closed,
         GLOBAL candidate_t* RESTRICT candidates) {
     const u32 id = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[id], n_bins = feature_bins[id], full = fullest[id];
@@ -224,14 +242,27 @@ KERNEL(1) find(
         feature.lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
         feature.upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
+        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
+        GLOBAL u32* mark = closed + (u64)node->slot * n_features + id;
+        if (closed_in_parent(nodes, node, closed + id, n_features, depth)) {
+            if (node->sibling_slot < 0) *mark = depth;
+            write_candidate(out, id, no_split());
+            continue;
+        }
         if (node->sibling_slot >= 0) {
             GLOBAL const i64* sibling = pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
         sum_apart(cells, n_own, n_bins, full, &feature);
+        *mark = 0;
+        if (can_close(feature.node_h - feature.missing_h, feature.least)) {
+            *mark = depth + 1;
+            write_candidate(out, id, no_split());
+            continue;
+        }
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
         const best_t best = search_borders(cells, searched ? n_bins : 0, full, &feature);
-        write_candidate(&candidates[(u64)index * n_features + id], id, best);
+        write_candidate(out, id, best);
     }
 }

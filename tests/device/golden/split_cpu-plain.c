@@ -10,6 +10,7 @@
 
 
 
+
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
 
@@ -45,6 +46,8 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
     out->feature = feature;
     out->bin_direction = best.at;
 }
+
+
 
 #define RUN 256
 #define NEVER (-1) /* the bits of no score, and less than any score's */
@@ -149,16 +152,17 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
     search_t search = no_search();
     i64 left_g = 0, left_h = 0;
     for (u32 start = 0; start < n_bins; start += RUN) {
-        const u32 n = n_bins - start < RUN ? n_bins - start : RUN;
-        const u32 padded = (n + 15) / 16 * 16;
-        for (u32 k = 0; k < n; k++) {
-            const u32 bin = start + k;
-            own_h[k] = bin == full ? feature->full_h : cells[2 * bin + 1];
+        const u32 behind = n_bins - start < RUN ? n_bins : start + RUN;
+        u32 n = 0;
+        for (u32 bin = start; bin < behind; bin++) {
+            own_h[n] = bin == full ? feature->full_h : cells[2 * bin + 1];
             left_g += bin == full ? feature->full_g : cells[2 * bin];
-            left_h += own_h[k];
-            sum_g[k] = left_g;
-            sum_h[k] = left_h;
+            left_h += own_h[n];
+            sum_g[n] = left_g;
+            sum_h[n] = left_h;
+            n++;
         }
+        const u32 padded = (n + 15) / 16 * 16;
         for (u32 k = n; k < padded; k++) own_h[k] = sum_g[k] = sum_h[k] = 0;
         for (u32 direction = 0; direction < (feature->missing_h > 0 ? 2u : 1u); direction++) {
             const i64 more_g = direction ? feature->missing_g : 0;
@@ -177,6 +181,7 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
     }
     return search.best;
 }
+
 
 KERNEL(1) find(
         const u32 depth, const u32 n_features, const u32 n_codes,
@@ -202,12 +207,13 @@ KERNEL(1) find(
         feature.least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
         feature.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
+        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
         if (node->sibling_slot >= 0) {
             GLOBAL const i64* sibling = pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
         sum_apart(cells, n_own, n_bins, full, &feature);
         const best_t best = search_borders(cells, n_bins, full, &feature);
-        write_candidate(&candidates[(u64)index * n_features + id], id, best);
+        write_candidate(out, id, best);
     }
 }

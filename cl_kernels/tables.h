@@ -1,0 +1,57 @@
+/* tables: symmetric trees, whose nodes of a level have one split. Twin: reference/symmetric.py.
+
+   A node's split is idle if a side has no rows, or too few: it gains nothing there, and both
+   children keep the node's weight. */
+
+FN int is_idle(const i64 node_h, const i64 child_h, const i64 least) {
+    const i64 other_h = node_h - child_h;
+    return (child_h <= 0) | (other_h <= 0) | (child_h < least) | (other_h < least);
+}
+
+FN i64 least_hessian(const f32 min_child_weight, GLOBAL const scale_t* scale) {
+    return to_quanta(min_child_weight, scale->h - scale->weight_shift);
+}
+
+/* What a split gains in one node, in units. */
+FN df gain_in_node(const i64 g, const i64 h, const i64 node_g, const i64 node_h, const i64 least,
+                   const rule_t rule) {
+    const df own = score(node_g, node_h, rule);
+    const df both = df_add(score(g, h, rule), score(node_g - g, node_h - h, rule));
+    const df gain = df_add(both, df_neg(own));
+    const int idle = is_idle(node_h, h, least);
+    return df_make(idle ? 0.0f : gain.hi, idle ? 0.0f : gain.lo);
+}
+
+/* Whether the weights of a node's children are in the wrong order: 1 increasing, 2 decreasing. */
+FN int breaks_order(const u32 constraint, const i64 g, const i64 h, const i64 node_g,
+                    const i64 node_h, const i64 least, const rule_t rule) {
+    if (constraint == 0 || is_idle(node_h, h, least)) return 0;
+    const f32 left = weight_in_units(g, h, rule);
+    const f32 right = weight_in_units(node_g - g, node_h - h, rule);
+    return constraint == 1 ? left > right : left < right;
+}
+
+/* As finish_node, for a node below finished ones. */
+FN void finish_table_node(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale,
+                          const rule_t rule, const f32 learning_rate, const i64 least) {
+    GLOBAL node_t* node = &nodes[id];
+    finish_node(node, scale, rule, learning_rate);
+    if (node->parent == NO_NODE) return;
+    GLOBAL const node_t* parent = &nodes[node->parent];
+    if (!is_idle(parent->sum_h, node->sum_h, least)) return;
+    node->weight = parent->weight;
+    node->value = finite(parent->weight * learning_rate);
+}
+
+/* The children of an idle split have one weight: it is the bound between all nodes below them. */
+FN void bound_idle_children(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale,
+                            const rule_t rule, const f32 min_child_weight, const u32 constraint) {
+    GLOBAL const node_t* node = &nodes[id];
+    const u32 left = node->left;
+    const i64 least = least_hessian(min_child_weight, scale);
+    if (!constraint || !is_idle(node->sum_h, nodes[left].sum_h, least)) return;
+    const f32 weight = scale_by(node->weight, -rule.weight_power);
+    const u32 low = constraint == 1 ? left : left + 1;
+    nodes[low].upper = weight;
+    nodes[2 * left + 1 - low].lower = weight;
+}

@@ -1,0 +1,170 @@
+"""The best split of every node of a step, by walks along whole columns; entries never move.
+
+On a CPU, what a tree knows of its rows fits a cache: gradients and node of every row. So a
+work-item walks a column's entries in the order of values, looks up their rows, and keeps a running
+sum for every node that it meets. All trees share the data's own list of entries. Moving entries to
+the children, as ``growth.exact`` does, would write and read 16 bytes of memory for each instead.
+
+The splits are those of exact search: Chen & Guestrin 2016, algorithms 1 and 3. A column is left out
+from the node on in which it has no split with children of ``min_child_weight``: below, it has none
+either.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch, Variant
+from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import split
+from pyopencl_gbdt.growth.feature_mask import FeatureMask
+
+#: Borders that are scored at a time; a node's borders in a column take a multiple of them.
+_VECTOR = 8
+
+
+def n_groups(ws: Workspace) -> int:
+    """Return the work-groups that share the columns of all trees."""
+    return ws.device.caps.compute_units * ws.variant("column_search").params["groups_per_unit"]
+
+
+def most_nodes(ws: Workspace) -> int:
+    """Return the most nodes of a tree in a step that is searched."""
+    return ws.search_capacity // ws.n_trees
+
+
+def most_borders(ws: Workspace) -> int:
+    """Return the room for the borders of a column, of all nodes of a tree."""
+    nodes = min(most_nodes(ws), ws.n_rows)
+    return ws.n_rows + (_VECTOR - 1) * nodes
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the nodes of rows, and what every work-group knows of a column and a tree."""
+    groups, nodes, borders = n_groups(ws), most_nodes(ws), most_borders(ws)
+    ws.reserve("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
+    ws.reserve("pool", (1, 1, 2), SUM)  # bound, never read
+    ws.reserve("column_begin", ws.layout.n_features + 1, np.uint32)
+    ws.reserve("closed_columns", (ws.n_trees, ws.layout.n_features), np.uint8)
+    ws.reserve("column_found", (groups + ws.n_trees, nodes), CANDIDATE)
+    ws.reserve("node_sums", (groups, nodes, 4), SUM)
+    ws.reserve("node_spots", (groups, 5 * nodes), np.uint32)
+    ws.reserve("border_sums", (groups, 2, borders), SUM)
+    ws.reserve("border_places", (groups, borders), np.uint32)
+    ws.reserve("node_rough", ws.most_level_nodes, np.uint32)
+    ws.reserve("chosen", ws.search_capacity, CANDIDATE)
+    if ws.params.samples_rows:
+        ws.reserve("even_rows", 1, ROW)  # bound, not written: rows are not listed
+    split.reserve_constraints(ws)
+
+
+class ColumnSearch:
+    """Finds splits between any two neighbouring values of a column, without moving entries."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.columns = FeatureMask(ws) if ws.masks_columns else None
+        self.program = ws.build("column_search", self._build)
+
+    def _build(self, variant: Variant) -> Program:
+        ws = self.ws
+        return ws.device.build(
+            "column_search",
+            wg_size=1,
+            chunk=variant.params["chunk"],
+            masked=ws.masks_columns,
+            clipped=ws.params.max_delta_step > 0,
+        )
+
+    def begin(self) -> None:
+        """Find where columns begin, and clear what every walk and every step leaves cleared."""
+        ws = self.ws
+        if self.columns is not None:
+            self.columns.begin()
+        for name in ("node_spots", "node_sums", "node_rough"):
+            ws.device.clear(ws[name])
+        page = ws.pages[0].columns
+        self.program.launch(
+            "begin_columns", n_groups(ws), n_entries=page.n_entries,
+            n_features=ws.layout.n_features, all_places=page.places,
+            **ws.arguments("feature_offset", "column_begin"),
+        )  # fmt: skip
+
+    def candidates(self, step: int) -> Candidates:
+        """Return that a node's best split is left."""
+        return self.ws.candidates_of(step)
+
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that fill ``chosen`` for the new nodes of a step."""
+        ws, p, bind = self.ws, self.ws.params, self.program.bind
+        masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
+        groups, page = n_groups(ws), ws.pages[0]
+        common = {
+            "step": step, "n_trees": batch.size, "n_entries": page.columns.n_entries,
+            "n_nodes": most_nodes(ws), "found": ws["column_found"],
+            **page.arguments("levels", "nodes"), **ws.arguments("node_rough"),
+        }  # fmt: skip
+        return [
+            *masks,
+            bind(
+                "find", groups, n_rows=ws.n_rows, n_features=ws.layout.n_features,
+                n_borders=most_borders(ws), reg_lambda=p.reg_lambda,
+                max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
+                all_rows=page.columns.rows, all_places=page.columns.places,
+                **common,
+                **ws.arguments("allowed", "scale", "column_begin", "quanta", "high", "row_nodes",
+                               "closed_columns", "node_sums", "node_spots", "border_sums",
+                               "border_places"),
+            ),
+            bind(
+                "best", ws.level_capacity(step), n_groups=groups, **common,
+                **ws.arguments("feature_offset", "chosen"),
+            ),
+        ]  # fmt: skip
+
+
+class PartitionOfRows:
+    """Finds every row's child by the column of its node's split; nothing else moves.
+
+    Parameters
+    ----------
+    ws : Workspace
+    search : ColumnSearch
+    """
+
+    def __init__(self, ws: Workspace, search: ColumnSearch) -> None:
+        self.ws, self.program = ws, search.program
+        self.rows = ws.build(
+            "row_nodes",
+            lambda variant: ws.device.build("row_nodes", wg_size=ws.wg_size(variant), picked=False),
+        )
+
+    def begin(self, batch: Batch) -> list[Action]:
+        """Return nothing: the first step finds all rows in the roots."""
+        return []
+
+    def move(self, step: int, batch: Batch) -> list[Action]:
+        """Return the launches that send rows to the children."""
+        ws, page = self.ws, self.ws.pages[0]
+        common = {
+            "step": step, "n_rows": ws.n_rows, "nodes": page["nodes"],
+            "row_nodes": ws["row_nodes"],
+        }  # fmt: skip
+        return [
+            self.rows.bind("follow", (ws.row_groups, batch.size), **common),
+            self.program.bind(
+                "follow_column", min(ws.level_capacity(step), 8 * ws.device.caps.compute_units),
+                levels=page["levels"], all_rows=page.columns.rows,
+                all_places=page.columns.places, **common,
+                **ws.arguments("feature_offset", "column_begin"),
+            ),
+        ]  # fmt: skip
+
+    def last(self, step: int, batch: Batch) -> list[Action]:
+        """Return the same launches: rows find their leaves by them."""
+        return self.move(step, batch)

@@ -1,0 +1,130 @@
+"""Levels whose entries stay in the data's order, so that none moves: exact search, interleaved.
+
+Near the root, nodes are few and large, and to move all entries to the children takes longer than to
+find them where they are. So the entries of levels 1 to ``Workspace.interleaved_levels`` stay where
+the root has them. They are cut into stretches; the entries of a node in a stretch are one of
+the node's pieces, and each entry's rank tells where it is in one. Deeper, entries lie node by node,
+see `growth.columns`.
+
+Mitchell & Frank 2017, "Accelerating the XGBoost algorithm using GPU computing", who switch at depth
+5. The model does not depend on it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+
+#: Most nodes of a tree whose entries a stretch lists: a byte has the number of one, or none.
+MOST_NODES = 128
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the lists of stretches, if there are levels whose entries stay in the data's order."""
+    if not ws.interleaved_levels:
+        return
+    assert ws.columns is not None
+    ws.reserve("entry_ranks", ws.n_trees * ws.columns.n_entries, np.uint16)
+    for name in ("spans", "first_places", "piece_at"):
+        ws.reserve(name, ws.most_stretch_pieces, np.uint32)
+
+
+class Interleaved:
+    """Finds the entries of a level's nodes where they lie in the data's order.
+
+    Parameters
+    ----------
+    ws : Workspace
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "interleaved",
+            lambda variant: ws.device.build(
+                "interleaved",
+                wg_size=ws.wg_size(variant),
+                chunk=variant.params["chunk"],
+                most_nodes=MOST_NODES,
+            ),
+        )
+
+    def covers(self, step: int) -> bool:
+        """Tell whether a step's nodes have their entries in the data's order; roots always do."""
+        return 1 <= step <= self.ws.interleaved_levels
+
+    def sorts(self, step: int) -> bool:
+        """Tell whether entries move from the data's order to a step's nodes."""
+        return 1 <= step == self.ws.interleaved_levels + 1
+
+    def pieces(self) -> dict[str, object]:
+        """Return the kernels' arguments that say where the pieces of nodes are."""
+        ws, columns = self.ws, self.ws.pages[0].columns
+        return {
+            "all_rows": columns.rows, "all_places": columns.places, "n_entries": columns.n_entries,
+            "n_stretches": ws.n_stretches, "all_quanta": ws[ws.quanta_of_roots],
+            "ranks": ws["entry_ranks"], **ws.arguments("spans", "first_places"),
+        }  # fmt: skip
+
+    def follow(self, step: int) -> Action:
+        """Return the launch that sends rows with a value of their node's feature to a child."""
+        ws, where = self.ws, self._where(step)
+        capacity = min(ws.level_capacity(step), MOST_Y)
+        shared = max(1, 16 * ws.device.caps.compute_units // capacity)
+        del where["all_quanta"], where["first_places"]
+        return self.program.bind(
+            "follow_pieces", (shared, capacity), feature_offset=ws["feature_offset"],
+            row_nodes=ws["row_nodes"], **where,
+        )  # fmt: skip
+
+    def find(self, step: int, batch: Batch) -> list[Action]:
+        """Return the launches that find the pieces of a step's new nodes."""
+        ws, where, levels = self.ws, self._where(step), self.ws.pages[0]["levels"]
+        del where["all_quanta"]
+        counted = {name: where[name] for name in ("step", "n_stretches", "levels", "nodes")}
+        capacity = min(ws.level_capacity(step), 16 * ws.device.caps.compute_units)
+        return [
+            self.program.bind(
+                "list_stretches", 1, step=step, n_stretches=ws.n_stretches, levels=levels,
+                task_begin=ws["piece_begin"], node_rough=ws["node_rough"],
+            ),
+            self.program.bind(
+                "rank_entries", (self.groups(batch), batch.size), row_nodes=ws["row_nodes"],
+                **where,
+            ),
+            self.program.bind(
+                "count_entries", capacity, **counted, **ws.arguments("spans", "piece_at")
+            ),
+        ]  # fmt: skip
+
+    def sort(self, step: int, batch: Batch) -> list[Action]:
+        """Return the launches that move all entries to a step's new nodes, each in order."""
+        ws, page = self.ws, self.ws.pages[0]
+        side = "odd" if step % 2 else "even"
+        where = self._where(step)
+        del where["first_places"]
+        moved = {f"moved_{name}": ws[f"{side}_{name}"] for name in ("rows", "places", "quanta")}
+        return [
+            *self.find(step, batch),
+            self.program.bind(
+                "place_nodes", 1, step=step, **page.arguments("levels", "nodes"),
+                **ws.arguments("entry_begin", "entry_end"),
+            ),
+            self.program.bind(
+                "sort_entries", (self.groups(batch), batch.size), **moved, **where,
+                **ws.arguments("row_nodes", "piece_at", "entry_begin"),
+            ),
+        ]  # fmt: skip
+
+    def _where(self, step: int) -> dict[str, object]:
+        nodes = self.ws.pages[0].arguments("levels", "nodes")
+        return {**self.pieces(), **nodes, "step": step, "n_rows": self.ws.n_rows}
+
+    def groups(self, batch: Batch) -> int:
+        """Return the work-groups that share a tree's stretches."""
+        shared = -(-16 * self.ws.device.caps.compute_units // batch.size)
+        return min(self.ws.n_stretches, shared)

@@ -1,0 +1,101 @@
+"""One split for all nodes of a level: symmetric trees, also called oblivious trees.
+
+The score of a split is the sum of what it gains in the level's nodes. In a node where a side has no
+rows, or a lighter sum of Hessians than ``min_child_weight``, it gains nothing, and both children
+keep the node's weight. So a tree is a table of 2^depth values, which depth splits lead to.
+
+Prokhorenkova et al. 2018, "CatBoost: unbiased boosting with categorical features", section 4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch, Program, Variant
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import CANDIDATE
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import split
+from pyopencl_gbdt.growth.feature_mask import FeatureMask
+from pyopencl_gbdt.growth.histogram import Histogram
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan the best split of every feature in every tree, and a level's nodes' own."""
+    nodes = ws.search_capacity
+    ws.reserve("candidates", (ws.n_trees, ws.layout.n_features), CANDIDATE)
+    ws.reserve("chosen", nodes, CANDIDATE)
+    ws.reserve("rough_sums", (ws.n_trees, 2, ws.layout.n_codes), np.float32)
+    ws.reserve("rough_best", (ws.n_trees, ws.layout.n_features * _parts(ws)), np.float32)
+    split.reserve_constraints(ws)
+
+
+def _parts(ws: Workspace) -> int:
+    """Return how many work-groups share the borders of a feature."""
+    variant = ws.variant("symmetric")
+    each = ws.wg_size(variant) * variant.params["run"]
+    return max(1, -(-int(ws.layout.feature_bins.max()) // each))
+
+
+class SymmetricSearch:
+    """Finds the split of every level of every tree, between bins; fills ``chosen``."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.columns = FeatureMask(ws) if ws.masks_columns else None
+        self.histogram = Histogram(ws)
+        self.program = ws.build("symmetric", self._build)
+
+    def _build(self, variant: Variant) -> Program:
+        ws, shrunk, monotone = self.ws, self.ws.params.reg_alpha > 0, self.ws.monotone is not None
+        return ws.device.build(
+            "symmetric",
+            wg_size=ws.wg_size(variant),
+            run=variant.params["run"],
+            monotone=monotone,
+            masked=ws.masks_columns,
+            shrunk=shrunk,
+            clipped=not (shrunk or monotone) and ws.params.max_delta_step > 0,
+        )
+
+    def begin(self) -> None:
+        """Set which features may follow each other, and weights of features."""
+        if self.columns is not None:
+            self.columns.begin()
+
+    def candidates(self, step: int) -> Candidates:
+        """Return that every node has the split of its level, with its own sums and gain."""
+        return Candidates(True, self.ws.layout.n_features)
+
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that find the splits of a level."""
+        masks = [] if self.columns is None else [self.columns.level(step, batch)]
+        return [*self.histogram.level(step), *masks, *self._find(step, batch)]
+
+    def _find(self, step: int, batch: Batch) -> list[Launch]:
+        ws, p, bind = self.ws, self.ws.params, self.program.bind
+        n_features, capacity = ws.layout.n_features, ws.level_capacity(step)
+        shape = {"depth": step, "n_codes": ws.layout.n_codes}
+        level = ws.arguments("levels", "nodes", "feature_offset", "feature_bins", "pool")
+        rule = {
+            **shape, **level, "n_features": n_features, "reg_lambda": p.reg_lambda,
+            "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
+            "min_child_weight": p.min_child_weight, "scale": ws["scale"],
+        }  # fmt: skip
+        borders = {
+            **rule, "allowed": ws["allowed"], "constraints": ws["monotone"],
+            **ws.arguments("rough_sums", "rough_best"), "n_parts": _parts(ws),
+        }  # fmt: skip
+        candidates = {"candidates": ws["candidates"]}
+        groups = min(-(-capacity // self.program.wg_size), 16 * ws.device.caps.compute_units)
+        pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
+        trees = n_features, batch.size
+        return [
+            bind("add_up", (n_features, pairs), **shape, **level, fullest=ws["fullest"]),
+            bind("find_roughly", (n_features * _parts(ws), batch.size), **borders),
+            bind("find", trees, **borders, **candidates),
+            bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=ws["chosen"]),
+        ]

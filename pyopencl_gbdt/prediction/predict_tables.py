@@ -1,0 +1,178 @@
+"""Prediction with trees that are tables: rows are encoded once, then each tree is one look-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant
+from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.model.tables import Table
+from pyopencl_gbdt.numerics.portable_math import ordered
+
+F32 = npt.NDArray[np.float32]
+U32 = npt.NDArray[np.uint32]
+#: Fewer rows walk the trees: encoding them takes as long.
+_FEW_ROWS = 16
+#: Most work-groups of a launch; each takes one block of rows after another.
+_GROUPS = 4096
+#: Arrays that the two kernels read.
+_OF_COLUMNS = ("columns", "border_begin", "steps", "borders")
+_OF_TREES = ("shapes", "splits", "leaves")
+#: Above the key of every value.
+_ABOVE_ALL = np.uint32(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class PackedTables:
+    """All tables of an ensemble, in arrays for kernels.
+
+    Attributes
+    ----------
+    columns : uint32 array, shape (n_columns,)
+        ``2 * feature + (missing goes left)`` of all splits, ascending.
+    border_begin, steps : uint32 array, shape (n_columns,)
+        First border of each column, and the logarithm of one more than its borders.
+    borders : uint32 array
+        Keys of the columns' distinct thresholds, ascending, then numbers above all keys.
+    shapes : uint32 array, shape (n_trees, 3)
+        For each tree: its first split, number of splits and first value.
+    splits : uint32 array, shape (n_splits, 2)
+        Column, and index of the border.
+    leaves : float32 array
+        Values of all trees.
+    """
+
+    columns: U32
+    border_begin: U32
+    steps: U32
+    borders: U32
+    shapes: U32
+    splits: U32
+    leaves: F32
+
+    @property
+    def code(self) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
+        """The smallest dtype of codes."""
+        return code_dtype(1 << int(self.steps.max()))
+
+    @property
+    def index(self) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
+        """The smallest dtype of a place in a table."""
+        return code_dtype(1 << int(self.shapes[:, 1].max()))
+
+
+def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
+    """Return the arrays of an ensemble's tables; None if codes would take more than 16 bits.
+
+    Parameters
+    ----------
+    tables : list of Table
+        The first output's trees come first.
+    columns : uint32 array, shape (n_columns,)
+        All columns that splits ask for, ascending; one at least.
+    """
+    depths = np.array([table.depth for table in tables], np.int64)
+    feature = np.concatenate([table.feature for table in tables]).astype(np.int64)
+    default_left = np.concatenate([table.default_left for table in tables])
+    keys = ordered(np.concatenate([table.threshold for table in tables]))
+    column = np.searchsorted(columns, 2 * feature + default_left)
+    asked, of_split = np.unique(column << 32 | keys.astype(np.int64), return_inverse=True)
+    counts = np.bincount(asked >> 32, minlength=columns.size)
+    steps = np.array([int(count).bit_length() for count in counts], np.int64)
+    if steps.max() > 16:
+        return None
+    sizes = np.left_shift(1, steps) - 1
+    begin = np.cumsum(sizes) - sizes
+    before = np.cumsum(counts) - counts
+    rank = np.arange(asked.size) - before[asked >> 32]
+    borders = np.full(max(1, int(sizes.sum())), _ABOVE_ALL)
+    borders[begin[asked >> 32] + rank] = asked & 0xFFFFFFFF
+    widths = np.left_shift(1, depths)
+    shapes = [np.cumsum(depths) - depths, depths, np.cumsum(widths) - widths]
+    return PackedTables(
+        columns=columns,
+        border_begin=begin.astype(np.uint32),
+        steps=steps.astype(np.uint32),
+        borders=borders.astype(np.uint32),
+        shapes=np.column_stack(shapes).astype(np.uint32),
+        splits=np.column_stack([column, rank[of_split]]).astype(np.uint32).reshape(-1, 2),
+        leaves=np.concatenate([table.values for table in tables]),
+    )
+
+
+def build(device: Device, tables: PackedTables) -> tuple[Program, int]:
+    """Return the program, and the rows of a work-group's block."""
+
+    def made(variant: Variant) -> Program:
+        return device.build(
+            "predict_tables",
+            wg_size=variant.params["wg_size"],
+            rows=variant.params["rows"],
+            code=f"u{8 * tables.code.itemsize}",
+            index=f"u{8 * tables.index.itemsize}",
+        )
+
+    variant, program = build_variant(device, "predict_tables", "auto", made)
+    return program, variant.params["rows"] * program.wg_size
+
+
+def plan_tables(
+    device: Device, tables: PackedTables | None, n_rows: int, n_features: int, piece_bytes: int
+) -> TableWalk | None:
+    """Return what adds tables to margins; None where walking the trees is faster, or has to do.
+
+    Parameters
+    ----------
+    device : Device
+    tables : PackedTables or None
+    n_rows, n_features : int
+    piece_bytes : int
+        Most bytes per piece of rows.
+    """
+    if tables is None or n_rows < _FEW_ROWS:
+        return None
+    arrays = (tables.borders, tables.splits, tables.leaves)
+    if max(array.nbytes for array in arrays) > device.caps.max_alloc_bytes:
+        return None
+    return TableWalk(device, tables, n_rows, n_features, piece_bytes)
+
+
+class TableWalk:
+    """Encodes a piece of rows, then adds one value of each table; see the template."""
+
+    def __init__(
+        self, device: Device, tables: PackedTables, n_rows: int, n_features: int, piece_bytes: int
+    ) -> None:
+        self.device = device
+        self._program, self._block = build(device, tables)
+        self._n_columns = tables.columns.size
+        each = max(4 * n_features, tables.code.itemsize * self._n_columns)
+        self.piece_rows = max(1, piece_bytes // each // self._block) * self._block
+        blocks = -(-min(n_rows, self.piece_rows) // self._block)
+        self._codes = device.empty((blocks, self._n_columns * self._block), tables.code)
+        self._columns, self._tables = (
+            {name: device.borrow(getattr(tables, name)) for name in names}
+            for names in (_OF_COLUMNS, _OF_TREES)
+        )
+
+    def take(self, values: F32 | DeviceArray) -> None:
+        there = values if isinstance(values, DeviceArray) else self.device.borrow(values)
+        n_features = there.shape[1]
+        self._launch("encode", there.shape[0], n_features=n_features, values=there, **self._columns)
+
+    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
+        self._launch(
+            "predict_tables", margins.size, first_tree=trees[0], n_trees=trees[1] - trees[0],
+            margins=margins, **self._tables,
+        )  # fmt: skip
+
+    def _launch(self, kernel: str, n_rows: int, **arguments: Any) -> None:
+        self._program.launch(
+            kernel, min(_GROUPS, -(-n_rows // self._block)), n_rows=n_rows,
+            n_columns=self._n_columns, codes=self._codes, **arguments,
+        )  # fmt: skip

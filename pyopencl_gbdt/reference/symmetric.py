@@ -1,0 +1,147 @@
+"""Twin of how a symmetric tree grows: all nodes of a level have one split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.model.tree import NO_NODE
+from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, scale_by, to_quanta
+from pyopencl_gbdt.parameters.constraints import RISING
+from pyopencl_gbdt.reference.gain import score, weight_in_units
+from pyopencl_gbdt.reference.grow import _LEAST_GAIN, Grower, Node, _finite
+from pyopencl_gbdt.reference.split import Candidate
+
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class SymmetricGrower(Grower):
+    """Grows a tree whose levels have one split each; all histograms are built from rows."""
+
+    def grow(self) -> list[Node]:
+        """Grow the tree; return its nodes, breadth first."""
+        rows = np.arange(self.codes.shape[0], dtype=np.uint32)
+        sum_g, sum_h = self.quanta.sum(axis=0)
+        root = Node(rows, int(sum_g), int(sum_h))
+        self._finish(root)
+        nodes, begin = [root], 0
+        for _ in range(self.params.max_depth):
+            level = range(begin, len(nodes))
+            found = self._best_of_level([nodes[number] for number in level])
+            if found is None:
+                break
+            begin = len(nodes)
+            for number, best in zip(level, found, strict=True):
+                gain = _finite(scale_by(best.score[0], self.rule.gain_power)[0])
+                nodes += self._split(nodes[number], number, len(nodes), best, gain)
+        return nodes
+
+    @property
+    def _least(self) -> int:
+        p = self.params
+        return int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
+
+    def _idle(self, node: Node, child_h: Any) -> Any:
+        """Return whether a side of a node's split has no rows, or too few."""
+        lighter = np.minimum(child_h, node.sum_h - child_h)
+        return (lighter <= 0) | (lighter < self._least)
+
+    def _borders(self) -> tuple[I64, I64, I64, I64]:
+        """Return feature, bin, direction and code of every border of the features."""
+        parts = []
+        for feature, n_bins in enumerate(self.layout.feature_bins.tolist()):
+            begin, end = (int(at) for at in self.layout.feature_offset[feature : feature + 2])
+            bins = np.arange(n_bins)
+            for direction in range(2 if end - begin > n_bins else 1):
+                ones = np.ones_like(bins)
+                parts.append(np.array([feature * ones, bins, direction * ones, begin + bins]))
+        feature, bins, direction, code = np.concatenate(parts, axis=1)
+        return feature, bins, direction, code
+
+    def _lefts(self, node: Node, borders: tuple[I64, I64, I64, I64]) -> tuple[I64, I64]:
+        """Return the sums of a node's left side at every border."""
+        feature, _, direction, code = borders
+        offset, n_bins = self.layout.feature_offset.astype(np.int64), self.layout.feature_bins
+        hist = self._sums(node)
+        before = np.concatenate([np.zeros((1, 2), np.int64), hist.cumsum(axis=0)])
+        missing_at = np.minimum(offset[feature] + n_bins[feature], len(hist) - 1)
+        missing = hist[missing_at] * direction[:, None]
+        left = before[code + 1] - before[offset[feature]] + missing
+        return left[:, 0], left[:, 1]
+
+    def _gains(self, node: Node, g: I64, h: I64) -> DF:
+        """Return what borders gain in a node; 0 where the split is idle."""
+        rule, idle = self._rule_of(node), self._idle(node, h)
+        sums = np.array([node.sum_g]), np.array([node.sum_h])
+        g, h = np.where(idle, 0, g), np.where(idle, 1, h)  # any that can be scored
+        both = df_add(score(g, h, rule), score(node.sum_g - g, np.maximum(node.sum_h - h, 1), rule))
+        own = score(*sums, rule)
+        before = df_neg((np.full_like(both[0], own[0][0]), np.full_like(both[1], own[1][0])))
+        gain = df_add(both, before)
+        zero = np.float32(0)
+        return np.where(idle, zero, gain[0]), np.where(idle, zero, gain[1])
+
+    def _out_of_order(self, node: Node, feature: I64, g: I64, h: I64) -> Mask:
+        """Return a mask of borders that have a node's children in the wrong order."""
+        if self.limits.monotone is None:
+            return np.zeros(g.size, np.bool_)
+        rule, constraint = self._rule_of(node), self.limits.monotone[feature]
+        left = weight_in_units(g, h, rule)
+        right = weight_in_units(node.sum_g - g, node.sum_h - h, rule)
+        wrong = np.where(constraint == RISING, left > right, left < right)
+        return np.asarray((constraint != 0) & wrong & ~self._idle(node, h))
+
+    def _best_of_level(self, level: list[Node]) -> list[Candidate] | None:
+        """Return the split of every node of a level; None if they gain too little together."""
+        borders = self._borders()
+        feature, bins, direction, _ = borders
+        refused = ~self._allowed(level[0])[feature]
+        total = np.zeros(feature.size, np.float32), np.zeros(feature.size, np.float32)
+        lefts = [self._lefts(node, borders) for node in level]
+        for node, (g, h) in zip(level, lefts, strict=True):
+            if node.sum_h > 0:
+                total = df_add(total, self._gains(node, g, h))
+                refused = refused | self._out_of_order(node, feature, g, h)
+        order = np.lexsort((direction, bins, feature, -total[1], -total[0], refused))
+        if not order.size:
+            return None
+        best = int(order[0])
+        gain = _finite(scale_by(total[0][best : best + 1], self.rule.gain_power)[0])
+        if refused[best] or not (gain > _LEAST_GAIN and gain >= np.float32(self.params.gamma)):
+            return None
+        facts = int(feature[best]), int(bins[best]), int(direction[best])
+        return [
+            Candidate(self._own_gain(node, g, h, best), int(g[best]), int(h[best]), *facts)
+            for node, (g, h) in zip(level, lefts, strict=True)
+        ]
+
+    def _own_gain(self, node: Node, g: I64, h: I64, best: int) -> DF:
+        if node.sum_h == 0:
+            return np.zeros(1, np.float32), np.zeros(1, np.float32)
+        return self._gains(node, g[best : best + 1], h[best : best + 1])
+
+    def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
+        """Return a node's children; those of an idle split keep its weight."""
+        children = super()._children(node, number, best, rows)
+        if not self._idle(node, best.left_h):
+            return children
+        constraint = 0 if self.limits.monotone is None else self.limits.monotone[best.feature]
+        if constraint:
+            weight = scale_by(np.array([node.weight]), -self.rule.weight_power)[0]
+            low, high = children if constraint == RISING else children[::-1]
+            low.upper = high.lower = weight
+        for child in children:
+            child.kept_weight = node.weight
+        return children
+
+    def _finish(self, node: Node) -> None:
+        """Set a node's weight and value as a leaf."""
+        super()._finish(node)
+        if node.parent == NO_NODE or node.kept_weight is None:
+            return
+        rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
+        node.weight = node.kept_weight
+        node.value = node.shrunk_weight = _finite(node.weight * rate)

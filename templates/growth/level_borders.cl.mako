@@ -1,0 +1,135 @@
+## level_borders: a feature's borders in all nodes of a tree's level; `symmetric` imports it
+##
+##   cells of a node   |sums up to border 0|up to 1| .. |missing|      in place of the sums of bins
+##
+##   The importing template has `group_scan` for two i64.
+
+<%def name="sums(wg_size)">
+/* Cells of a node's feature: the bins' sums become sums up to each border. The fullest code's sums may
+   be missing: they are what the others leave of the node's. `other` are the parent's cells, and become
+   the sibling's. */
+FN void add_up_node(GLOBAL i64* cells, GLOBAL i64* other, const int subtract, const u32 n_codes,
+                    const u32 n_bins, const u32 full, GLOBAL const node_t* node, LOCAL i64* shared) {
+    const u32 size = (n_codes + ${wg_size - 1}) / ${wg_size};
+    const u32 begin = LOCAL_ID * size < n_codes ? LOCAL_ID * size : n_codes;
+    const u32 end = begin + size < n_codes ? begin + size : n_codes;
+    i64 g = 0, h = 0, all_g, all_h;
+    for (u32 code = begin; code < end; code++) {
+        g += code == full ? 0 : cells[2 * code];
+        h += code == full ? 0 : cells[2 * code + 1];
+    }
+    group_scan(g, h, shared, &g, &all_g, &h, &all_h);
+    const i64 full_g = node->sum_g - all_g, full_h = node->sum_h - all_h;
+    if (begin > full) {
+        g += full_g;
+        h += full_h;
+    }
+    for (u32 code = begin; code < end; code++) {
+        const i64 own_g = code == full ? full_g : cells[2 * code];
+        const i64 own_h = code == full ? full_h : cells[2 * code + 1];
+        g += own_g;
+        h += own_h;
+        cells[2 * code] = code == n_bins ? own_g : g;
+        cells[2 * code + 1] = code == n_bins ? own_h : h;
+        if (subtract) {
+            other[2 * code] -= cells[2 * code];
+            other[2 * code + 1] -= cells[2 * code + 1];
+        }
+    }
+}
+</%def>
+
+<%def name="borders(monotone, masked)">
+/* A level of one tree, and the borders of one of its features. */
+typedef struct {
+    GLOBAL const node_t* nodes;
+    GLOBAL const i64* pool;     /* the feature's cells in slot 0 */
+    u64 slot_cells;
+    u32 n_nodes;
+    u32 n_bins;
+    u32 n_searched;             /* n_bins, or 0 if the tree may not split on the feature */
+    u32 directions;             /* 2 if values are missing */
+    u32 constraint;
+    i64 least;
+    rule_t rule;
+} level_borders_t;
+
+FN level_borders_t borders_of(
+        const u32 depth, const u32 tree, const u32 feature, const u32 n_features, const u32 n_codes,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        const f32 min_child_weight, GLOBAL const u32* constraints, GLOBAL const u32* allowed,
+        GLOBAL const level_t* levels, GLOBAL const node_t* nodes, GLOBAL const scale_t* scale,
+        GLOBAL const u32* feature_offset, GLOBAL const u32* feature_bins, GLOBAL const i64* pool) {
+    const u32 offset = feature_offset[feature];
+    level_borders_t level;
+    level.nodes = nodes + levels[depth].first + ((u64)tree << depth);
+    level.pool = pool + 2 * (u64)offset;
+    level.slot_cells = 2 * (u64)n_codes;
+    level.n_nodes = 1u << depth;
+    level.n_bins = level.n_searched = feature_bins[feature];
+    level.directions = feature_offset[feature + 1] - offset > level.n_bins ? 2 : 1;
+    GLOBAL const scale_t* own_scale = scale + level.nodes[0].tree;
+    level.least = least_hessian(min_child_weight, own_scale);
+    level.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+% if monotone:
+    level.constraint = constraints[feature];
+% else:
+    level.constraint = 0;
+    (void)constraints;
+% endif
+% if masked:
+    const u32 n_words = (n_features + 31) / 32;
+    const u32 word = allowed[((u64)tree << depth) * n_words + feature / 32];
+    if (!((word >> feature % 32) & 1)) level.n_searched = 0;
+% else:
+    (void)allowed; (void)n_features;
+% endif
+    return level;
+}
+
+FN rule_t rule_of(const level_borders_t* level, GLOBAL const node_t* node) {
+% if monotone:
+    return within(level->rule, node->lower, node->upper);
+% else:
+    (void)node;
+    return level->rule;
+% endif
+}
+
+/* The first of a node's cells in `pool`. */
+FN u64 first_cell(const level_borders_t* level, GLOBAL const node_t* node) {
+    return (u64)node->slot * level->slot_cells;
+}
+
+/* The sum over nodes, in their order, of what a border gains. */
+FN df exact_gain(const level_borders_t* level, const u32 bin, const u32 direction) {
+    df sum = df_make(0.0f, 0.0f);
+    for (u32 i = 0; i < level->n_nodes; i++) {
+        GLOBAL const node_t* node = &level->nodes[i];
+        if (node->sum_h <= 0) continue;
+        GLOBAL const i64* cells = level->pool + first_cell(level, node);
+        const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
+        const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);
+        sum = df_add(sum, gain_in_node(g, h, node->sum_g, node->sum_h, level->least, rule_of(level, node)));
+    }
+    return sum;
+}
+
+% if monotone:
+/* Whether no node has its children in the wrong order. */
+FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 direction) {
+    int kept = 1;
+    for (u32 i = 0; i < level->n_nodes && kept && level->constraint; i++) {
+        GLOBAL const node_t* node = &level->nodes[i];
+        GLOBAL const i64* cells = level->pool + first_cell(level, node);
+        if (node->sum_h > 0) {
+            const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
+            const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);
+            kept = !breaks_order(level->constraint, g, h, node->sum_g, node->sum_h, level->least,
+                                 rule_of(level, node));
+        }
+    }
+    return kept;
+}
+% endif
+</%def>

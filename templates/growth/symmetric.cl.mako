@@ -1,0 +1,224 @@
+## symmetric: the split of a level that all its nodes share: the one with the highest sum of gains
+## uses: portable_math structs gain growth tables
+##
+##   histogram   |a b c d|missing|   of a node and feature      add_up    |a|a+b|a+b+c|all|missing|
+##
+##   gains       node 0   |. . . .|     every border of a feature in every node
+##               node 1   |. . . .|
+##               sum      |s s s s|     in order of nodes
+##
+##   add_up        sums up to every border, in place; of two siblings, one is parent minus sibling
+##   find_roughly  one work-group a (part of a feature's borders, tree): what each border's sum of scores
+##                 is at most, in one float, and what the best one is at least
+##   find          exact sums of gains, where they can be the best of all features
+##   share         the best feature of a tree, if it gains enough; what its split gives to every node
+##
+##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right. Trees of a
+##   batch that still grow have 2^depth nodes each, one after the other.
+##
+## params: wg_size; run, borders of a work-item at a time; monotone, masked, clipped, shrunk as in
+##         `split_cpu`
+<%page args="wg_size, run, monotone, masked, clipped, shrunk"/>
+<%
+    careful = monotone or shrunk
+    order = " && keeps_level_order(&level, bin, direction)" if monotone else ""
+%>
+<%namespace name="candidates" file="candidates.cl.mako"/>
+<%namespace name="group" file="group.cl.mako"/>
+<%namespace name="rough_scores" file="rough_scores.cl.mako"/>
+<%namespace name="level_borders" file="level_borders.cl.mako"/>
+${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
+${group.largest("group_max", "f32", wg_size)}
+${candidates.group_best(wg_size)}
+${rough_scores.rough(careful, clipped)}
+${level_borders.sums(wg_size)}
+${level_borders.borders(monotone, masked)}
+#define NO_KEY 0xFFFFFFFFu
+#define RUN ${run}
+
+/* A work-group for a feature of two siblings, or of a root. Nodes without weight are never read. */
+KERNEL(${wg_size}) add_up(
+        const u32 depth, const u32 n_codes, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest, GLOBAL i64* pool) {
+    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
+    const u32 feature = GROUP_ID, offset = feature_offset[feature], each = depth ? 2 : 1;
+    const u32 n_own = feature_offset[feature + 1] - offset;
+    for (u32 pair = GROUP_ID_Y; pair < levels[depth].count / each; pair += N_GROUPS_Y) {
+        const u32 left = levels[depth].first + each * pair;
+        const u32 built = depth && nodes[left].sibling_slot >= 0 ? left + 1 : left;
+        const u32 other = depth ? 2 * left + 1 - built : built;
+        add_up_node(pool + 2 * ((u64)nodes[built].slot * n_codes + offset),
+                    pool + 2 * ((u64)nodes[other].slot * n_codes + offset), depth > 0,
+                    nodes[built].sum_h > 0 ? n_own : 0, feature_bins[feature], fullest[feature],
+                    &nodes[built], shared);
+    }
+}
+
+/* Add the rough scores of `n` borders in one node to their sums; the missing rows go left if `direction`. */
+FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, const u32 n,
+                    const u32 direction, f32* sums, f32* errors) {
+    GLOBAL const node_t* node = &level->nodes[i];
+    const i64 node_g = node->sum_g, node_h = node->sum_h, least = level->least;
+    if (node_h <= 0) return;
+    GLOBAL const i64* cells = level->pool + first_cell(level, node);
+    const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
+    const i64 more_h = direction ? cells[2 * level->n_bins + 1] : 0;
+    const rule_t rule = rule_of(level, node);
+% if careful:
+    const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
+    const f32 lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
+    const f32 upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
+    const f32 unsure = (f32)level->n_nodes * 2.38418579e-7f; /* 2^-22, for the sum */
+    const side_t own = rough(node_g, node_h, rule, lower, upper);
+    for (u32 k = 0; k < n; k++) {
+        const i64 g = cells[2 * (begin + k)] + more_g, h = cells[2 * (begin + k) + 1] + more_h;
+        const side_t l = rough(g, h, rule, lower, upper);
+        const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
+        const int idle = is_idle(node_h, h, least);
+        const f32 s = idle ? own.score : l.score + r.score;
+        sums[k] += s;
+        errors[k] += (idle ? own.score_error : l.score_error + r.score_error) * 2.0f + unsure * SIZE(s);
+    }
+% else:
+    (void)errors;
+    const f32 own = rough(node_g, node_h, rule);
+    for (u32 k = 0; k < n; k++) {
+        const i64 g = cells[2 * (begin + k)] + more_g, h = cells[2 * (begin + k) + 1] + more_h;
+        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
+        sums[k] += is_idle(node_h, h, least) ? own : s;
+    }
+% endif
+}
+
+KERNEL(${wg_size}) find_roughly(
+        const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
+        GLOBAL f32* RESTRICT rough_sums, GLOBAL f32* RESTRICT rough_best) {
+    LOCAL_ARRAY(f32, shared, ${wg_size});
+    const u32 feature = GROUP_ID / n_parts, part = GROUP_ID % n_parts;
+    for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
+        const level_borders_t level = borders_of(
+            depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
+            min_child_weight, constraints, allowed, levels, nodes, scale, feature_offset, feature_bins, pool);
+        GLOBAL f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
+        const f32 error = 1.52587891e-5f + (f32)level.n_nodes * 2.38418579e-7f; /* 2^-16, 2^-22 */
+        f32 best = NO_SCORE;
+        for (u32 begin = (part * ${wg_size} + LOCAL_ID) * RUN; begin < level.n_searched;
+             begin += n_parts * ${wg_size} * RUN) {
+            const u32 n = level.n_searched - begin < RUN ? level.n_searched - begin : RUN;
+            for (u32 direction = 0; direction < level.directions; direction++) {
+                f32 sums[RUN], errors[RUN];
+                for (u32 k = 0; k < RUN; k++) sums[k] = errors[k] = 0.0f;
+                for (u32 i = 0; i < level.n_nodes; i++)
+                    add_roughly(&level, i, begin, n, direction, sums, errors);
+                for (u32 k = 0; k < n; k++) {
+                    const f32 off = ${"errors[k]" if careful else "sums[k] * error"};
+                    most[direction * level.n_bins + begin + k] = sums[k] + off;
+                    best = sums[k] - off > best ? sums[k] - off : best;
+                }
+            }
+        }
+        (void)error;
+        best = group_max(level.constraint ? NO_SCORE : best, shared);
+        if (LOCAL_ID == 0) rough_best[(u64)tree * N_GROUPS + GROUP_ID] = best;
+    }
+}
+
+KERNEL(${wg_size}) find(
+        const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
+        GLOBAL const f32* RESTRICT rough_sums, GLOBAL const f32* RESTRICT rough_best,
+        GLOBAL candidate_t* RESTRICT candidates) {
+    LOCAL_ARRAY(f32, best_hi, ${wg_size});
+% if wg_size > 1:
+    LOCAL_ARRAY(f32, best_lo, ${wg_size});
+    LOCAL_ARRAY(u32, best_key, ${wg_size});
+% endif
+    const u32 feature = GROUP_ID;
+    for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
+        const level_borders_t level = borders_of(
+            depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
+            min_child_weight, constraints, allowed, levels, nodes, scale, feature_offset, feature_bins, pool);
+        GLOBAL const f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
+        f32 least = NO_SCORE;
+        for (u32 i = LOCAL_ID; i < n_features * n_parts; i += ${wg_size}) {
+            const f32 other = rough_best[(u64)tree * n_features * n_parts + i];
+            least = other > least ? other : least;
+        }
+        least = group_max(least, best_hi);
+        df top = df_make(NO_SCORE, 0.0f);
+        u32 key = NO_KEY;
+        for (u32 at = LOCAL_ID; at < level.n_searched * level.directions; at += ${wg_size}) {
+            const u32 direction = at >= level.n_searched, bin = at - direction * level.n_searched;
+            if (most[direction * level.n_bins + bin] >= least${order}) {
+                const df sum = exact_gain(&level, bin, direction);
+                if (ahead(sum, 2 * bin + direction, top, key)) {
+                    top = sum;
+                    key = 2 * bin + direction;
+                }
+            }
+        }
+% if wg_size > 1:
+        group_best(&top, &key, best_hi, best_lo, best_key);
+% endif
+        if (LOCAL_ID == 0) {
+            GLOBAL candidate_t* out = &candidates[(u64)tree * n_features + feature];
+            out->left_g = out->left_h = 0;
+            out->score_hi = top.hi;
+            out->score_lo = top.lo;
+            out->feature = feature;
+            out->bin_direction = key;
+        }
+    }
+}
+
+/* The split of a node's tree: `chosen` has the node's own sums and gain, or no score. */
+KERNEL(${wg_size}) share(
+        const u32 depth, const u32 n_features, const u32 n_codes, const f32 gamma, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
+        GLOBAL const candidate_t* RESTRICT candidates,
+        GLOBAL candidate_t* RESTRICT chosen) {
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    for (u32 index = GROUP_ID * ${wg_size} + LOCAL_ID; index < count; index += N_GROUPS * ${wg_size}) {
+        GLOBAL const node_t* node = &nodes[first + index];
+        GLOBAL const scale_t* own_scale = scale + node->tree;
+        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = within(unbounded, node->lower, node->upper);
+        GLOBAL const candidate_t* best = candidates + (u64)(index >> depth) * n_features;
+        best += best_of(best, n_features);
+        const f32 gain = best->score_hi > NO_SCORE ? finite(scale_by(best->score_hi, rule.gain_power)) : 0.0f;
+        candidate_t own;
+        own.left_g = own.left_h = 0;
+        own.score_hi = gain > 1e-6f && gain >= gamma ? 0.0f : NO_SCORE;
+        own.score_lo = 0.0f;
+        own.feature = best->feature;
+        own.bin_direction = best->bin_direction;
+        if (own.score_hi > NO_SCORE && node->sum_h > 0) {
+            const u32 offset = feature_offset[own.feature], bin = own.bin_direction >> 1;
+            GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
+            own.left_g = cells[2 * bin];
+            own.left_h = cells[2 * bin + 1];
+            if (own.bin_direction & 1) {
+                own.left_g += cells[2 * feature_bins[own.feature]];
+                own.left_h += cells[2 * feature_bins[own.feature] + 1];
+            }
+            const df gained = gain_in_node(own.left_g, own.left_h, node->sum_g, node->sum_h,
+                                           least_hessian(min_child_weight, own_scale), rule);
+            own.score_hi = gained.hi;
+            own.score_lo = gained.lo;
+        }
+        chosen[index] = own;
+    }
+}

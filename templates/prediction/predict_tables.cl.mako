@@ -1,0 +1,74 @@
+## predict_tables: margin[row] += value of every tree, in the order of the trees, for trees that are tables
+## uses: portable_math value_decision
+##
+##   encode          every value becomes a code: the number of its column's borders at or below it
+##   predict_tables  a tree's splits give the bits of a row's place among the tree's values
+##
+##   borders   |a < b < c|      codes 0 .. 3     a split at border b sends codes above 1 to the right
+##   codes     |block 0: column 0, column 1, ..|block 1: ..|     a block has wg_size * rows rows
+##   place     bit of the first split, then of the second, ..: the highest bit is the first one
+##
+##   Values are compared as ordered integers, and a feature may have two columns, as in `predict`. The
+##   borders of a column are filled up to 2^steps - 1 with numbers above all keys.
+##
+## params: wg_size; rows, rows of a work-item; code, the type of codes; index, the type of places
+<%page args="wg_size, rows, code, index"/>
+
+/* columns[column] = 2 * feature + (missing goes left); border_begin, steps: of each column */
+KERNEL(${wg_size}) encode(
+        const u64 n_rows, const u32 n_features, const u32 n_columns,
+        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT columns,
+        GLOBAL const u32* RESTRICT border_begin, GLOBAL const u32* RESTRICT steps,
+        GLOBAL const u32* RESTRICT borders, GLOBAL ${code}* RESTRICT codes) {
+    for (u64 block = GROUP_ID; block * ${wg_size * rows} < n_rows; block += N_GROUPS) {
+        const u64 first = block * ${wg_size * rows} + LOCAL_ID;
+        GLOBAL ${code}* own = codes + block * n_columns * ${wg_size * rows} + LOCAL_ID;
+        for (u32 column = 0; column < n_columns; column++) {
+            GLOBAL const f32* value = values + (columns[column] >> 1);
+            GLOBAL const u32* border = borders + border_begin[column];
+            const u32 default_left = columns[column] & 1;
+            u32 keys[${rows}], at[${rows}];
+            for (u32 row = 0; row < ${rows}; row++) {
+                const u64 there = first + row * ${wg_size} < n_rows ? first + row * ${wg_size} : n_rows - 1;
+                keys[row] = value_key(value[there * n_features], default_left);
+                at[row] = 0;
+            }
+            for (u32 step = 1u << steps[column] >> 1; step > 0; step /= 2) {
+                for (u32 row = 0; row < ${rows}; row++)
+                    at[row] += border[at[row] + step - 1] <= keys[row] ? step : 0;
+            }
+            for (u32 row = 0; row < ${rows}; row++)
+                own[(column * ${rows} + row) * ${wg_size}] = (${code})at[row];
+        }
+    }
+}
+
+/* shapes[tree] = (first split, number of splits, first value); splits = (column, border) */
+KERNEL(${wg_size}) predict_tables(
+        const u64 n_rows, const u32 n_columns, const u32 first_tree, const u32 n_trees,
+        GLOBAL const u32* RESTRICT shapes, GLOBAL const u32* RESTRICT splits,
+        GLOBAL const f32* RESTRICT leaves, GLOBAL const ${code}* RESTRICT codes,
+        GLOBAL f32* RESTRICT margins) {
+    for (u64 block = GROUP_ID; block * ${wg_size * rows} < n_rows; block += N_GROUPS) {
+        const u64 first = block * ${wg_size * rows} + LOCAL_ID;
+        GLOBAL const ${code}* own = codes + block * n_columns * ${wg_size * rows} + LOCAL_ID;
+        f32 sum[${rows}];
+        for (u32 row = 0; row < ${rows}; row++)
+            sum[row] = first + row * ${wg_size} < n_rows ? margins[first + row * ${wg_size}] : 0.0f;
+        for (u32 tree = first_tree; tree < first_tree + n_trees; tree++) {
+            GLOBAL const u32* split = splits + 2 * (u64)shapes[3 * (u64)tree];
+            GLOBAL const f32* leaf = leaves + shapes[3 * (u64)tree + 2];
+            ${index} place[${rows}];
+            for (u32 row = 0; row < ${rows}; row++) place[row] = 0;
+            for (u32 level = 0; level < shapes[3 * (u64)tree + 1]; level++) {
+                GLOBAL const ${code}* of_column = own + (u64)split[2 * level] * ${wg_size * rows};
+                const ${code} border = (${code})split[2 * level + 1];
+                for (u32 row = 0; row < ${rows}; row++)
+                    place[row] = (${index})(2 * place[row] + (of_column[row * ${wg_size}] > border));
+            }
+            for (u32 row = 0; row < ${rows}; row++) sum[row] += leaf[place[row]];
+        }
+        for (u32 row = 0; row < ${rows}; row++)
+            if (first + row * ${wg_size} < n_rows) margins[first + row * ${wg_size}] = sum[row];
+    }
+}

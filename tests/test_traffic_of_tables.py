@@ -1,0 +1,53 @@
+"""Least bytes of a symmetric tree, counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NO_NODE, NODE
+from pyopencl_gbdt.growth.policy import Symmetric
+from pyopencl_gbdt.profiling import traffic
+from pyopencl_gbdt.profiling.least_bytes import RULES
+from pyopencl_gbdt.profiling.tree_counts import count_tree
+
+from .test_traffic import CODES, FEATURES, Workspace
+
+#: The tree that is counted below, with the rows of each node; the last level's are not counted.
+#:
+#:   depth 0              A 10
+#:   depth 1         b 4       C 6
+#:   depth 2       d   e     f    g
+HISTOGRAM = CODES * 16
+SCORES = 2 * (CODES + FEATURES) * 4  # of two levels: one float a border, and the best of a feature
+#: Three nodes are searched; C's histogram is A's minus b's.
+TABLES = {
+    "symmetric.add_up": 2 * 3 * HISTOGRAM,
+    "symmetric.find_roughly": 3 * HISTOGRAM + SCORES,
+    "symmetric.find": SCORES + 2 * FEATURES * CANDIDATE.itemsize + 3 * 16,
+    "symmetric.share": (2 * FEATURES + 3) * CANDIDATE.itemsize + 3 * (NODE.itemsize + 16),
+}
+
+
+def table():
+    nodes, levels = np.zeros(7, NODE), np.zeros(3, LEVEL)
+    nodes["count"] = [10, 4, 6, 0, 0, 0, 0]
+    nodes["left"] = [1, 3, 5, NO_NODE, NO_NODE, NO_NODE, NO_NODE]
+    nodes["sibling_slot"] = [-1, -1, 0, -1, -1, -1, -1]
+    levels["first"], levels["count"] = [0, 1, 3], [1, 2, 4]
+    return nodes, levels
+
+
+@pytest.mark.parametrize("kernel", TABLES)
+def test_hand_count_of_a_table(kernel):
+    counts = count_tree(*table())
+    assert RULES[kernel].of_tree(Workspace(policy=Symmetric(2)), counts) == TABLES[kernel]
+
+
+def test_a_fit_counts_its_own_search_alone():
+    ws = Workspace(policy=Symmetric(2))
+    ws.left_out = (*Workspace.left_out[:-1], "split")
+    tally = traffic.Tally(ws)
+    tally.add_tree(*table())
+    assert tally.n_bytes("symmetric.add_up", weighted=False) == 2 * 3 * HISTOGRAM
+    assert tally.n_bytes("split.find", weighted=False) is None
