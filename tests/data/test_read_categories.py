@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +9,7 @@ import pandas as pd
 import pytest
 
 from pyopencl_gbdt import Model
+from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.data import read_table
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.errors import DataError
@@ -106,14 +105,11 @@ def test_the_command_line(tmp_path):
     rows = frame.assign(town=np.where(frame["n"] > 1, "new", frame["town"]))[::-1]
     rows.to_csv(tmp_path / "rows.csv", index=False)
 
-    def run(*words: str) -> None:
-        command = [sys.executable, "-m", "pyopencl_gbdt", *words, "--device", TEST_DEVICE]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=200, check=False)
-        assert done.returncode == 0, done.stderr
-
-    run("train", "train.csv", "--model", "m.json", "--eval", "rows.csv", "--n-estimators", "3",
-        "--categorical-features", "town", "--cat-method", "statistics")  # fmt: skip
-    run("predict", "rows.csv", "--model", "m.json", "--out", "p.txt")
-    model = Model.load_model(tmp_path / "m.json")
+    saved, device = str(tmp_path / "m.json"), ("--device", TEST_DEVICE)
+    files = [str(tmp_path / name) for name in ("train.csv", "rows.csv", "p.txt")]
+    more = ("--categorical-features", "town", "--n-estimators", "3")
+    assert main(["train", files[0], "--model", saved, "--eval", files[1], *more, *device]) == 0
+    assert main(["predict", files[1], "--model", saved, "--out", files[2], *device]) == 0
+    model = Model.load_model(saved)
     expected = model.predict(rows[["town", "n"]].astype({"town": "category"}))
-    assert np.array_equal(np.loadtxt(tmp_path / "p.txt", np.float32), expected)
+    assert np.array_equal(np.loadtxt(files[2], np.float32), expected)
