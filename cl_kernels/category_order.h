@@ -17,13 +17,27 @@ FN i64 hessian_of_rows(const u32 rows, const u32 all_rows, const i64 tree_h) {
     return (i64)rows * (tree_h / (i64)all_rows);
 }
 
-/* -G / (H + extra) as an integer that orders alike; `extra` is in units. */
-FN u32 order_key(const i64 g, const i64 h, const f32 extra) {
-    const df ratio = df_div(in_units(g), df_add(in_units(h), df_make(extra, 0.0f)));
+/* How levels are put in order: `extra` is added to H, in units; a level of less than `least` weighs 0. */
+typedef struct { f32 extra; i64 least; } order_t;
+
+FN order_t make_order(GLOBAL const scale_t* scale, const f32 order_lambda, const f32 min_child_weight) {
+    order_t order;
+    order.extra = make_rule(scale, order_lambda, 0.0f, 0.0f).lambda;
+    order.least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
+    return order;
+}
+
+#define KEY_OF_ZERO 0x80000000u
+
+/* -G / (H + extra) as an integer that orders alike. */
+FN u32 order_key(const i64 g, const i64 h, const order_t order) {
+    if (h < order.least) return KEY_OF_ZERO;
+    const df ratio = df_div(in_units(g), df_add(in_units(h), df_make(order.extra, 0.0f)));
     return ordered(-ratio.hi);
 }
 
 /* The same in one float: its bits differ between devices, and it is off by less than a part in 2^18. */
-FN u32 rough_key(const i64 g, const i64 h, const f32 extra) {
-    return ordered(-((f32)g * 5.9604644775390625e-8f) / ((f32)h * 5.9604644775390625e-8f + extra));
+FN u32 rough_key(const i64 g, const i64 h, const order_t order) {
+    if (h < order.least) return KEY_OF_ZERO;
+    return ordered(-((f32)g * 5.9604644775390625e-8f) / ((f32)h * 5.9604644775390625e-8f + order.extra));
 }

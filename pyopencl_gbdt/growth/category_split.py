@@ -18,6 +18,7 @@ NUMERIC, ONE_HOT, PARTITION = 0, 1, 2
 def kinds_of(ws: Workspace) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     """Return the kind of every feature: uint32 array, shape (n_features,)."""
     categorical, levels = ws.layout.categorical, ws.layout.feature_bins
+    assert categorical is not None
     few = levels < ws.params.max_cat_to_onehot
     return np.where(categorical, np.where(few, ONE_HOT, PARTITION), NUMERIC).astype(np.uint32)
 
@@ -52,7 +53,7 @@ def order_arguments(ws: Workspace) -> dict[str, Any]:
     p, all_rows = ws.params, ws.all_rows or ws.n_rows
     return {
         "all_rows": all_rows, "smooth_rows": min(math.ceil(p.cat_smooth), all_rows),
-        "order_lambda": p.reg_lambda + p.cat_smooth,
+        "order_lambda": p.reg_lambda + p.cat_smooth, "min_child_weight": p.min_child_weight,
     }  # fmt: skip
 
 

@@ -122,5 +122,5 @@ class Steps:
     def _sets(self) -> list[Action]:
         """Return what finishes the splits by sets of codes, if there are any."""
         moves = self.grower.partition
-        by_sets = isinstance(moves, PartitionByCodes) and moves.sets is not None
-        return [moves.sets.finish()] if by_sets else []
+        sets = moves.sets if isinstance(moves, PartitionByCodes) else None
+        return [] if sets is None else [sets.finish()]

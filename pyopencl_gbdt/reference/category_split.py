@@ -2,6 +2,7 @@
 
 Of fewer than ``max_cat_to_onehot`` levels, one level goes right and the others go left. Of more,
 levels with rows are put in the order of -G / (H + lambda + cat_smooth); the first ones go right.
+Levels of a smaller Hessian than a child's are put in order as if they weighed 0, and stay together.
 
     levels in order    c  a  e  b  d     a border behind each; at most max_cat_threshold levels on
     right             |c  a| left ..     the smaller side
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered
+from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered, to_quanta
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.gain import Rule, in_units, make_rule
@@ -39,11 +40,14 @@ class LevelOrder:
         Gradients and Hessians of each of these levels.
     one_hot : bool
         Whether a single level goes right.
+    borders : bool array, shape (n_ordered,)
+        Whether a border lies behind a level; none lies between levels that weigh 0.
     """
 
     codes: I64
     sums: I64
     one_hot: bool
+    borders: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,12 @@ class CategoryRule:
         """Return the Hessian of so many rows, in quanta, at the mean of the tree's rows."""
         return min(math.ceil(rows), self.n_rows) * (self.tree_h // self.n_rows)
 
+    @property
+    def least_child(self) -> int:
+        """Hessian of a child; a level of less is put in order as if it weighed 0, as in XGBoost."""
+        least = np.array([self.params.min_child_weight], np.float32)
+        return int(to_quanta(least, self.scale.sum_h)[0])
+
     def order(self, cells: I64) -> LevelOrder:
         """Put levels in order, those with enough rows.
 
@@ -78,6 +88,7 @@ class CategoryRule:
         """
         p, hessians = self.params, cells[:, 1]
         one_hot = cells.shape[0] < p.max_cat_to_onehot
+        ends = np.ones(0, np.bool_)
         least = 1 if one_hot else max(1, self._least(p.cat_smooth))
         codes = np.flatnonzero(hessians >= least)
         if not one_hot:
@@ -85,8 +96,12 @@ class CategoryRule:
             units = in_units(cells[codes, 1])
             both = df_add(units, (np.full_like(units[0], extra[0]), np.zeros_like(units[0])))
             ratio = df_div(in_units(cells[codes, 0]), both)
-            codes = codes[np.lexsort((codes, ordered(df_neg(ratio)[0])))]
-        return LevelOrder(codes, cells[codes], one_hot)
+            light = cells[codes, 1] < self.least_child
+            weight = np.where(light, np.float32(0), df_neg(ratio)[0])
+            order = np.lexsort((codes, ordered(weight)))
+            codes, weight = codes[order], weight[order]
+            ends = np.append((weight[:-1] != 0) | (weight[1:] != 0), True)[: codes.size]
+        return LevelOrder(codes, cells[codes], one_hot, ends)
 
     def best(
         self, cells: I64, sum_g: int, sum_h: int, feature: int, rule: Rule, least: int,
@@ -111,7 +126,7 @@ class CategoryRule:
         right = order.sums if order.one_hot else order.sums.cumsum(axis=0)
         kept = np.ones(n, np.bool_)
         if not order.one_hot:
-            kept = np.minimum(k, n - k) <= p.max_cat_threshold
+            kept = (np.minimum(k, n - k) <= p.max_cat_threshold) & order.borders
             extra = make_rule(self.scale, p.reg_lambda + p.cat_l2, p.reg_alpha, p.max_delta_step)
             rule = replace(rule, reg_lambda=extra.reg_lambda)
             if p.min_data_per_group > 1:

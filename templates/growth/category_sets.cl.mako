@@ -13,7 +13,7 @@ ${cells.read(wg_size)}
 
 /* The codes of a word that go right. Levels of too few rows go where missing values go. */
 FN u32 word_of(const level_sums_t sums, const u32 word, const u32 n_levels, const u32 border,
-               const u32 border_key, const i64 least, const f32 extra, const u32 one_hot,
+               const u32 border_key, const i64 least, const order_t order_of, const u32 one_hot,
                const u32 default_left) {
     u32 bits = 0;
     for (u32 bit = 0; bit < 32; bit++) {
@@ -22,7 +22,7 @@ FN u32 word_of(const level_sums_t sums, const u32 word, const u32 n_levels, cons
         if (code < n_levels) {
             const i64x2 sum = sums_of_level(sums, code);
             if (sum.y >= least) {
-                const u32 key = one_hot ? 0 : order_key(sum.x, sum.y, extra);
+                const u32 key = one_hot ? 0 : order_key(sum.x, sum.y, order_of);
                 right = one_hot ? code == border : key < border_key || (key == border_key && code <= border);
             }
         }
@@ -33,7 +33,7 @@ FN u32 word_of(const level_sums_t sums, const u32 word, const u32 n_levels, cons
 
 KERNEL(${wg_size}) write_sets(
         const u32 depth, const u32 n_trees, const u32 n_codes, const u32 set_words, const u32 all_rows,
-        const u32 smooth_rows, const f32 order_lambda, GLOBAL const u32* RESTRICT feature_kinds,
+        const u32 smooth_rows, const f32 order_lambda, const f32 min_child_weight, GLOBAL const u32* RESTRICT feature_kinds,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const u32* RESTRICT picks,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
@@ -56,13 +56,13 @@ KERNEL(${wg_size}) write_sets(
             const level_sums_t sums = read_levels(
                 node, pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
                 fullest[feature], shared);
-            const f32 extra = make_rule(scale + node->tree, order_lambda, 0.0f, 0.0f).lambda;
+            const order_t order_of = make_order(scale + node->tree, order_lambda, min_child_weight);
             const i64 few = one_hot ? 0 : hessian_of_rows(smooth_rows, all_rows, nodes[node->tree].sum_h);
             const i64x2 own = sums_of_level(sums, border);
-            const u32 key = one_hot ? 0 : order_key(own.x, own.y, extra);
+            const u32 key = one_hot ? 0 : order_key(own.x, own.y, order_of);
             GLOBAL u32* set = sets + (u64)(left / 2) * set_words;
             for (u32 word = LOCAL_ID; word <= n_levels / 32; word += ${wg_size})
-                set[1 + word] = word_of(sums, word, n_levels, border, key, few > 1 ? few : 1, extra, one_hot,
+                set[1 + word] = word_of(sums, word, n_levels, border, key, few > 1 ? few : 1, order_of, one_hot,
                                         node->default_left);
             if (LOCAL_ID == 0) {
                 set[0] = n_levels;

@@ -9,6 +9,7 @@
 ##   right      |c  a|  left ..      a border behind each level, at most `most` levels on the smaller side
 ##
 ##   A CPU keeps the first and the last levels alone, by rough keys, and sorts these.
+##   Levels of a smaller Hessian than a child's weigh 0, and stay together: their weights would be noise.
 ##   The rest, which is missing values and levels without rows or with too few, goes right or left together.
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
@@ -54,7 +55,7 @@ typedef struct {
 typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middle_g, middle_h; } run_t;
 
 /* List the levels that have rows enough, as key << 32 | code, by ascending codes. */
-FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least, const f32 extra,
+FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least, const order_t order_of,
                    const u32 one_hot, i64* ordered_g, i64* ordered_h, GLOBAL u64* entries,
                    LOCAL u32* heads, LOCAL i64* shared) {
     const u32 size = (n_levels + ${wg_size - 1}) / ${wg_size};
@@ -75,7 +76,7 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
         if (sum.y >= least) {
-            const u32 key = one_hot ? 0 : ${"rough_key" if wg_size == 1 else "order_key"}(sum.x, sum.y, extra);
+            const u32 key = one_hot ? 0 : ${"rough_key" if wg_size == 1 else "order_key"}(sum.x, sum.y, order_of);
             entries[at++] = (u64)key << 32 | code;
         }
     }
@@ -178,14 +179,21 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
     return run;
 }
 
+/* Whether two entries are of levels that weigh 0: no border lies between them. */
+FN int are_light(const u64 one, const u64 other) {
+    return (u32)(one >> 32) == KEY_OF_ZERO && (u32)(other >> 32) == KEY_OF_ZERO;
+}
+
 <%def name="each_border()">
     i64 sum_g = run.before_g, sum_h = run.before_h;
     for (u32 j = run.begin; j < run.end; j++) {
-        const u32 place = place_of(run, choice.n, j), code = (u32)entries[place_of(run, choice.n_entries, j)];
+        const u32 place = place_of(run, choice.n, j), at = place_of(run, choice.n_entries, j);
+        const u32 code = (u32)entries[at];
         const i64x2 own = sums_of_level(sums, code);
         sum_g += own.x + (j == run.n_low ? run.middle_g : 0);
         sum_h += own.y + (j == run.n_low ? run.middle_h : 0);
         const u32 usual = choice.one_hot || 2 * (u64)(place + 1) <= choice.n;
+        if (!choice.one_hot && at + 1 < choice.n_entries && are_light(entries[at], entries[at + 1])) continue;
         for (u32 direction = 0; direction < 2; direction++) {
             if (choice.rest_h == 0 && direction != usual) continue;
             const i64 right_g = (choice.one_hot ? own.x : sum_g) + (direction ? 0 : choice.rest_g);
@@ -231,7 +239,7 @@ FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t 
 
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
-        const u32 smooth_rows, const u32 most, const f32 order_lambda, GLOBAL const u32x4* RESTRICT set_features,
+        const u32 smooth_rows, const u32 most, const f32 order_lambda, const f32 min_child_weight, GLOBAL const u32x4* RESTRICT set_features,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
@@ -249,7 +257,7 @@ KERNEL(${wg_size}) order_levels(
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL u64* entries = order + (u64)index * n_order + own.y;
-        const f32 extra = make_rule(scale + node->tree, order_lambda, 0.0f, 0.0f).lambda;
+        const order_t order_of = make_order(scale + node->tree, order_lambda, min_child_weight);
         const i64 few = own.z ? 0 : hessian_of_rows(smooth_rows, all_rows, nodes[node->tree].sum_h);
         const level_sums_t sums = read_levels(
             node, pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
@@ -263,12 +271,12 @@ KERNEL(${wg_size}) order_levels(
 % endif
         i64 ordered_g, ordered_h;
         const u32 n = list_levels(
-            sums, n_listed, few > 1 ? few : 1, extra, own.z, &ordered_g, &ordered_h, entries, heads, shared);
+            sums, n_listed, few > 1 ? few : 1, order_of, own.z, &ordered_g, &ordered_h, entries, heads, shared);
 % if wg_size == 1:
         const u32 kept = own.z ? n : keep_ends(entries, n, most, classes);
         for (u32 i = 0; !own.z && i < kept; i++) {
             const i64x2 sum = sums_of_level(sums, (u32)entries[i]);
-            entries[i] = (u64)order_key(sum.x, sum.y, extra) << 32 | (u32)entries[i];
+            entries[i] = (u64)order_key(sum.x, sum.y, order_of) << 32 | (u32)entries[i];
         }
 % else:
         const u32 kept = n;
