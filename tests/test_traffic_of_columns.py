@@ -84,6 +84,17 @@ INTERLEAVED = {
 }
 
 
+CATEGORIES = {
+    # of 5 nodes: 4 codes, and what is known of their order
+    "category_split.order_levels": 5 * (4 * 16 + 48),
+    "category_split.find_sets": 5 * (48 + NODE.itemsize + CANDIDATE.itemsize),
+    # A, C, D
+    "category_sets.write_sets": 3 * NODE.itemsize,
+    # 7 nodes; 4 sets in and out
+    "category_sets.finish_sets": 7 * NODE.itemsize + 2 * 4 * 2 * 4,
+}
+
+
 def along_columns(**options):
     ws = Workspace(**options)
     ws.columns, ws.n_rows = SimpleNamespace(n_entries=ENTRIES), FEW_ROWS
@@ -121,7 +132,7 @@ def test_roots_of_sorted_columns_count_entries():
     ws = along_columns()
     ws.left_out = (
         "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
-        "column_search",
+        "column_search", "category_split", "category_sets",
     )  # fmt: skip
     tally = traffic.Tally(ws)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
@@ -134,4 +145,15 @@ def test_every_formula_is_counted_by_hand():
     of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
     tiled = {"tiled_histogram", "tiled_histogram.reduce"}  # the formulas of dense codes
     counted = ATOMICS.keys() | COLUMNS.keys() | TABLES.keys() | INTERLEAVED.keys()
+    counted |= CATEGORIES.keys()
     assert of_trees - counted == {"histogram.reduce", *tiled}
+
+
+@pytest.mark.parametrize("kernel", CATEGORIES)
+def test_the_bytes_of_sets(kernel):
+    """The second feature, of 4 levels, is categorical; a set takes 2 words."""
+    ws = Workspace()
+    categorical, offset = np.array([False, True]), np.array([0, 3, 7])
+    ws.layout = SimpleNamespace(categorical=categorical, feature_offset=offset)
+    ws.set_words = 2
+    assert RULES[kernel].of_tree(ws, count_tree(*tree())) == CATEGORIES[kernel]

@@ -28,6 +28,7 @@ FEW_CANDIDATES = 64
 _BY_HISTOGRAM = (
     "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
 )  # fmt: skip
+_BY_SETS = ("category_split", "category_sets")
 _BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
 _BY_WALKS = ("column_search", "row_nodes")
 #: A CPU walks whole columns if there are at least this many for each compute unit, ...
@@ -225,7 +226,7 @@ class FitVariants(FitShape):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
-        every = {*_BY_HISTOGRAM, *_BY_PIECES, *_BY_WALKS, "approx"}
+        every = {*_BY_HISTOGRAM, *_BY_PIECES, *_BY_WALKS, *_BY_SETS, "approx"}
         return tuple(sorted(every - set(self._taken)))
 
     @property
@@ -233,20 +234,24 @@ class FitVariants(FitShape):
         """Kernels of the way of searching splits that this fit takes."""
         if self.columns is None:
             other = "split" if self.policy.fills_levels else "symmetric"
-            return tuple(name for name in _BY_HISTOGRAM if name != other)
+            sets = _BY_SETS if self.has_categories else ()
+            return (*(name for name in _BY_HISTOGRAM if name != other), *sets)
         if self.walks_columns:
             return _BY_WALKS
         return (*_BY_PIECES, "approx") if self.params.search == "approx" else _BY_PIECES
 
     def variants(self) -> dict[str, str]:
-        """Return the variant of every kernel of this fit, and the kind of its pages of codes."""
+        """Return the variant of every kernel of this fit, and the kind of its pages."""
         kernels = fit_kernels()
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
             kernels += [name for name in self._taken if name != "approx"]
         elif self.policy.fills_levels:
             kernels = ["symmetric" if name == "split" else name for name in kernels]
+        if self.has_categories:
+            kernels += _BY_SETS
         found = {kernel: self.variant(kernel).name for kernel in kernels}
-        if self.columns is None:
-            found["page"] = "dense" if self.tiled is None else "tiled"
+        found["page"] = "dense" if self.tiled is None else "tiled"
+        if self.columns is not None:
+            found["page"] = "sorted"
         return found

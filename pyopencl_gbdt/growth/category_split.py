@@ -38,7 +38,7 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("set_features", entries.shape, np.uint32)
     for name in ("level_order", "spare_order"):
         ws.reserve(name, (ws.search_capacity, max(n_order, 1)), np.uint64)
-    ws.reserve("order_facts", (ws.search_capacity, len(entries), 5), np.int64)
+    ws.reserve("order_facts", (ws.search_capacity, len(entries), 6), np.int64)
 
 
 def begin(ws: Workspace) -> None:
@@ -87,8 +87,8 @@ class CategorySplit:
                            "pool"),
         }  # fmt: skip
         order = self.program.bind(
-            "order_levels", groups, spare=ws["spare_order"], **sizes, **order_arguments(ws),
-            **ws.arguments("allowed", "feature_bins"),
+            "order_levels", groups, spare=ws["spare_order"], most=p.max_cat_threshold,
+            **sizes, **order_arguments(ws), **ws.arguments("allowed", "feature_bins"),
         )  # fmt: skip
         least, all_rows = p.min_data_per_group, ws.all_rows or ws.n_rows
         find = self.program.bind(

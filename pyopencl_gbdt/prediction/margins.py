@@ -15,6 +15,7 @@ from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction import predict
@@ -107,6 +108,11 @@ def _walks(
     """Yield pieces of rows, each with a walk that has taken it."""
     limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
     if isinstance(values, SparseMatrix):
+        if trees.sets is not None:
+            raise DataError(
+                "X is sparse: expected dense rows for a model that splits by sets of categories; "
+                "convert it by X.toarray(), with NaN for missing values"
+            )
         yield from walked_pieces(opened, trees, values, limit)
         return
     if not isinstance(values, DeviceArray):

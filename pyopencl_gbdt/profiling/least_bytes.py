@@ -7,7 +7,8 @@ the function of the program, such as ``histogram.reduce``. A rule says how to fi
 - ``of_set_up``: from the data, for kernels that quantise them;
 - ``whole_arrays``: from its arguments, as it reads or writes each of its arrays whole, once.
 
-`tree_traffic`, `column_traffic`, `interleaved_traffic` and `traffic` hold the rules.
+`tree_traffic`, `column_traffic`, `interleaved_traffic`, `category_traffic` and `traffic` hold the
+rules.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
@@ -12,7 +14,9 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.with_statistics import statistic_columns
 
 
-def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
+def check_categories(
+    data: Dataset, p: Parameters, limits: Limits, evals: Sequence[tuple[Dataset, str]] = ()
+) -> None:
     """Raise an error for categorical columns that cannot be split by sets of levels.
 
     Parameters
@@ -21,11 +25,12 @@ def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
     p : Parameters
     limits : Limits
         Constraints of the training.
+    evals : sequence of (Dataset, str)
 
     Raises
     ------
     DataError
-        If a column has too many levels.
+        If a column has too many levels, or an evaluation set is sparse.
     ParameterError
         If a parameter does not go with categorical columns.
     """
@@ -39,6 +44,12 @@ def check_categories(data: Dataset, p: Parameters, limits: Limits) -> None:
             raise DataError(
                 f"{names[column]} has {levels.n_levels} levels: expected {MOST_LEVELS} at most in "
                 "a categorical column that is split by sets of levels; leave out cat_method='sets'"
+            )
+    for rows, name in evals:
+        if rows.sparse is not None:
+            raise DataError(
+                f"evals: {name!r} is sparse: expected dense rows where X has categorical columns; "
+                "convert it by X.toarray(), with NaN for missing values"
             )
     if p.symmetric_trees:
         raise ParameterError(

@@ -118,7 +118,7 @@ def prepare(
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits = limits_of(p, data)  # raises if constraints do not match the data
-    check_categories(data, p, limits)
+    check_categories(data, p, limits, evals)
     start: StartingPoint | None = None
     if before is None:
         if p.base_score is not None or not sums_labels_on_device(objective, data):

@@ -8,6 +8,7 @@
 ##   in order    c  a  e  b  d       a radix sort by key: of equal keys the lower code comes first
 ##   right      |c  a|  left ..      a border behind each level, at most `most` levels on the smaller side
 ##
+##   A CPU keeps the first and the last levels alone, by rough keys, and sorts these.
 ##   The rest, which is missing values and levels without rows or with too few, goes right or left together.
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
@@ -25,14 +26,17 @@ ${group.exclusive_scans("level_scan", "i64", wg_size, 2)}
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
 ${group.exclusive_scan("count_scan", "u32", wg_size)}
 ${group.exclusive_scan("digit_scan", "u32", wg_size)}
+% if not monotone:
 ${group.largest("group_max", "f32", wg_size)}
+% endif
 ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
 #define DIGITS ${digits}
-#define FACTS 5 /* of a node's feature: levels in order, their sums, the fullest code's sums */
+#define FACTS 6 /* of a node's feature: levels in order, their sums, the fullest code's sums, entries kept */
 % if wg_size == 1:
 #define FEW 32 /* levels that are inserted one by one */
+#define MANY 512 /* levels of which the middle is left out; with fewer, counting takes as long as sorting */
 % endif
 
 /* What the splits of a feature in a node are scored with. */
@@ -43,6 +47,7 @@ typedef struct {
     i64 least;               /* Hessian of a child */
     rule_t rule;
     u32 n, most, one_hot;    /* levels in order, those of the smaller side, whether one goes right alone */
+    u32 n_entries;           /* those that are kept: the first and the last in order */
 } choice_t;
 
 /* A work-item's run of the borders that are scored, and the sums of the levels before. */
@@ -70,7 +75,7 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
     for (u32 code = begin; code < end; code++) {
         const i64x2 sum = sums_of_level(sums, code);
         if (sum.y >= least) {
-            const u32 key = one_hot ? 0 : order_key(sum.x, sum.y, extra);
+            const u32 key = one_hot ? 0 : ${"rough_key" if wg_size == 1 else "order_key"}(sum.x, sum.y, extra);
             entries[at++] = (u64)key << 32 | code;
         }
     }
@@ -78,6 +83,27 @@ FN u32 list_levels(const level_sums_t sums, const u32 n_levels, const i64 least,
     return total;
 }
 
+% if wg_size == 1:
+/* Leave out entries that are surely not among the first `most` in order, nor the last `most` + 1. Rough keys
+   are counted by their first 12 bits; a key may be off by much less than such a class is wide, so the
+   classes beside are kept, too. */
+FN u32 keep_ends(GLOBAL u64* entries, const u32 n, const u32 most, LOCAL u32* classes) {
+    if (n < MANY || n / 4 < most) return n;
+    for (u32 k = 0; k < 4096; k++) classes[k] = 0;
+    for (u32 i = 0; i < n; i++) classes[entries[i] >> 52]++;
+    u32 low = 0, high = 4095;
+    for (u32 sum = classes[0]; sum < most; sum += classes[low]) low++;
+    for (u32 sum = classes[4095]; sum < most + 1; sum += classes[high]) high--;
+    u32 kept = 0;
+    for (u32 i = 0; i < n; i++) {
+        const u32 own = (u32)(entries[i] >> 52);
+        entries[kept] = entries[i];
+        kept += own <= low + 1 || own + 1 >= high;
+    }
+    return kept;
+}
+
+% endif
 /* Sort entries by one digit of their keys; entries with equal digits keep their order.
    counts[digit, work-item] are of the work-items' runs. */
 FN void sort_digit(GLOBAL const u64* from, GLOBAL u64* to, const u32 n, const u32 shift,
@@ -121,7 +147,7 @@ FN void sort_entries(GLOBAL u64* entries, GLOBAL u64* spare, const u32 n, LOCAL 
         sort_digit(pass % 2 ? spare : entries, pass % 2 ? entries : spare, n, 32 + pass * ${digit}, counts, heads);
 }
 
-/* The place in order of a border: the first `most` levels, then those whose borders leave as few. */
+/* The place of a border among n: the first `most` levels, then those whose borders leave as few. */
 FN u32 place_of(const run_t run, const u32 n, const u32 j) {
     return j < run.n_low ? j : n - run.n_visited + j;
 }
@@ -138,7 +164,7 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
     run.end = run.begin + size < run.n_visited ? run.begin + size : run.n_visited;
     i64 g = 0, h = 0, all_g, all_h;
     for (u32 j = run.begin; j < run.end; j++) {
-        const i64x2 sum = sums_of_level(sums, (u32)entries[place_of(run, n, j)]);
+        const i64x2 sum = sums_of_level(sums, (u32)entries[place_of(run, choice.n_entries, j)]);
         g += sum.x;
         h += sum.y;
     }
@@ -155,7 +181,7 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
 <%def name="each_border()">
     i64 sum_g = run.before_g, sum_h = run.before_h;
     for (u32 j = run.begin; j < run.end; j++) {
-        const u32 place = place_of(run, choice.n, j), code = (u32)entries[place];
+        const u32 place = place_of(run, choice.n, j), code = (u32)entries[place_of(run, choice.n_entries, j)];
         const i64x2 own = sums_of_level(sums, code);
         sum_g += own.x + (j == run.n_low ? run.middle_g : 0);
         sum_h += own.y + (j == run.n_low ? run.middle_h : 0);
@@ -166,13 +192,16 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
             const i64 right_h = (choice.one_hot ? own.y : sum_h) + (direction ? 0 : choice.rest_h);
             const i64 left_g = choice.node_g - right_g, left_h = choice.node_h - right_h;
             if (left_h < choice.least || right_h < choice.least) continue;
+% if not monotone:
             const f32 rough = exact_only ? 0.0f
                 : rough_score(left_g, left_h, choice.rule) + rough_score(right_g, right_h, choice.rule);
+% endif
             ${caller.body()}
         }
     }
 </%def>
 
+% if not monotone:
 /* The highest rough score of the run's borders; -1 if there is none. */
 FN f32 best_rough(const choice_t choice, const run_t run, const level_sums_t sums,
                   GLOBAL const u64* entries, const int exact_only) {
@@ -183,13 +212,17 @@ FN f32 best_rough(const choice_t choice, const run_t run, const level_sums_t sum
 </%call>
     return most;
 }
+% endif
 
 /* The best of the run's borders whose rough score is at least `least_score`. */
 FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t sums,
                      GLOBAL const u64* entries, const int exact_only, const f32 least_score) {
     best_t best = no_split();
+    (void)exact_only; (void)least_score;
 <%call expr="each_border()">
+% if not monotone:
             if (!exact_only && (rough < least_score || rough * MORE < best.score.hi)) continue;
+% endif
             consider(&best, left_g, left_h, 2 * code + direction, choice.node_g, choice.node_h,
                      choice.rule${", 0" if monotone else ""});
 </%call>
@@ -198,7 +231,7 @@ FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t 
 
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
-        const u32 smooth_rows, const f32 order_lambda, GLOBAL const u32x4* RESTRICT set_features,
+        const u32 smooth_rows, const u32 most, const f32 order_lambda, GLOBAL const u32x4* RESTRICT set_features,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
@@ -207,6 +240,9 @@ KERNEL(${wg_size}) order_levels(
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(u32, counts, ${digits * wg_size});
     LOCAL_ARRAY(u32, heads, ${wg_size});
+% if wg_size == 1:
+    LOCAL_ARRAY(u32, classes, 4096);
+% endif
     const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
     const u32 feature = own.x, offset = feature_offset[feature];
     const u32 first = levels[depth].first, count = levels[depth].count;
@@ -228,7 +264,17 @@ KERNEL(${wg_size}) order_levels(
         i64 ordered_g, ordered_h;
         const u32 n = list_levels(
             sums, n_listed, few > 1 ? few : 1, extra, own.z, &ordered_g, &ordered_h, entries, heads, shared);
-        sort_entries(entries, spare + (u64)index * n_order + own.y, own.z ? 0 : n, counts, heads);
+% if wg_size == 1:
+        const u32 kept = own.z ? n : keep_ends(entries, n, most, classes);
+        for (u32 i = 0; !own.z && i < kept; i++) {
+            const i64x2 sum = sums_of_level(sums, (u32)entries[i]);
+            entries[i] = (u64)order_key(sum.x, sum.y, extra) << 32 | (u32)entries[i];
+        }
+% else:
+        const u32 kept = n;
+        (void)most;
+% endif
+        sort_entries(entries, spare + (u64)index * n_order + own.y, own.z ? 0 : kept, counts, heads);
         if (LOCAL_ID == 0) {
             GLOBAL i64* fact = facts + FACTS * ((u64)index * N_GROUPS + GROUP_ID);
             fact[0] = n;
@@ -236,6 +282,7 @@ KERNEL(${wg_size}) order_levels(
             fact[2] = ordered_h;
             fact[3] = sums.full_g;
             fact[4] = sums.full_h;
+            fact[5] = kept;
         }
     }
 }
@@ -270,6 +317,7 @@ KERNEL(${wg_size}) find_sets(
         choice.node_g = node->sum_g;
         choice.node_h = node->sum_h;
         choice.n = (u32)fact[0];
+        choice.n_entries = (u32)fact[5];
         choice.ordered_g = fact[1];
         choice.ordered_h = fact[2];
         choice.rest_g = choice.node_g - choice.ordered_g;
@@ -288,9 +336,13 @@ KERNEL(${wg_size}) find_sets(
         const int exact_only = choice.rule.alpha != 0.0f;
 % endif
         const run_t run = run_of(choice, sums, entries, shared);
+% if monotone:
+        const f32 least_score = -1.0f;
+% else:
         const f32 rough = best_rough(choice, run, sums, entries, exact_only);
         const f32 least_rough = group_max(rough, best_hi) * 0.999969482421875f; /* as in `find` */
         const f32 least_score = exact_only ? -1.0f : least_rough;
+% endif
         best_t best = best_exact(choice, run, sums, entries, exact_only, least_score);
         const u32 mine = best.at;
 % if wg_size > 1:

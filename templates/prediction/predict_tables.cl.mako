@@ -37,8 +37,8 @@ KERNEL(${wg_size}) encode(
                 for (u32 row = 0; row < ${rows}; row++)
                     at[row] += border[at[row] + step - 1] <= keys[row] ? step : 0;
             }
-            for (u32 row = 0; row < ${rows}; row++)
-                own[(column * ${rows} + row) * ${wg_size}] = (${code})at[row];
+            GLOBAL ${code}* of_column = own + (u64)column * ${wg_size * rows};
+            for (u32 row = 0; row < ${rows}; row++) of_column[row * ${wg_size}] = (${code})at[row];
         }
     }
 }

@@ -23,12 +23,6 @@ def fitted(target: np.ndarray, **parameters: Any) -> bytes:
     return saved(xgboost.train({"nthread": 1} | parameters, data, 2))
 
 
-def categorical() -> bytes:
-    X = np.arange(60, dtype=np.float32)[:, None] % 6
-    data = xgboost.DMatrix(X, X[:, 0] % 2, feature_types=["c"], enable_categorical=True)
-    return saved(xgboost.train({"nthread": 1, "max_depth": 2, "min_child_weight": 0}, data, 1))
-
-
 LABELS = np.arange(90) % 3
 UNSUPPORTED: dict[str, tuple[Callable[[], bytes], str]] = {
     "linear": (lambda: fitted(LABELS, booster="gblinear"), "name='gblinear': expected 'gbtree'"),
@@ -44,7 +38,6 @@ UNSUPPORTED: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: fitted(LABELS).replace(b"reg:squarederror", b"reg:expectileerror"),
         "name='reg:expectileerror': expected one of binary:hinge, binary:logistic,",
     ),
-    "categories": (categorical, "split_type[0]=1: expected 0; categorical splits"),
 }
 
 
@@ -98,8 +91,8 @@ LIES: list[tuple[str, object, str]] = [
     (f"{TREES}[0].split_conditions[6]", 10**400, "expected a number that float32 can hold"),
     (f"{TREES}[0].split_conditions[6]", "1", "split_conditions[6]='1': expected a number"),
     (f"{TREES}[0].default_left[0]", 2, "default_left[0]=2: expected 0 or 1"),
-    (f"{TREES}[0].split_type[1]", 1, "split_type[1]=1: expected 0; categorical splits"),
-    (f"{TREES}[0].categories", [1], "categories=[1]: expected []; categorical splits"),
+    (f"{TREES}[0].split_type[1]", 1, "split_type[1]=1: expected 0, or categories"),
+    (f"{TREES}[0].categories_nodes", [1], "categories_segments has 0 entries: expected 1"),
     (f"{TREES}[0].tree_param.num_nodes", "8", "has 7 entries: expected 8, tree_param.num_nodes"),
     (f"{TREES}[0].tree_param.num_nodes", "0", "num_nodes='0': expected a string that holds"),
     (f"{TREES}[0].tree_param.num_nodes", 7, "num_nodes=7: expected a string"),

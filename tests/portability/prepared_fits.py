@@ -45,6 +45,11 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"page": "tiled", "objective": "reg:absoluteerror", "subsample": 0.5},
     {"page": "tiled", "grow_policy": "lossguide", "max_leaves": 5},
 )
+#: Splits by sets of levels.
+SETS: tuple[dict[str, Any], ...] = (
+    {"monotone_constraints": [0, 1, 0], "reg_alpha": 1},
+    {"grow_policy": "lossguide", "max_leaves": 5, "objective": "reg:absoluteerror"},
+)
 #: Losses with and without weights, and with sampling by gradients, which is built for a loss: a
 #: cheap one, a dear one, one with kernels of its own.
 SAMPLED = ("binary:logistic", "reg:tweedie", "multi:softprob")
@@ -64,6 +69,14 @@ def _gaps() -> Dataset:
     values = np.zeros((N_ROWS, 2), np.float32)
     values[::3] = np.nan
     return Dataset(values, np.arange(N_ROWS, dtype=np.float32) % 2)
+
+
+def _levels() -> Dataset:
+    """Return a column of more levels than a byte holds, a numeric one, and one of few levels."""
+    values = np.zeros((N_ROWS, 3), np.float32)
+    values[:, 0], values[:, 2] = np.arange(N_ROWS) % 300, np.arange(N_ROWS) % 3
+    label = np.arange(N_ROWS, dtype=np.float32) % 2
+    return Dataset(values, label, categorical_features=[0, 2])
 
 
 def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Boosting:
@@ -106,6 +119,9 @@ def fits(device: NullDevice) -> None:
             _fit(device, plain, {"objective": name, **method})
         for params in GROWN:
             _fit(device, weighed if "colsample_bynode" in params else plain, params)
+    levels = _levels()
+    for params in ({"colsample_bynode": 0.5}, *SETS):
+        _fit(device, levels, params).watch(levels.values)
     wide = _data(None, 80)  # more splits than `plan` compares
     _fit(device, wide, {"objective": "huber"})
     for params in ({}, {"colsample_bynode": 0.5, "max_delta_step": 0.5}):  # a CPU walks columns

@@ -53,6 +53,11 @@ OTHERS: dict[str, dict[str, Any]] = {
         "tree_method": "approx", "proposal": "local", "objective": "binary:logistic",
         "subsample": 0.7, **_LEAF_WISE,
     },
+    "categories": {
+        "objective": "binary:logistic", "colsample_bynode": 0.6, "cat_smooth": 2.5,
+        "max_cat_threshold": 3, "min_data_per_group": 4,
+    },
+    "categories, leaf by leaf": {"objective": "reg:absoluteerror", **_LEAF_WISE},
     "tiled": {"page": "tiled", "objective": "binary:logistic"},
     "tiled, leaf by leaf": {
         "page": "tiled", "objective": "reg:quantileerror", "subsample": 0.7, **_LEAF_WISE,
@@ -102,6 +107,10 @@ def problem(size: str, name: str) -> Problem:
     found = Problem(params, values, label)
     if name in _WEIGHTED:
         found.weight = rng.integers(0, 4, n).astype(np.float32)
+    if name.startswith("categories"):
+        for column, n_levels in ((0, 3), (1, min(n // 3, 700))):
+            values[:, column] = np.floor(np.abs(values[:, column]) * n_levels) % n_levels
+        found.extra["categorical_features"] = [0, 1]
     if name == "heavy":
         label[7] = 1e9  # one gradient that needs its high word
     if "colsample_bynode" in params:

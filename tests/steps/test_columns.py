@@ -32,6 +32,7 @@ MISSING = make_layout([9, 1, 255], [True] * 3)
 
 @pytest.fixture(autouse=True)
 def small_chunks(device, force):
+    force(choose("interleaved", device.caps), depth=0)
     force(choose("columns", device.caps), chunk=CHUNK)
     force(choose("exact", device.caps), chunk=SEARCH_CHUNK)
 

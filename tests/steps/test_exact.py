@@ -39,6 +39,7 @@ SPARSE = make_layout([3, 40], [True, True])
 
 @pytest.fixture(autouse=True)
 def small_chunks(device, force):
+    force(choose("interleaved", device.caps), depth=0)
     force(choose("exact", device.caps), chunk=CHUNK)
 
 
@@ -114,7 +115,7 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
         masks = np.zeros(ws["allowed"].shape, np.uint32).reshape(-1, -(-layout.n_features // 32))
         masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
         ws["allowed"].set(masks.reshape(ws["allowed"].shape))
-    if not search.stays(depth):
+    if search.interleaved is None or not search.interleaved.covers(depth):
         set_entries(ws, layout, codes, nodes, rows, own, first)
     else:
         set_data_order(ws, nodes, rows, own, first)
