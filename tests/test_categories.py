@@ -74,6 +74,21 @@ def test_checkpoints_know_the_levels(tmp_path):
         train(params, Dataset(FRAME.replace("m", "n"), Y), 3, callbacks=[saver])
 
 
+def test_more_levels_than_float32_counts(monkeypatch):
+    params = {**PARAMS, "cat_method": "statistics"}
+    usual = train(params, Dataset(FRAME, Y), 2)
+    monkeypatch.setattr("pyopencl_gbdt.data.categories.MOST_FLOAT_CODES", 3)
+    data = Dataset(FRAME, Y)
+    assert np.isnan(data.values[:, [0, 2]]).all()
+    assert data.slice([5, 1]).level_codes(2).tolist() == data.level_codes(2)[[5, 1]].tolist()
+    model = train(
+        params, data, 2, evals=[(Dataset(OTHER[:9], Y[:9], categorical_features=[0, 2]), "e")]
+    )
+    assert model.ensemble == usual.ensemble
+    for rows in (OTHER, data):
+        assert np.array_equal(model.predict(rows), usual.predict(FRAME))
+
+
 def test_folds_have_the_levels_of_all_rows():
     log = cv(PARAMS, Dataset(FRAME, Y), 2, nfold=3, as_pandas=False)
     assert log["test-rmse-mean"][-1] < log["test-rmse-mean"][0]

@@ -185,7 +185,7 @@ def _ordered(
         values = every.copy()  # counts of levels stay
         for table, first in zip(statistics.tables, statistics.first_features, strict=False):
             means = made.of(data.level_codes(table.parts[0].column), table.n_levels).get()
-            values[:, first : first + n_means] = means.reshape(n_means, -1).T
+            values[:, first : first + n_means] = means.reshape(n_means, data.n_rows).T
         found.append(values)
     return found
 
