@@ -14,6 +14,7 @@ COMMANDS = {
     "primitives": "bench.primitives",
     "quality": "bench.quality",
     "sparse": "bench.sparse",
+    "strings": "bench.strings",
     "sweep": "bench.sweep",
     "switch-depth": "bench.switch_depth",
     "tasks": "bench.tasks",

@@ -15,6 +15,7 @@ from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
+from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(3)
@@ -73,6 +74,21 @@ def test_checkpoints_know_the_levels(tmp_path):
         train(params, Dataset(FRAME.replace("m", "n"), Y), 3, callbacks=[saver])
 
 
+def test_more_levels_than_float32_counts(monkeypatch):
+    params = {**PARAMS, "cat_method": "statistics"}
+    usual = train(params, Dataset(FRAME, Y), 2)
+    monkeypatch.setattr("pyopencl_gbdt.data.categories.MOST_FLOAT_CODES", 3)
+    data = Dataset(FRAME, Y)
+    assert np.isnan(data.values[:, [0, 2]]).all()
+    assert data.slice([5, 1]).level_codes(2).tolist() == data.level_codes(2)[[5, 1]].tolist()
+    model = train(
+        params, data, 2, evals=[(Dataset(OTHER[:9], Y[:9], categorical_features=[0, 2]), "e")]
+    )
+    assert model.ensemble == usual.ensemble
+    for rows in (OTHER, data):
+        assert np.array_equal(model.predict(rows), usual.predict(FRAME))
+
+
 def test_folds_have_the_levels_of_all_rows():
     log = cv(PARAMS, Dataset(FRAME, Y), 2, nfold=3, as_pandas=False)
     assert log["test-rmse-mean"][-1] < log["test-rmse-mean"][0]
@@ -87,6 +103,9 @@ def test_estimators_take_tables(model):
     assert estimator.n_features_in_ == 3
     steps = make_pipeline(FunctionTransformer(), fitted()).fit(FRAME, Y)
     assert np.array_equal(steps.predict(OTHER), expected)
+    with_statistics = fitted(cat_method="statistics").fit(FRAME, Y)
+    assert with_statistics.model_.ensemble.statistics is not None
+    assert np.array_equal(with_statistics.predict(OTHER), with_statistics.predict(FRAME))
     labels = GBDTClassifier(n_estimators=3, **PARAMS).fit(FRAME, TOWN == "q")
     assert labels.score(OTHER, TOWN == "q") == 1
     rank = GBDTRanker(n_estimators=1, **PARAMS).fit(FRAME, Y > 1, group=[300])
@@ -114,6 +133,16 @@ def test_names_of_categorical_features(model):
         fitted(enable_categorical=False).fit(OTHER, Y)
     with pytest.raises(DataError, match="or name the column in categorical_features"):
         fitted().fit(rows, Y)
+
+
+def test_one_hot_max_size_is_one_less():
+    for make in (Parameters.from_dict, lambda given: fitted(**given)):
+        assert make({"one_hot_max_size": 6}).max_cat_to_onehot == 7
+    assert fitted().set_params(one_hot_max_size=2).max_cat_to_onehot == 3
+    with pytest.raises(ParameterError, match="one_hot_max_size and max_cat_to_onehot are two"):
+        Parameters.from_dict({"one_hot_max_size": 6, "max_cat_to_onehot": 7})
+    with pytest.raises(ParameterError, match="one_hot_max_size='x': expected"):
+        Parameters.from_dict({"one_hot_max_size": "x"})
 
 
 @pytest.mark.parametrize("name", ["categorical_features", "cat_features", "feature_types"])

@@ -265,7 +265,7 @@ def test_files_beside_the_data(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "a.svm.weight").write_text("0.5\n2\n")
     (tmp_path / "a.svm.base_margin").write_text("1\n2\n3\n4\n5\n")
     names = ("data", "eval", "weight", "feature_weights", "n_features", "label_column")
-    names += ("qid_column", "header", "format", "one_based", "max_bytes")
+    names += ("qid_column", "header", "format", "one_based", "max_bytes", "categorical_features")
     args = argparse.Namespace(**dict.fromkeys(names))
     args.data, args.eval = str(data), [str(data)]
     rows, ((others, name),) = tables.read_training(args, "rank:ndcg", beside=True)

@@ -62,7 +62,8 @@ def test_none_is_forgotten(estimator):
         assert estimator().get_params()[row.name] is signature[row.name].default
         assert row.name in estimator.__doc__
     known = {row.name for row in TABLE} | {
-        "callbacks", "class_weight", "early_stopping_rounds", "eval_metric", "feature_weights",
+        "callbacks", "categorical_features", "class_weight", "early_stopping_rounds", "eval_metric",
+            "feature_weights",
         "importance_type", "missing", "n_jobs", "warm_start",
     }  # fmt: skip
     assert set(signature) <= known

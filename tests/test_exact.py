@@ -25,7 +25,9 @@ WEIGHTS = {
 }
 #: Rounds of sampling by gradient, of which the first ones of GOSS sample nothing.
 GROWN = {
-    name: given for name, given in GROWTH.items() if not given.keys() & {"histogram", "max_bin"}
+    name: given
+    for name, given in GROWTH.items()
+    if not given.keys() & {"histogram", "max_bin"} and name != "symmetric"  # by histograms alone
 }
 
 

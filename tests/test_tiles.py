@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import open_device, runnable
+from pyopencl_gbdt.device import choose, open_device, runnable
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
@@ -108,14 +108,43 @@ def test_exact_search_has_no_pages_of_codes():
         Parameters.from_dict({"tree_method": "exact", "page": "tiled"})
 
 
+def sparse(values):
+    present = ~np.isnan(values)
+    starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    return csr_matrix((values[present], np.nonzero(present)[1], starts), values.shape)
+
+
 @pytest.mark.parametrize("max_bin", [16, 256])
 def test_sparse_data_give_the_model_of_dense_data(max_bin):
-    present = ~np.isnan(SPARSE)
-    starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    matrix = csr_matrix((SPARSE[present], np.nonzero(present)[1], starts), SPARSE.shape)
     params = {"max_bin": max_bin, "max_depth": 5}
     want = model_of(Dataset(SPARSE, LABELS["number"], WEIGHT), page="dense", **params)
-    assert model_of(Dataset(matrix, LABELS["number"], WEIGHT), page="tiled", **params) == want
+    data = Dataset(sparse(SPARSE), LABELS["number"], WEIGHT)
+    for page in ("tiled", "sorted"):
+        assert model_of(data, page=page, **params) == want, page
+
+
+def test_sparse_data_with_many_entries_a_bin_are_tiled_on_a_cpu(monkeypatch):
+    data, params = Dataset(sparse(SPARSE), LABELS["number"]), {"n_estimators": 1, "max_bin": 16}
+    on_cpu = choose("tiled_histogram", open_device(TEST_DEVICE).caps).name == "cpu"
+
+    def page_of(**more):
+        return train({**params, "device": TEST_DEVICE, **more}, data).variants["page"]
+
+    assert page_of() == "sorted"  # they are few
+    monkeypatch.setattr(paged, "LEAST_DENSE_BYTES", 1)
+    assert page_of() == ("tiled" if on_cpu else "sorted")
+    assert page_of(page="sorted") == page_of(tree_method="exact", max_bin=256) == "sorted"
+    assert page_of(max_bin=256) == "sorted"  # fewer entries a bin
+    monkeypatch.setattr(paged, "MOST_HISTOGRAMS", 0.0)
+    assert page_of() == "sorted"
+
+
+def test_dense_data_are_sorted_for_exact_search_alone():
+    params = {"device": TEST_DEVICE, "page": "sorted", "n_estimators": 1}
+    data = Dataset(SPARSE, LABELS["number"])
+    with pytest.raises(ParameterError, match=r"^page='sorted': expected a sparse matrix"):
+        train(params, data)
+    assert train({**params, "tree_method": "exact"}, data).variants["page"] == "sorted"
 
 
 @pytest.mark.parametrize(

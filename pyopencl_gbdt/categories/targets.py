@@ -69,7 +69,8 @@ def _borders(label: F32, n_borders: int) -> list[float]:
     if values.size > n_borders + 1:
         ordered = np.sort(label)
         places = np.arange(1, n_borders + 1) * ordered.size // (n_borders + 1)
-        values = np.unique(np.append(values[0], ordered[places]))
+        some = np.unique(np.append(values[0], ordered[places]))
+        values = some if some.size > 1 else values[:2]  # most labels are the lowest one
         lower = [float(np.unique(label[label < value])[-1]) for value in values[1:]]
         return [(a + float(b)) / 2 for a, b in zip(lower, values[1:], strict=True)]
     return [(float(a) + float(b)) / 2 for a, b in pairwise(values)]

@@ -51,6 +51,9 @@ KEYS: tuple[ParameterRow, ...] = (
     ParameterRow("one_based", bool, False, "libsvm: indices start at 1."),
     ParameterRow("n_features", int, None, "Required number of features; libsvm: width.",
                  low=1, high=MOST),
+    ParameterRow("categorical_features", str, "", "Columns whose text or whole numbers are levels: "
+                 "names or numbers with commas between them, or from_dtype.",
+                 aliases=("categorical_feature", "cat_features")),
     ParameterRow("max_bytes", int, None, "Main memory that reading a file may take.", low=1),
     ParameterRow("name_pred", str, "pred.txt", "pred: the file of predictions; stdout or - is "
                  "standard output.", aliases=("out",)),

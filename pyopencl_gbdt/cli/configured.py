@@ -84,6 +84,7 @@ def _train(configuration: Configuration) -> None:
 
 
 def _predict(configuration: Configuration) -> None:
+    from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device import find
     from pyopencl_gbdt.prediction.model import Model
 
@@ -94,11 +95,11 @@ def _predict(configuration: Configuration) -> None:
     model = Model.load_model(path)
     rounds = _rounds(args.iteration_begin or 0, args.iteration_end or 0, model)
     device = find(args.device)
-    table = tables.read_unlabelled(data, args, model.ensemble.n_features)
+    table = tables.read_unlabelled(data, args, model.ensemble)
     check_columns(table.feature_names, model.ensemble.feature_names, data)
     sides = side_files.read(DataPath.parse(data).file, table.X.shape[0], ranks=False, label=False)
     predictions = model.predict(
-        table.X,
+        Dataset(table.features),
         output_margin=bool(args.pred_margin),
         iteration_range=rounds,
         base_margin=sides.get("base_margin"),

@@ -42,6 +42,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, predict, then write all predictions at once."""
+    from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device import find
     from pyopencl_gbdt.training.train import Model
 
@@ -50,9 +51,10 @@ def run(args: argparse.Namespace) -> int:
     model = Model.load_model(args.model)
     device = find(args.device)
     ensemble = model.ensemble
-    table = tables.read_unlabelled(args.data, args, ensemble.n_features)
+    table = tables.read_unlabelled(args.data, args, ensemble)
     check_columns(table.feature_names, ensemble.feature_names, args.data)
-    predictions = model.predict(table.X, output_margin=args.output_margin, device=device.device_id)
+    rows = Dataset(table.features)
+    predictions = model.predict(rows, output_margin=args.output_margin, device=device.device_id)
     text = "\n".join(",".join(map(str, np.atleast_1d(row))) for row in predictions)
     if args.out == "-":
         say(text)

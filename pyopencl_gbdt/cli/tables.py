@@ -18,6 +18,7 @@ from pyopencl_gbdt.errors import DataError
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
+    from pyopencl_gbdt.model import Ensemble
 
 HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 
@@ -56,6 +57,13 @@ def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help="libsvm: indices start at 1; default: at 0",
     )
     group.add_argument(
+        "--categorical-features",
+        metavar="NAME,...",
+        help="columns whose text or whole numbers are levels: names of the header or numbers of "
+        "features (from 0), or from_dtype for columns with text in one of the first 1000 lines; "
+        "predict takes those of the model",
+    )
+    group.add_argument(
         "--max-bytes",
         type=int,
         metavar="N",
@@ -86,6 +94,7 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
         qid_column=args.qid_column,
         header=HEADER[args.header or "auto"],
         max_bytes=args.max_bytes,
+        categorical_features=args.categorical_features,
         **{**layout, **where.options},
         **options,
     )
@@ -112,7 +121,8 @@ def read_labelled(
     """
     n_features = args.n_features if like is None else like.X.shape[1]
     drop_beyond = like is not None
-    table = _read(path, args, n_features=n_features, drop_beyond=drop_beyond)
+    levels = None if like is None else like.categories
+    table = _read(path, args, n_features=n_features, drop_beyond=drop_beyond, levels=levels)
     try:
         check_target(table.y, len(table.X), objective=objective)
     except DataError as error:
@@ -122,14 +132,15 @@ def read_labelled(
     return table
 
 
-def read_unlabelled(path: str, args: argparse.Namespace, n_features: int) -> TableData:
-    """Read rows to predict, with or without a label; a label is ignored.
+def read_unlabelled(path: str, args: argparse.Namespace, like: Ensemble) -> TableData:
+    """Read rows to predict by a model, with or without a label; a label is ignored.
 
     Unless an option tells, a file that cannot be read with a label is read without one. Since the
     number of features is known, only one of the two can succeed for delimited text. Indices of
     libsvm text beyond the features are left out, with a warning.
     """
-    same: dict[str, Any] = {"n_features": n_features, "drop_beyond": True}
+    same: dict[str, Any] = {"n_features": like.n_features, "drop_beyond": True}
+    same["levels"] = like.categories
     if args.no_label:
         return _read(path, args, **same, with_label=False)
     try:
@@ -205,13 +216,13 @@ def _dataset(path: str, table: TableData, objective: str, beside: bool, **given:
     ranks = objective.startswith("rank:")
     parts: dict[str, Any] = {"weight": table.weight, "qid": _queries(path, table, objective)}
     if not beside:
-        return Dataset(table.X, table.y, **{**parts, **given})
+        return Dataset(table.features, table.y, **{**parts, **given})
     file = DataPath.parse(path).file
     sides = side_files.read(file, table.X.shape[0], ranks=ranks)
     if "group" in sides and parts["qid"] is not None:
         raise DataError(f"{path}: it has query ids, and there is a file of query sizes; remove one")
     try:
-        return Dataset(table.X, table.y, **{**parts, **sides, **given})
+        return Dataset(table.features, table.y, **{**parts, **sides, **given})
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import cache
 from typing import Any
 
@@ -39,7 +39,7 @@ _NANS = [a + b + c for a in "nN" for b in "aA" for c in "nN"]
 
 
 @cache
-def _module(name: str) -> Any | None:
+def optional_module(name: str) -> Any | None:
     """Import an optional module; return None if it is absent or broken."""
     try:
         return importlib.import_module(name)
@@ -49,26 +49,10 @@ def _module(name: str) -> Any | None:
 
 def parse_with_pyarrow(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
     """Parse with ``pyarrow.csv.read_csv``."""
-    csv = _module("pyarrow.csv")
-    if csv is None or not _is_simple(block, delimiter, n_columns):
+    if optional_module("pyarrow.csv") is None or not _is_simple(block, delimiter, n_columns):
         return None
-    import pyarrow as pa
-
-    names = [str(column) for column in range(n_columns)]
-    longest = block.find(b"\n") + 1 or len(block)
-    try:
-        columns = csv.read_csv(
-            pa.py_buffer(block),
-            read_options=csv.ReadOptions(
-                column_names=names, block_size=max(1 << 20, min(len(block) + 1, 8 * longest))
-            ),
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.float64()),
-                null_values=sorted(MISSING),
-            ),
-        ).columns
-    except (pa.ArrowException, ValueError, NotImplementedError):
+    columns = read_with_pyarrow(block, str(delimiter), n_columns)
+    if columns is None:
         return None
     table = np.empty((len(columns[0]), n_columns), np.float32)
     with np.errstate(over="ignore", under="ignore"):
@@ -77,9 +61,36 @@ def parse_with_pyarrow(block: Data, delimiter: str | None, n_columns: int) -> Ta
     return table
 
 
+def read_with_pyarrow(
+    block: Data, delimiter: str, n_columns: int, texts: Container[object] = ()
+) -> list[Any] | None:
+    """Return pyarrow's columns of float64, or of a dictionary of strings; None if it refuses."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = [str(column) for column in range(n_columns)]
+    longest = block.find(b"\n") + 1 or len(block)
+    text = pa.dictionary(pa.int32(), pa.string())
+    kinds = {name: text if int(name) in texts else pa.float64() for name in names}
+    try:
+        columns: list[Any] = csv.read_csv(
+            pa.py_buffer(block),
+            read_options=csv.ReadOptions(
+                column_names=names, block_size=max(1 << 20, min(len(block) + 1, 8 * longest))
+            ),
+            parse_options=csv.ParseOptions(delimiter=delimiter),
+            convert_options=csv.ConvertOptions(
+                column_types=kinds, null_values=sorted(MISSING), strings_can_be_null=True
+            ),
+        ).columns
+    except (pa.ArrowException, ValueError, NotImplementedError):
+        return None
+    return columns
+
+
 def parse_with_pandas(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
     """Parse with ``pandas.read_csv``."""
-    pandas = _module("pandas")
+    pandas = optional_module("pandas")
     if pandas is None or delimiter is None or not _is_simple(block, delimiter, n_columns):
         return None
     try:
@@ -149,10 +160,10 @@ def _is_simple(block: Data, delimiter: str | None, n_columns: int) -> bool:
     quoted = b'"' in block
     if block.translate(None, _ALPHABET + delimiter.encode() + (b'"' if quoted else b"")):
         return False
-    return not quoted or _quotes_are_simple(block, delimiter)
+    return not quoted or quotes_are_simple(block, delimiter)
 
 
-def _quotes_are_simple(block: Data, delimiter: str) -> bool:
+def quotes_are_simple(block: Data, delimiter: str) -> bool:
     """Tell whether every quote is at the start or end of a field, with none inside a field."""
     letters = np.frombuffer(block, np.uint8)
     quotes = np.flatnonzero(letters == ord('"'))

@@ -70,6 +70,8 @@ def narrow(wide: NDArray[np.float64]) -> NDArray[np.float32]:
 def _number(field: str, layout: Layout, line: int, column: int) -> float:
     """Convert one field, or raise an error that names its place."""
     text = field.strip()
+    if layout.texts is not None and column in layout.texts:
+        return layout.texts.numbers(column, (field,))[0]
     is_label = column == layout.label
     value = math.nan
     if text not in MISSING:
@@ -81,7 +83,7 @@ def _number(field: str, layout: Layout, line: int, column: int) -> float:
         return value
     named = f" ({show(layout.names[column])})" if layout.names is not None else ""
     expected = "a number or a missing value (empty, NA, NaN, ?)"
-    move = "correct it, or encode text as numbers"
+    move = "correct it, or name the column in categorical_features if it holds text"
     if is_label:
         expected, move = "a number as label", "correct it, or choose another label_column"
     elif line == 1:

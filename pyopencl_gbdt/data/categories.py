@@ -147,6 +147,8 @@ def encode_column(
         )
         levels, table[of_use] = _levels_of(values)
     elif levels.suits(values):
+        if column.is_text:  # text that spells no number is no level of numbers
+            table[:-1] = levels.n_levels
         table[of_use] = _or_unseen(levels.encode(values), levels)
     else:
         raise _other_kind(where, levels, values)
@@ -156,15 +158,15 @@ def encode_column(
 def _levels_of(values: npt.NDArray[Any]) -> tuple[Levels, I32]:
     """Return the sorted levels of values, and each value's code."""
     if values.dtype.kind != "O":
-        distinct, codes = np.unique(values, return_inverse=True)
-        return Levels(distinct), codes.reshape(-1).astype(np.int32)
+        distinct, places = np.unique(values, return_inverse=True)
+        return Levels(distinct), np.asarray(places.reshape(-1).astype(np.int32))
     texts = values.tolist()
     order = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
     levels = Levels(values[order])
     if levels.wrong():  # a dictionary of Arrow may list a string twice
         levels = Levels(as_objects(sorted(set(texts))))
         return levels, levels.encode(values)
-    codes = np.empty(order.size, np.int32)
+    codes: I32 = np.empty(order.size, np.int32)
     codes[order] = np.arange(order.size, dtype=np.int32)
     return levels, codes
 

@@ -8,10 +8,11 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
+from typing import Protocol
 
 from pyopencl_gbdt.data.files import Data, lines_of
 from pyopencl_gbdt.errors import DataError
@@ -30,13 +31,22 @@ _START = re.compile(rb"[ \n]*")
 _N_FIRST = 64  # fields examined before a header line is split as a whole
 
 
+class Texts(Protocol):
+    """Columns that hold text, and numbers for it; see `TextColumns`."""
+
+    def __contains__(self, column: object) -> bool: ...
+
+    def numbers(self, column: int, fields: Iterable[str]) -> list[float]:
+        """Return the numbers of fields' texts; NaN where one means a missing value."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """The layout of delimited text, known before its numbers are parsed.
 
     ``data[start:]`` holds the rows and starts with line number ``first_line``. ``delimiter`` None
     means any run of spaces. ``label`` is the label's column and ``qid`` the column of query ids;
-    each is None if there is no such column.
+    each is None if there is no such column. ``texts`` has the categorical columns, if any.
     """
 
     path: str | PathLike[str]
@@ -48,6 +58,7 @@ class Layout:
     n_columns: int
     label: int | None
     qid: int | None = None
+    texts: Texts | None = None
 
 
 def find_layout(
@@ -127,13 +138,14 @@ def _is_header(line: str, delimiter: str | None) -> bool:
     """Tell whether a line is a header: no field is a number and at least one is text."""
     if '"' not in line:
         first = line.split(delimiter, _N_FIRST)[:_N_FIRST]
-        if any(_kind(field.strip()) == "number" for field in first):
+        if any(kind_of(field.strip()) == "number" for field in first):
             return False
-    kinds = {_kind(field.strip()) for field in split(line, delimiter)}
+    kinds = {kind_of(field.strip()) for field in split(line, delimiter)}
     return "number" not in kinds and "text" in kinds
 
 
-def _kind(field: str) -> str:
+def kind_of(field: str) -> str:
+    """Tell what a field is: "number", "missing" or "text"."""
     if field in MISSING:
         return "missing"
     try:

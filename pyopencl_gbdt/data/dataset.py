@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -12,17 +11,14 @@ import numpy.typing as npt
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
-from pyopencl_gbdt.data.categories import Categories
-from pyopencl_gbdt.data.coded import level_codes, recoded, taken
+from pyopencl_gbdt.data.coded import taken
+from pyopencl_gbdt.data.dataset_columns import DatasetColumns
 from pyopencl_gbdt.data.digests import digest, digest_of_entries, digest_of_levels
-from pyopencl_gbdt.data.features import Features, Values, check_features
+from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
-from pyopencl_gbdt.data.names import check_feature_names, shortened
+from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.data.narrow import check_missing
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights, check_rows
-from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 
 F32 = npt.NDArray[np.float32]
@@ -33,7 +29,7 @@ I32 = npt.NDArray[np.int32]
 MOST_ROWS = 2**31 - 1
 
 
-class Dataset:
+class Dataset(DatasetColumns):
     """Rows, labels and weights to train on or to evaluate.
 
     Parameters
@@ -145,107 +141,8 @@ class Dataset:
         self.weight: F32 | None = expand_weight(weight, self.group_offsets, self.n_rows)
         self.base_margin: F32 | None = check_base_margin(base_margin, self.n_rows)
         self.feature_weights = check_feature_weights(feature_weights, self.n_features)
-        self.kept: tuple[object, object] | None = None
+        self.forget()
         self.n_shares = 0
-
-    def _take(self, given: Features) -> None:
-        self._features, self.feature_names = given.values, given.names
-        self.categories: Categories = given.categories
-        self._codes_apart = given.codes_apart
-        self._values = given.values if isinstance(given.values, np.ndarray) else None
-
-    @property
-    def checked(self) -> Features:
-        """The values, the names of the columns, and the levels of those that are categorical."""
-        return Features(self._features, self._feature_names, self.categories, self._codes_apart)
-
-    def level_codes(self, feature: int) -> I32:
-        """Return the codes of a categorical column, int32 (n_rows,).
-
-        -1 is a missing value; the number of levels stands for a level that is none of
-        ``categories``, which only rows coded by the levels of other rows have.
-        """
-        return level_codes(self.checked, feature)
-
-    def coded_by(self, categories: Categories, what: str = "X") -> Dataset:
-        """Return these rows with the codes of other levels, such as those of training.
-
-        Parameters
-        ----------
-        categories : mapping of int to Levels
-            A level that is not among these becomes a missing value.
-        what : str
-            The name of the rows in error messages.
-
-        Returns
-        -------
-        Dataset
-            This one if its levels are these.
-
-        Raises
-        ------
-        DataError
-            If other columns are categorical here, or strings meet whole numbers.
-        """
-        found = recoded(self.checked, categories, what)
-        return self if found is None else self._with(found)
-
-    def _with(self, features: Features) -> Dataset:
-        """Return a copy whose columns are these."""
-        other = copy(self)
-        other.kept = None
-        other._take(features)
-        return other
-
-    @property
-    def features(self) -> Values:
-        """The values: a dense array on the host, a matrix on a device, or a sparse matrix."""
-        return self._features
-
-    @property
-    def sparse(self) -> SparseMatrix | None:
-        return self._features if isinstance(self._features, SparseMatrix) else None
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether X is sparse: what has no entry is missing."""
-        return self.sparse is not None
-
-    @property
-    def values(self) -> F32:
-        if isinstance(self._features, SparseMatrix):
-            raise DataError(
-                f"X is sparse, {self.n_rows} x {self.n_features}: expected dense values here; read "
-                "Dataset.sparse, or make the Dataset of a dense array"
-            )
-        if self._values is None:
-            assert isinstance(self._features, DeviceMatrix)
-            self._values = self._features.host()
-        return self._values
-
-    def lies_on(self, device: Device) -> bool:
-        """Tell whether X was given as an array on this device."""
-        return isinstance(self.features_for(device), DeviceArray)
-
-    def features_for(self, device: Device) -> F32 | DeviceArray:
-        """Return the values on the device if they lie there, else the values on the host.
-
-        Raises
-        ------
-        DataError
-            If the values are sparse.
-        """
-        there = self._features.on(device) if isinstance(self._features, DeviceMatrix) else None
-        return self.values if there is None else there
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        return self._feature_names
-
-    @feature_names.setter
-    def feature_names(self, names: Any) -> None:
-        found = None if names is None else check_feature_names(names, self.n_features)
-        self._feature_names = found
 
     @property
     def has_label(self) -> bool:
@@ -266,18 +163,6 @@ class Dataset:
         self._label = values
 
     @property
-    def n_rows(self) -> int:
-        return int(self._features.shape[0])
-
-    def num_row(self) -> int:
-        """Return the number of rows; the name is that of XGBoost's ``DMatrix``."""
-        return self.n_rows
-
-    def num_col(self) -> int:
-        """Return the number of features; the name is that of XGBoost's ``DMatrix``."""
-        return self.n_features
-
-    @property
     def n_targets(self) -> int:
         """Number of labels per row."""
         return 1 if self.label.ndim == 1 else int(self.label.shape[1])
@@ -285,10 +170,6 @@ class Dataset:
     def targets(self) -> list[F32]:
         """Return the labels of each target, float32 (n_rows,)."""
         return [np.ascontiguousarray(target) for target in np.atleast_2d(self.label.T)]
-
-    @property
-    def n_features(self) -> int:
-        return int(self._features.shape[1])
 
     @property
     def bounds(self) -> tuple[F32, F32]:
@@ -385,10 +266,6 @@ class Dataset:
             "shape": str((self.n_rows, self.n_features)),
             "feature_names": str(self.feature_names),
         }
-
-    def forget(self) -> None:
-        """Free the codes on a device; the next fit computes them again."""
-        self.kept = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without device memory."""

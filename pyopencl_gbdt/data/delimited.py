@@ -7,7 +7,10 @@ block of lines that no fast parser accepts, or whose fast result is not valid.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +18,12 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.block_parsers import PARSERS, Parser
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.careful import OpenQuoteError, parse_carefully
+from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.csv_header import Layout, find_layout
+from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files import Data, is_blank
+from pyopencl_gbdt.data.text_blocks import parse_texts
+from pyopencl_gbdt.data.text_columns import text_columns, with_levels
 from pyopencl_gbdt.errors import DataError
 
 Table = NDArray[np.float32]
@@ -42,7 +49,9 @@ def parse_delimited(
     header: bool | str = "auto",
     qid_column: int | str | None = None,
     budget: Budget | None = None,
-) -> tuple[Table, Table | None, list[str] | None, NDArray[np.int64] | None]:
+    categorical: Any = None,
+    levels: Categories | None = None,
+) -> tuple[Features, Table | None, NDArray[np.int64] | None]:
     r"""Parse delimited text.
 
     Parameters
@@ -59,13 +68,14 @@ def parse_delimited(
         The column of query ids, given like ``label_column``.
     budget : Budget or None
         The memory limit of the file; None: no limit.
+    categorical, levels
+        Which columns are categorical, see `text_columns`.
 
     Returns
     -------
-    X : (n_rows, n_features) float32 array, C order
-        NaN is missing.
+    features : Features
+        NaN is missing; names are those of the header.
     y : (n_rows,) float32 array, or None without a label
-    feature_names : list of str, or None without a header
     qid : (n_rows,) int64 array, or None without a column of queries
 
     Raises
@@ -75,6 +85,7 @@ def parse_delimited(
         integer, or a table that is too large.
     """
     layout = find_layout(data, path, label_column, header, qid_column)
+    layout = replace(layout, texts=text_columns(layout, categorical, levels))
     if budget is not None:
         _check_size(layout, budget)
     size = len(data) if budget is None else budget.size
@@ -83,7 +94,8 @@ def parse_delimited(
     names = layout.names
     if names is not None:
         names = [name for i, name in enumerate(names) if i not in (layout.label, layout.qid)]
-    return X, y, names, None if ids is None else _queries(ids, layout)
+    features = with_levels(X, names, layout, levels)
+    return features, y, None if ids is None else _queries(ids, layout)
 
 
 def _check_size(layout: Layout, budget: Budget) -> None:
@@ -112,6 +124,8 @@ def parse_blocks(
     parsers : sequence of callable, or None
         The parsers to try; None: NumPy's for short texts, else all.
     """
+    if parsers is None and layout.texts is not None:
+        parsers = [partial(parse_texts, texts=layout.texts)]
     if parsers is None:
         short = len(layout.data) - layout.start < FAST_FROM
         parsers = [PARSERS["numpy"]] if short else list(PARSERS.values())

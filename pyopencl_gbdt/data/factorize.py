@@ -93,4 +93,6 @@ def _of_arrow(column: Any, arrow: Any) -> Column:
     else:
         dictionary, parts = column.dictionary, [column.indices]
     places = np.concatenate([part.cast(arrow.int64()).fill_null(-1).to_numpy() for part in parts])
-    return Column(np.asarray(dictionary.to_numpy(zero_copy_only=False)), places)
+    if arrow.types.is_integer(dictionary.type):
+        return Column(np.asarray(dictionary.to_numpy(zero_copy_only=False)), places)
+    return Column(as_objects(dictionary.to_pylist()), places)

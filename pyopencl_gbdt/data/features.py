@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from pyopencl_gbdt.data.categories import (
     encode_column,
     has_to_stay,
 )
+from pyopencl_gbdt.data.category_columns import Column
 from pyopencl_gbdt.data.check import check_shape
 from pyopencl_gbdt.data.check_sparse import check_sparse
 from pyopencl_gbdt.data.columns import RawColumns, raw_columns
@@ -155,22 +156,43 @@ def _encoded(
     missing: float | None,
 ) -> Features:
     """Encode the categorical columns, and convert the others to float32."""
-    mark, n_rows = check_missing(missing), raw.shape[0]
+    n_rows = raw.shape[0]
     check_free(
         n_rows * (4 * raw.n_columns + 4 * len(columns) + 24),
         f"the codes and numbers of {source.name}, {n_rows} x {raw.n_columns},",
         "give fewer rows or columns",
     )
+    given = ((column, factorize(raw.column(column))) for column in columns)
+    categories, coded, apart = encoded(given, source, levels, check_missing(missing))
+    values, names = check_matrix(raw.X, name=source.name, missing=missing, coded=coded)
+    return Features(values, names, categories, apart)
+
+
+def encoded(
+    columns: Iterable[tuple[int, Column]],
+    source: Source,
+    levels: Categories | None,
+    missing: float = float("nan"),
+) -> tuple[dict[int, Levels], dict[int, F32], dict[int, I32]]:
+    """Encode categorical columns, given with their numbers.
+
+    Returns
+    -------
+    categories : dict of int to Levels
+    coded : dict of int to float32 array
+        What each column is in ``Features.values``.
+    codes_apart : dict of int to int32 array
+        As in ``Features``.
+    """
     categories: dict[int, Levels] = {}
     coded: dict[int, F32] = {}
     apart: dict[int, I32] = {}
-    for column in columns:
-        where = f"{source.name}: {source.column(column)}"
-        known = None if levels is None else levels[column]
-        own, codes = encode_column(factorize(raw.column(column)), where, known, mark)
-        categories[column] = own
-        coded[column] = as_float(codes, own.n_levels)
+    for number, column in columns:
+        where = f"{source.name}: {source.column(number)}"
+        known = None if levels is None else levels[number]
+        own, codes = encode_column(column, where, known, missing)
+        categories[number] = own
+        coded[number] = as_float(codes, own.n_levels)
         if has_to_stay(codes, own.n_levels):
-            apart[column] = codes
-    values, names = check_matrix(raw.X, name=source.name, missing=missing, coded=coded)
-    return Features(values, names, categories, apart)
+            apart[number] = codes
+    return categories, coded, apart

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.budget import check_max_bytes
+from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.delimited import parse_delimited
+from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.files import ZIP_MAGIC, Data, lines_of, read_bytes, to_text
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.npz import read_npz
 from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 
 FORMATS = ("auto", "delimited", "libsvm", "npz")
@@ -42,6 +47,10 @@ class TableData:
         The header's names without the label's, if the file has a header.
     qid : (n_rows,) int64 array, or None
         The query of each row: ``qid:`` in libsvm, a column of delimited text, or an npz array.
+    categories : mapping of int to Levels
+        The levels of each categorical column, whose codes `X` holds.
+    codes_apart : mapping of int to int32 array
+        As in ``Features``.
     """
 
     X: NDArray[np.float32] | SparseMatrix
@@ -49,6 +58,13 @@ class TableData:
     weight: NDArray[np.float32] | None
     feature_names: list[str] | None
     qid: NDArray[np.int64] | None = None
+    categories: Categories = field(default_factory=dict)
+    codes_apart: Mapping[int, NDArray[np.int32]] = field(default_factory=dict)
+
+    @property
+    def features(self) -> Features:
+        """The features, as ``Dataset`` takes them."""
+        return Features(self.X, self.feature_names, self.categories, self.codes_apart)
 
 
 def read_table(
@@ -64,8 +80,10 @@ def read_table(
     dense: bool = False,
     file_format: str = "auto",
     max_bytes: int | None = None,
+    categorical_features: Any = None,
+    levels: Categories | None = None,
 ) -> TableData:
-    """Read a table of numbers.
+    """Read a table of numbers, and of text where columns are categorical.
 
     Parameters
     ----------
@@ -98,6 +116,12 @@ def read_table(
     max_bytes : int or None
         Main memory that reading may take, the table included. None: 32 MiB plus 32 times the
         file's bytes, and no more than is free.
+    categorical_features : object
+        Which columns are categorical, as for ``Dataset``, by names of the header or by numbers of
+        features. ``"from_dtype"``: columns of delimited text that have text in one of the first
+        1000 lines. None: none.
+    levels : mapping of int to Levels, or None
+        The levels of training: exactly these columns are categorical.
 
     Returns
     -------
@@ -127,28 +151,60 @@ def read_table(
         data, budget = read_bytes(path, most)
         if file_format == "npz" or (file_format == "auto" and data.startswith(ZIP_MAGIC)):
             arrays = read_npz(data, path, budget, n_features=n_features, with_label=with_label)
-            return TableData(*arrays)
+            return _coded(path, *arrays, categorical_features, levels)
         data = to_text(data, path)
         if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
-            X, y = parse_libsvm(
+            matrix, y = parse_libsvm(
                 data, path, n_features=n_features, with_label=with_label, one_based=one_based,
                 drop_beyond=drop_beyond, dense=dense, budget=budget,
             )  # fmt: skip
-            return TableData(X, y, None, None, query_ids(data, path))
+            qid = query_ids(data, path)
+            return _coded(path, matrix, y, None, None, qid, categorical_features, levels)
         label = label_column if with_label else None
-        X, y, names, qid = parse_delimited(
-            data, path, label_column=label, header=header, qid_column=qid_column, budget=budget
-        )
+        features, y, qid = parse_delimited(
+            data, path, label_column=label, header=header, qid_column=qid_column, budget=budget,
+            categorical=categorical_features, levels=levels,
+        )  # fmt: skip
+        n_columns = features.values.shape[1]
     except MemoryError as error:
         raise DataError(
             f"{path}: the machine's main memory is exhausted; give a smaller part of the file"
         ) from error
-    if n_features is not None and X.shape[1] != n_features:
+    if n_features is not None and n_columns != n_features:
         raise DataError(
-            f"{path} has {X.shape[1]} feature columns: expected {n_features}; "
+            f"{path} has {n_columns} feature columns: expected {n_features}; "
             f"check label_column={label!r}, or give a file with the features of the training"
         )
-    return TableData(X, y, None, names, qid)
+    return _of_features(features, y, None, qid)
+
+
+def _coded(
+    path: str | PathLike[str],
+    X: NDArray[np.float32] | SparseMatrix,
+    y: NDArray[np.float32] | None,
+    weight: NDArray[np.float32] | None,
+    names: list[str] | None,
+    qid: NDArray[np.int64] | None,
+    categorical: Any,
+    levels: Categories | None,
+) -> TableData:
+    """Return a table whose categorical columns of numbers are codes."""
+    found = check_features(
+        X, name=fspath(path), categorical=categorical, levels=levels, names=names
+    )
+    return _of_features(replace(found, names=names), y, weight, qid)
+
+
+def _of_features(
+    features: Features,
+    y: NDArray[np.float32] | None,
+    weight: NDArray[np.float32] | None,
+    qid: NDArray[np.int64] | None,
+) -> TableData:
+    assert not isinstance(features.values, DeviceMatrix)
+    return TableData(
+        features.values, y, weight, features.names, qid, features.categories, features.codes_apart
+    )
 
 
 def _looks_like_libsvm(path: str | PathLike[str], data: Data) -> bool:

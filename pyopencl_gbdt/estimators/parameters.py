@@ -71,6 +71,11 @@ class Parametrised(Spelled):
         mask, or ``"from_dtype"``, the columns of a table that have categories or strings. None: no
         column. Other names: ``categorical_feature``, ``cat_features``; XGBoost's ``feature_types``
         and ``enable_categorical`` are accepted too.
+    cat_method, permutation_count, max_ctr_complexity, has_time : str, int, int, bool or None
+        What becomes of categorical columns, and parameters of their statistics; None is the
+        default, see ``parameters``.
+    target_border_count, ctr_priors : int, float or sequence of float, or None
+        Parameters of statistics.
     monotone_constraints : dict of column to int, sequence of int, str or None
         Columns that predictions rise with (1) or fall with (-1).
     interaction_constraints : list of lists of columns, str or None
@@ -179,6 +184,12 @@ class Parametrised(Spelled):
         colsample_bynode: float = 1.0,
         feature_weights: Any = None,
         categorical_features: Any = FROM_DTYPE,
+        cat_method: str | None = None,
+        permutation_count: int | None = None,
+        max_ctr_complexity: int | None = None,
+        has_time: bool | None = None,
+        target_border_count: int | None = None,
+        ctr_priors: float | Sequence[float] | None = None,
         monotone_constraints: Any = None,
         interaction_constraints: Any = None,
         max_cat_to_onehot: int = 4,
@@ -242,6 +253,12 @@ class Parametrised(Spelled):
         self.colsample_bynode = colsample_bynode
         self.feature_weights = feature_weights
         self.categorical_features = categorical_features
+        self.cat_method = cat_method
+        self.permutation_count = permutation_count
+        self.max_ctr_complexity = max_ctr_complexity
+        self.has_time = has_time
+        self.target_border_count = target_border_count
+        self.ctr_priors = ctr_priors
         self.monotone_constraints = monotone_constraints
         self.interaction_constraints = interaction_constraints
         self.max_cat_to_onehot = max_cat_to_onehot

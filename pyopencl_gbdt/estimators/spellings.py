@@ -16,7 +16,7 @@ from pyopencl_gbdt.estimators.signatures import (
     show_signature,
 )
 from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
-from pyopencl_gbdt.parameters.names import unknown
+from pyopencl_gbdt.parameters.names import renamed, unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
 #: Parameters that some estimators lack, and what to use instead.
@@ -48,6 +48,7 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
 
     def _take_other(self, name: str, value: Any) -> None:
         """Store a parameter that the constructor does not name."""
+        name, value = renamed(name, value)
         own = self._known(name)
         usual = every_parameter(type(self), Spelled).get(own)
         if usual is not None and not alike(getattr(self, own), usual.default):
@@ -96,6 +97,7 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         ParameterError
             If one is unknown or given in two spellings; then none is set.
         """
+        params = dict(renamed(name, value) for name, value in params.items())
         refuse_twice(params)
         own = super().get_params(deep=True).keys()
         others = {name: v for name, v in params.items() if name not in own and "__" not in name}

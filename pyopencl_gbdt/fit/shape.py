@@ -148,9 +148,7 @@ class FitShape:
         """Leaves that a tree can have; a table has some without rows."""
         if self.policy.fills_levels:
             return 1 << self.params.max_depth
-        limits = [self.all_rows or self.n_rows, self.params.max_leaves, 1 << self.params.max_depth]
-        given = (True, self.params.max_leaves > 0, self.params.max_depth > 0)
-        return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
+        return self.params.most_leaves(self.all_rows or self.n_rows)
 
     @property
     def n_levels(self) -> int:

@@ -241,7 +241,7 @@ class FitVariants(FitShape):
         return (*_BY_PIECES, "approx") if self.params.search == "approx" else _BY_PIECES
 
     def variants(self) -> dict[str, str]:
-        """Return the variant of every kernel of this fit, and the kind of its pages of codes."""
+        """Return the variant of every kernel of this fit, and the kind of its pages."""
         kernels = fit_kernels()
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
@@ -251,6 +251,7 @@ class FitVariants(FitShape):
         if self.has_categories:
             kernels += _BY_SETS
         found = {kernel: self.variant(kernel).name for kernel in kernels}
-        if self.columns is None:
-            found["page"] = "dense" if self.tiled is None else "tiled"
+        found["page"] = "dense" if self.tiled is None else "tiled"
+        if self.columns is not None:
+            found["page"] = "sorted"
         return found

@@ -26,11 +26,19 @@ from pyopencl_gbdt.growth.feature_mask import FeatureMask
 
 #: Borders that are scored at a time; a node's borders in a column take a multiple of them.
 _VECTOR = 8
+#: Work-groups beyond which a core has no more than one: 64 with room for 65 536 rows take 84 MB.
+_MANY_GROUPS = 64
 
 
 def n_groups(ws: Workspace) -> int:
-    """Return the work-groups that share the columns of all trees."""
-    return ws.device.caps.compute_units * ws.variant("column_search").params["groups_per_unit"]
+    """Return the work-groups that share the columns of all trees.
+
+    Several for each core even out their work. Each has room for the borders of a column, so where
+    there are many cores, each core has one.
+    """
+    units = ws.device.caps.compute_units
+    several = ws.variant("column_search").params["groups_per_unit"]
+    return units * max(1, min(several, _MANY_GROUPS // units))
 
 
 def most_nodes(ws: Workspace) -> int:

@@ -71,15 +71,17 @@ class ExactSearch:
         self.bins = approx.bins_of(ws)
         self.program = ws.build("exact", self._build)
         self.nodes = ws.build("node_pieces", self._build_nodes)
-        self.interleaved, self.of_stretches = None, self.program
-        if ws.interleaved_levels:
-            self.interleaved = Interleaved(ws)
-            self.of_stretches = self._program(ws.variant("interleaved"), interleaved=True)
+        self.interleaved = (
+            Interleaved(ws, self._build_interleaved) if ws.interleaved_levels else None
+        )
 
     def _build(self, variant: Variant) -> Program:
         if self.bins is not None:
             self.bins.build(variant)
         return self._program(variant, interleaved=False)
+
+    def _build_interleaved(self, variant: Variant) -> Program:
+        return self._program(variant, interleaved=True)
 
     def _program(self, variant: Variant, *, interleaved: bool) -> Program:
         ws = self.ws
@@ -118,22 +120,17 @@ class ExactSearch:
         """Return that a node's best split is left."""
         return self.ws.candidates_of(step)
 
-    def stays(self, step: int) -> bool:
-        """Tell whether a step's nodes have their entries in the data's order; roots always do."""
-        return self.interleaved is not None and self.interleaved.covers(step)
-
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that fill ``chosen`` for the new nodes of a step."""
-        ws, p, stays = self.ws, self.ws.params, self.stays(step)
-        bind = (self.of_stretches if stays else self.program).bind
+        ws, p, program = self.ws, self.ws.params, self.program
         masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
         units, capacity = ws.device.caps.compute_units, ws.level_capacity(step)
         groups = min(ws.most_entry_tasks, 16 * units)
         page = ws.pages[0]
         listed: dict[str, object] = entry_arguments(ws, "piece_begin")
         shared: int | tuple[int, int] = groups
-        if stays and self.interleaved is not None:
-            listed = self.interleaved.pieces()
+        if self.interleaved is not None and self.interleaved.covers(step):
+            program, listed = self.interleaved.search, self.interleaved.pieces()
             shared = self.interleaved.groups(batch), batch.size
         where = {
             **listed, "step": step, "n_rows": ws.n_rows,
@@ -151,7 +148,7 @@ class ExactSearch:
         pieces |= ws.arguments("node_rough", "allowed")
         # rough scores say nothing where terms cancel
         exact_only = ws.monotone is not None or p.reg_alpha > 0
-        offset = where.pop("feature_offset")
+        offset, bind = where.pop("feature_offset"), program.bind
         cut = [] if self.bins is None else self.bins.cut(step, batch, where, groups)
         ends = {} if self.bins is None else self.bins.arguments()
         roughly = bind("score_roughly", shared, **ends, **rule, **pieces, **where)

@@ -12,8 +12,11 @@ Mitchell & Frank 2017, "Accelerating the XGBoost algorithm using GPU computing",
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from pyopencl_gbdt.device import Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.shape import Batch
@@ -39,18 +42,26 @@ class Interleaved:
     Parameters
     ----------
     ws : Workspace
+    search : callable
+        Builds the kernels that search along such entries, for a variant.
+
+    Attributes
+    ----------
+    search : Program
+        What it has built.
     """
 
-    def __init__(self, ws: Workspace) -> None:
-        self.ws = ws
-        self.program = ws.build(
+    def __init__(self, ws: Workspace, search: Callable[[Variant], Program]) -> None:
+        self.ws, self._search = ws, search
+        self.program = ws.build("interleaved", self._build)
+
+    def _build(self, variant: Variant) -> Program:
+        self.search = self._search(variant)
+        return self.ws.device.build(
             "interleaved",
-            lambda variant: ws.device.build(
-                "interleaved",
-                wg_size=ws.wg_size(variant),
-                chunk=variant.params["chunk"],
-                most_nodes=MOST_NODES,
-            ),
+            wg_size=self.ws.wg_size(variant),
+            chunk=variant.params["chunk"],
+            most_nodes=MOST_NODES,
         )
 
     def covers(self, step: int) -> bool:
@@ -59,7 +70,7 @@ class Interleaved:
 
     def sorts(self, step: int) -> bool:
         """Tell whether entries move from the data's order to a step's nodes."""
-        return 1 <= step == self.ws.interleaved_levels + 1
+        return 1 < step == self.ws.interleaved_levels + 1
 
     def pieces(self) -> dict[str, object]:
         """Return the kernels' arguments that say where the pieces of nodes are."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import (
@@ -23,10 +26,11 @@ from pyopencl_gbdt.pages.page import Page, QuantizedData, SortedColumns
 from pyopencl_gbdt.pages.quantize import Quantizer, quantized
 from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_layout, tiled_bounds
 from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
-from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM, tile_capacity
 
 #: How splits are found; ``parameters.table`` has the same names.
 Method = Literal["hist", "exact", "approx"]
+I64 = npt.NDArray[np.int64]
 
 
 #: Tiles are for data of which at most this share of the values is present, and whose dense codes
@@ -35,6 +39,17 @@ Method = Literal["hist", "exact", "approx"]
 #: 19 % 985 and 128. H200, 1.07 M x 968 with 19 %: 2.5 and 2.5, with 2235 and 733 MB of memory.
 MOST_PRESENT = 0.3
 LEAST_DENSE_BYTES = 16 * 1024 * 1024
+#: Sparse data are tiled on a CPU, if they are as large, where they have at least so many entries
+#: for each bin, ... PoCL, 2 cores, ms of both a round of depth 6 with sorted columns and with tiles
+#: (entries a bin): 20 k x 1000 with 2 % present 7.4 and 15 (1.6), 5 % 16 and 21 (3.9), 10 % 40 and
+#: 27 (7.8), 30 % 152 and 57 (23), 20 % with 12 values a column 98 and 14 (333); 8 k x 15 000 with
+#: 0.5 % 14 and 37 (1); 60 k x 300 with 3 % 8.7 and 9.3 (7), 50 k x 300 with 10 % 33 and 15 (20);
+#: 100 k x 1000 with 1 % 47 and 29 (3.9). Depths 4 and 8: the same way. GPUs were not measured; they
+#: have sorted columns.
+LEAST_ENTRIES_A_BIN = 6
+#: ... and a tree's histograms, which sorted columns do not have, take at most this share of memory.
+MOST_HISTOGRAMS = 1 / 16
+_SUMS_BYTES = 16
 #: Rows that are looked at to estimate the share of present values.
 _SAMPLED_ROWS = 2048
 
@@ -49,7 +64,7 @@ def _present_share(data: Dataset) -> float:
 
 
 def expected_tiles(
-    data: Dataset, device: Device, method: Method, kind: str, max_bin: int
+    data: Dataset, device: Device, method: Method, kind: str, max_bin: int, slots: int = 1
 ) -> TileSizes | None:
     """Return what tiled codes will take, before they are made; None is another kind of page.
 
@@ -58,14 +73,27 @@ def expected_tiles(
     data : Dataset
     device : Device
     method : {"hist", "exact"}
-    kind : {"auto", "dense", "tiled"}
+    kind : {"auto", "dense", "tiled", "sorted"}
         As the parameter ``page``; "auto" chooses tiles where they take less memory than dense
         codes, for large data that are mostly missing and lie on the host.
     max_bin : int
+    slots : int, default 1
+        Histograms of a tree that are kept at a time.
+
+    Raises
+    ------
+    ParameterError
+        If dense data are to be sorted for ``hist``.
     """
-    if data.sparse is not None:
-        return tiles_of_sparse(data.sparse.n_entries, method, kind)
-    if method != "hist" or kind == "dense" or data.categories:
+    if method == "hist" and data.sparse is not None and kind in ("auto", "tiled"):
+        present = np.bincount(data.sparse.columns, minlength=data.n_features).astype(np.int64)
+        return tiles_of_sparse(device, data.n_rows, present, method, kind, max_bin, slots)
+    if method == "hist" and data.sparse is None and kind == "sorted":
+        raise ParameterError(
+            "page='sorted': expected a sparse matrix, or tree_method='exact' or 'approx'; use "
+            "'dense' or 'tiled'"
+        )
+    if method != "hist" or kind in ("dense", "sorted") or data.categories:
         return None
     n_values = data.n_rows * data.n_features
     dense = page_bytes(device, data.n_rows, data.n_features, max_bin)
@@ -79,9 +107,31 @@ def expected_tiles(
     return sizes if share <= MOST_PRESENT and taken < dense else None
 
 
-def tiles_of_sparse(n_entries: int, method: Method, kind: str) -> TileSizes | None:
-    """Return what tiled codes of a sparse matrix will take; None is sorted columns."""
-    return TileSizes(n_entries) if method == "hist" and kind == "tiled" else None
+def tiles_of_sparse(
+    device: Device, n_rows: int, present: I64, method: Method, kind: str, max_bin: int, slots: int
+) -> TileSizes | None:
+    """Return what tiled codes of a sparse matrix will take; None is sorted columns.
+
+    Parameters
+    ----------
+    device : Device
+    n_rows : int
+    present : int64 array, shape (n_features,)
+        Present values of every column.
+    method, kind, max_bin, slots
+        As for ``expected_tiles``.
+    """
+    sizes = TileSizes(int(present.sum()))
+    if method != "hist" or kind not in ("auto", "tiled"):
+        return None
+    if kind == "tiled":
+        return sizes
+    if choose(TILED_HISTOGRAM, device.caps).name != "cpu":
+        return None
+    large = page_bytes(device, n_rows, present.size, max_bin) >= LEAST_DENSE_BYTES
+    bins = int(np.minimum(present + 1, max_bin).sum())
+    fits = slots * bins * _SUMS_BYTES <= device.caps.global_bytes * MOST_HISTOGRAMS
+    return sizes if large and fits and sizes.n_entries >= LEAST_ENTRIES_A_BIN * bins else None
 
 
 def _most_tiles(device: Device, n_features: int, max_bin: int) -> int:

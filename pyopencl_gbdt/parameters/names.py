@@ -64,7 +64,7 @@ def as_mapping(params: Any) -> dict[Any, Any]:
         If ``params`` is neither.
     """
     if isinstance(params, Mapping):
-        return dict(params)
+        return _renamed(params)
     pairs = list(params) if isinstance(params, (list, tuple, ItemsView, Iterator)) else [params]
     found: dict[Any, Any] = {}
     metrics: list[Any] = []
@@ -80,4 +80,22 @@ def as_mapping(params: Any) -> dict[Any, Any]:
             metrics += value if isinstance(value, (list, tuple)) else [value]
             value = metrics
         found[name] = value
+    return _renamed(found)
+
+
+def renamed(name: Any, value: Any) -> tuple[Any, Any]:
+    """Return this library's name and value for a parameter of CatBoost that counts otherwise."""
+    if name != "one_hot_max_size" or value is None:
+        return name, value
+    row = ROWS["max_cat_to_onehot"]
+    return row.name, int(row.convert(value, name)) + 1  # type: ignore[arg-type]
+
+
+def _renamed(params: Mapping[Any, Any]) -> dict[Any, Any]:
+    found = dict(renamed(name, value) for name, value in params.items())
+    if len(found) < len(params):
+        raise ParameterError(
+            "one_hot_max_size and max_cat_to_onehot are two spellings of one parameter (one less, "
+            "in CatBoost); give one of them"
+        )
     return found

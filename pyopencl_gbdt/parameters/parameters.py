@@ -97,10 +97,11 @@ class Parameters:
         self._check_base_score()
         self._check_sampling()
         self._check_bins()
-        if self.search != "hist" and self.page != "auto":
+        if self.search != "hist" and self.page not in ("auto", "sorted"):
             raise ParameterError(
-                f"page={self.page!r}: expected 'auto' for tree_method={self.tree_method!r}, which "
-                f"has no pages of codes; leave it out, or use tree_method='hist'"
+                f"page={self.page!r}: expected 'auto' or 'sorted' for tree_method="
+                f"{self.tree_method!r}, which has no pages of codes; leave it out, or use "
+                "tree_method='hist'"
             )
         self._check_symmetric()
         if self.max_leaves == 1:
@@ -202,6 +203,12 @@ class Parameters:
     def page_kind(self) -> str:
         """How codes lie on the device; a histogram variant chosen by name is one of dense codes."""
         return "dense" if self.page == "auto" and self.histogram != "auto" else self.page
+
+    def most_leaves(self, n_rows: int) -> int:
+        """Return the leaves that a tree can have with so many rows."""
+        limits = [n_rows, self.max_leaves, 1 << self.max_depth]
+        given = (True, self.max_leaves > 0, self.max_depth > 0)
+        return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
 
     @property
     def leaf_wise(self) -> bool:

@@ -142,8 +142,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ..."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("page", str, "auto", "How codes lie on the device: dense; tiled, without those of "
-                 "missing values; auto, see docs/pages-and-teams.md. All give the same bits.",
-                 allowed=("auto", "dense", "tiled")),
+                 "missing values; sorted by column, for sparse data; auto, see "
+                 "docs/pages-and-teams.md. All give the same bits.",
+                 allowed=("auto", "dense", "tiled", "sorted")),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
                  low=0, high=1024, power_of_two=True),
     ParameterRow("verbosity", int, 1, "0 silent, 1 warnings, 2 information, 3 debugging.",

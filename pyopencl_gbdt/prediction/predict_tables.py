@@ -22,7 +22,7 @@ _FEW_ROWS = 16
 _GROUPS = 4096
 #: Arrays that the two kernels read.
 _OF_COLUMNS = ("columns", "border_begin", "steps", "borders")
-_OF_TREES = ("shapes", "splits", "leaves")
+_OF_TREES = ("shapes", "split_columns", "split_borders", "leaves")
 #: Above the key of every value.
 _ABOVE_ALL = np.uint32(0xFFFFFFFF)
 
@@ -41,8 +41,9 @@ class PackedTables:
         Keys of the columns' distinct thresholds, ascending, then numbers above all keys.
     shapes : uint32 array, shape (n_trees, 3)
         For each tree: its first split, number of splits and first value.
-    splits : uint32 array, shape (n_splits, 2)
-        Column, and index of the border.
+    split_columns : uint32 array, shape (n_splits,)
+    split_borders : array of the dtype of codes, shape (n_splits,)
+        Index of each split's border in its column.
     leaves : float32 array
         Values of all trees.
     """
@@ -52,7 +53,8 @@ class PackedTables:
     steps: U32
     borders: U32
     shapes: U32
-    splits: U32
+    split_columns: U32
+    split_borders: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
     leaves: F32
 
     @property
@@ -100,7 +102,8 @@ def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
         steps=steps.astype(np.uint32),
         borders=borders.astype(np.uint32),
         shapes=np.column_stack(shapes).astype(np.uint32),
-        splits=np.column_stack([column, rank[of_split]]).astype(np.uint32).reshape(-1, 2),
+        split_columns=column.astype(np.uint32),
+        split_borders=rank[of_split].astype(code_dtype(1 << int(steps.max()))),
         leaves=np.concatenate([table.values for table in tables]),
     )
 
@@ -136,7 +139,7 @@ def plan_tables(
     """
     if tables is None or n_rows < _FEW_ROWS:
         return None
-    arrays = (tables.borders, tables.splits, tables.leaves)
+    arrays = (tables.borders, tables.split_columns, tables.leaves)
     if max(array.nbytes for array in arrays) > device.caps.max_alloc_bytes:
         return None
     return TableWalk(device, tables, n_rows, n_features, piece_bytes)

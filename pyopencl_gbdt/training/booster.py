@@ -30,7 +30,6 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
 from pyopencl_gbdt.pages.paged import (
     expected_columns,
@@ -44,7 +43,7 @@ from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
-from pyopencl_gbdt.training.combining import Combining
+from pyopencl_gbdt.training.replaced import Replaced
 from pyopencl_gbdt.training.reservations import Reservations
 
 F32 = npt.NDArray[np.float32]
@@ -75,10 +74,8 @@ class Boosting:
         Pages of codes; 0 is the fewest that the device can allocate.
     share : Share or None
         Which of the data's rows this device trains on, and with which others; None is all, alone.
-    orders : Orders or None
-        Values of the last features in other orders of the rows; the rounds take turns.
-    combining : Combining or None
-        Fills in the last of them while trees grow.
+    replaced : Replaced or None
+        Statistics in place of categorical columns of ``data``, some of which change every round.
     """
 
     def __init__(
@@ -93,20 +90,14 @@ class Boosting:
         policy: Policy | None = None,
         n_pages: int = 0,
         share: Share | None = None,
-        orders: Orders | None = None,
-        combining: Combining | None = None,
+        replaced: Replaced | None = None,
     ) -> None:
         share = share or Share(n_rows=data.n_rows)
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         policy = policy or policy_of(params)
-        beside, changes = (
-            beside or MemoryPlan(),
-            orders is not None and (orders.n_orders > 1 or combining is not None),
-        )
-        if orders is not None and changes:
-            if combining is not None:
-                beside.add("combinations", combining.n_bytes, np.uint8)
-            beside.add("codes of orders", orders.n_bytes(params.max_bin), np.uint8)
+        beside = beside or MemoryPlan()
+        if replaced is not None:
+            replaced.plan(beside, params.max_bin)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(
@@ -127,14 +118,15 @@ class Boosting:
         # Check the least memory before the data are quantised, and the exact memory afterwards.
         search, max_bin = params.search, params.max_bin
         tiles = None
-        if share.codes is None and orders is None:  # members of a team have dense codes
-            tiles = expected_tiles(data, device, search, params.page_kind, max_bin)
+        if share.codes is None and replaced is None:  # members of a team have dense codes
+            slots = policy.slots(params.most_leaves(data.n_rows))
+            tiles = expected_tiles(data, device, search, params.page_kind, max_bin, slots)
         expected = None if tiles is not None else expected_columns(data, search)
         workspace(smallest_layout(data.n_features), (), expected, tiles).check()
         codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
         sizes = sizes_of(codes), tile_sizes_of(codes)
         self.ws = ws = workspace(codes.layout, codes.pages, *sizes)
-        ws.n_ordered = orders.n_features if orders is not None and changes else 0
+        ws.n_ordered = 0 if replaced is None else replaced.n_ordered
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)
@@ -142,12 +134,10 @@ class Boosting:
             ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
         ws.allocate()
-        self._orders = None
-        if orders is not None and changes:
-            self._orders = OrderCodes(device, codes, orders)
-        self._combining = combining
-        if combining is not None and self._orders is not None:
-            combining.begin(device, self._orders, ws.round_trees)
+        self._orders = self._combining = None
+        if replaced is not None:
+            self._orders = replaced.order_codes(device, codes, ws.round_trees)
+            self._combining = replaced.combining
         own_labels = data.label[ws.own_rows]
         ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
         if weight is not None:

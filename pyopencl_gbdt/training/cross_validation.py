@@ -31,6 +31,7 @@ from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.preparing import Given, prepare
+from pyopencl_gbdt.training.with_statistics import prepared_on
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
@@ -200,7 +201,7 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
         for task in tasks:
             device = open_device(task.params.device)
             stack.enter_context(settled(device))
-            fits.append(Fit(device, task))
+            fits.append(Fit(device, prepared_on(device, task)))
         model = TrainingModel(fits)
         try:
             return _rounds(model, fits, callbacks)

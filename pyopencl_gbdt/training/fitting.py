@@ -117,7 +117,7 @@ class Fit:
         told = BuildNotice(device.caps.label, device.build_share)
         device.builds = told if task.params.verbosity else None
         self._recorder = None if device.profiler is None else Recorder(device)
-        data, made = task.data, task.replaced
+        data = task.data
         margins: Start | LateStart = self._start_at_mean
         others: list[Start | None] = []
         if task.start is not None:
@@ -136,8 +136,7 @@ class Fit:
             margins,
             first_round,
             beside=beside,
-            orders=made.orders if made is not None else None,
-            combining=made.combining if made is not None else None,
+            replaced=task.replaced,
         )
         others = others or self._margins_of_evals()
         for number, ((rows, _), other) in enumerate(zip(task.evals, others, strict=True)):

@@ -170,7 +170,11 @@ def _sparse(device: Device, params: Parameters, counts: ValueCounts) -> _Data:
     max_bin = params.max_bin if params.search == "hist" else None
     layout = counts.layout(max_bin)
     n_rows, n_entries = counts.n_rows, counts.n_entries
-    tiles = tiles_of_sparse(n_entries, params.search, params.page_kind)
+    slots = policy_of(params).slots(params.most_leaves(n_rows))
+    kind = params.page_kind
+    tiles = tiles_of_sparse(
+        device, n_rows, counts.present, params.search, kind, params.max_bin, slots
+    )
     if tiles is not None:
         page, set_up = encoding_bytes(device, layout, n_rows, n_entries)
         return _Data(layout, None, tiles, page, set_up, counts.host_bytes(max_bin, tiled=True))

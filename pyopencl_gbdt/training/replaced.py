@@ -14,9 +14,11 @@ from pyopencl_gbdt.categories.statistics import Statistics, level_table
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.pages.orders import Orders
+from pyopencl_gbdt.pages.orders import OrderCodes, Orders
+from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.training.combining import Combining
@@ -53,6 +55,30 @@ class Replaced:
     def of(self, rows: Dataset) -> Dataset:
         """Return other rows with the statistics of all training rows."""
         return _widened(rows, self.statistics, self.statistics.of_rows(rows), self.combining)
+
+    @property
+    def n_ordered(self) -> int:
+        """Number of features whose codes change from round to round."""
+        changes = self.orders.n_orders > 1 or self.combining is not None
+        return self.orders.n_features if changes else 0
+
+    def plan(self, memory: MemoryPlan, max_bin: int) -> None:
+        """Plan what ``order_codes`` allocates."""
+        if self.combining is not None:
+            memory.add("combinations", self.combining.n_bytes, np.uint8)
+        if self.n_ordered:
+            memory.add("codes of orders", self.orders.n_bytes(max_bin), np.uint8)
+
+    def order_codes(
+        self, device: Device, codes: QuantizedData, round_trees: int
+    ) -> OrderCodes | None:
+        """Return what writes the codes of a round's order into pages; None if none change."""
+        if not self.n_ordered:
+            return None
+        made = OrderCodes(device, codes, self.orders)
+        if self.combining is not None:
+            self.combining.begin(device, made, round_trees)
+        return made
 
     def resumed_margins(self, before: Ensemble, device: Device) -> F32:
         """Return the margins of the training rows under trees of this training.
@@ -159,7 +185,7 @@ def _ordered(
         values = every.copy()  # counts of levels stay
         for table, first in zip(statistics.tables, statistics.first_features, strict=False):
             means = made.of(data.level_codes(table.parts[0].column), table.n_levels).get()
-            values[:, first : first + n_means] = means.reshape(n_means, -1).T
+            values[:, first : first + n_means] = means.reshape(n_means, data.n_rows).T
         found.append(values)
     return found
 

@@ -11,6 +11,7 @@
     bin_at = "ends[places[{}]]" if bins == "tree" else "places[{}]"
     n_words = (wg_size + 31) // 32
     staged = "LOCAL const u32*" if wg_size > 1 else "const u32*"
+    piece_type = "staged_piece_t" if interleaved else "piece_t"
     in_words = items <= 32
 %>
 % if in_words:
@@ -63,9 +64,10 @@ FN i64x2 sums_of(const item_t* item, const u32 k) {
     return MAKE_I64X2(g, h);
 }
 
-FN void read_item(item_t* item, const ${"staged_piece_t" if interleaved else "piece_t"} piece, GLOBAL const u32* features,
+FN void read_item(item_t* item, const ${piece_type} piece, GLOBAL const u32* features,
                   GLOBAL const i32x2* high, const u32 wide${ends_argument}) {
-    const u32 each = ${f"(piece.size + {wg_size - 1}) / {wg_size}" if interleaved else items}, at = LOCAL_ID * each;
+    const u32 each = ${f"(piece.size + {wg_size - 1}) / {wg_size}" if interleaved else items};
+    const u32 at = LOCAL_ID * each;
     item->at = at;
     item->n = at >= piece.size ? 0 : (piece.size - at < each ? piece.size - at : each);
     item->sum_g = item->sum_h = 0;

@@ -65,6 +65,7 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
     const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
     const i64 more_h = direction ? cells[2 * level->n_bins + 1] : 0;
     const rule_t rule = rule_of(level, node);
+    GLOBAL const i64* here = cells + 2 * (u64)begin; /* indices below RUN do not wrap: PoCL vectorises */
 % if careful:
     const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
     const f32 lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
@@ -72,7 +73,7 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
     const f32 unsure = (f32)level->n_nodes * 2.38418579e-7f; /* 2^-22, for the sum */
     const side_t own = rough(node_g, node_h, rule, lower, upper);
     for (u32 k = 0; k < n; k++) {
-        const i64 g = cells[2 * (begin + k)] + more_g, h = cells[2 * (begin + k) + 1] + more_h;
+        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
         const side_t l = rough(g, h, rule, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
         const int idle = is_idle(node_h, h, least);
@@ -84,7 +85,7 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
     (void)errors;
     const f32 own = rough(node_g, node_h, rule);
     for (u32 k = 0; k < n; k++) {
-        const i64 g = cells[2 * (begin + k)] + more_g, h = cells[2 * (begin + k) + 1] + more_h;
+        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
         const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
         sums[k] += is_idle(node_h, h, least) ? own : s;
     }

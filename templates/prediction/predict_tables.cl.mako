@@ -37,17 +37,18 @@ KERNEL(${wg_size}) encode(
                 for (u32 row = 0; row < ${rows}; row++)
                     at[row] += border[at[row] + step - 1] <= keys[row] ? step : 0;
             }
-            for (u32 row = 0; row < ${rows}; row++)
-                own[(column * ${rows} + row) * ${wg_size}] = (${code})at[row];
+            GLOBAL ${code}* of_column = own + (u64)column * ${wg_size * rows};
+            for (u32 row = 0; row < ${rows}; row++) of_column[row * ${wg_size}] = (${code})at[row];
         }
     }
 }
 
-/* shapes[tree] = (first split, number of splits, first value); splits = (column, border) */
+/* shapes[tree] = (first split, number of splits, first value). The border of a split has the type of codes,
+   so that PoCL compares codes in vectors of this type. */
 KERNEL(${wg_size}) predict_tables(
         const u64 n_rows, const u32 n_columns, const u32 first_tree, const u32 n_trees,
-        GLOBAL const u32* RESTRICT shapes, GLOBAL const u32* RESTRICT splits,
-        GLOBAL const f32* RESTRICT leaves, GLOBAL const ${code}* RESTRICT codes,
+        GLOBAL const u32* RESTRICT shapes, GLOBAL const u32* RESTRICT split_columns,
+        GLOBAL const ${code}* RESTRICT split_borders, GLOBAL const f32* RESTRICT leaves, GLOBAL const ${code}* RESTRICT codes,
         GLOBAL f32* RESTRICT margins) {
     for (u64 block = GROUP_ID; block * ${wg_size * rows} < n_rows; block += N_GROUPS) {
         const u64 first = block * ${wg_size * rows} + LOCAL_ID;
@@ -56,13 +57,13 @@ KERNEL(${wg_size}) predict_tables(
         for (u32 row = 0; row < ${rows}; row++)
             sum[row] = first + row * ${wg_size} < n_rows ? margins[first + row * ${wg_size}] : 0.0f;
         for (u32 tree = first_tree; tree < first_tree + n_trees; tree++) {
-            GLOBAL const u32* split = splits + 2 * (u64)shapes[3 * (u64)tree];
+            const u64 split = shapes[3 * (u64)tree];
             GLOBAL const f32* leaf = leaves + shapes[3 * (u64)tree + 2];
             ${index} place[${rows}];
             for (u32 row = 0; row < ${rows}; row++) place[row] = 0;
             for (u32 level = 0; level < shapes[3 * (u64)tree + 1]; level++) {
-                GLOBAL const ${code}* of_column = own + (u64)split[2 * level] * ${wg_size * rows};
-                const ${code} border = (${code})split[2 * level + 1];
+                GLOBAL const ${code}* of_column = own + (u64)split_columns[split + level] * ${wg_size * rows};
+                const ${code} border = split_borders[split + level];
                 for (u32 row = 0; row < ${rows}; row++)
                     place[row] = (${index})(2 * place[row] + (of_column[row * ${wg_size}] > border));
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, Model, train
+from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes
 from pyopencl_gbdt.categories.parts import MISSING, UNSEEN, Part, combined, combined_keys
@@ -158,3 +158,14 @@ def test_candidates_are_ancestors_and_descendants():
     assert greedy.found == [(Part(0), Part(2))]
     assert greedy.slots == [0, None]
     assert greedy.update([tree], lambda feature, _: names[feature]) == []
+
+
+def test_folds_have_statistics_of_their_own():
+    X, y = crossed()
+    rows = np.arange(y.size)
+    folds = [(rows[200:], rows[:200])]
+    found = cv(PARAMS, rows_of(X, y), 6, folds=folds, as_pandas=False)
+    data = rows_of(X, y)
+    evals = [(data.slice(rows[:200]), "test")]
+    one = train(PARAMS, data.slice(rows[200:]), 6, evals=evals)
+    assert found["test-logloss-mean"] == one.history["test"]["logloss"]

@@ -165,8 +165,16 @@ def test_targets_of_labels():
     assert numbers.hits.sum(axis=1).tolist() == [75, 50, 25]
     constant = targets_of([np.ones(5, np.float32)], None, borders=3)
     assert constant.names == ()
+    mostly_lowest = targets_of([np.array([0, 0, 0, 0, 1, 2], np.float32)], None)
+    assert mostly_lowest.names == ("> 0.5",)
     several = targets_of([label, 1 - label], None)
     assert several.names == ("y0 > 0.5", "y1 > 0.5")
+
+
+def test_labels_without_a_border_are_trained_on():
+    data = Dataset([[0], [1], [0], [1]], np.ones(4), categorical_features=[0])
+    model = train({"cat_method": "statistics", "device": TEST_DEVICE}, data, 1)
+    assert (model.predict([[0], [5]]) == 1).all()
 
 
 def test_values_of_levels_are_shrunken_means():

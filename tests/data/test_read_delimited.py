@@ -214,7 +214,7 @@ def test_rounds_as_numpy_does(read):
 
 def test_machine_data_has_text_columns(tmp_path):
     path = Path(__file__).parents[2] / "bench" / "data" / "machine.data"
-    with pytest.raises(DataError, match=r"line 1, column 0 .*found 'adviser'.*encode text"):
+    with pytest.raises(DataError, match=r"line 1, column 0 .*found 'adviser'.*name the column"):
         read_table(path, label_column=8)
     lines = path.read_text().split()
     numbers = tmp_path / "machine.csv"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data import delimited, read_table
-from pyopencl_gbdt.data.block_parsers import PARSERS, _module
+from pyopencl_gbdt.data.block_parsers import PARSERS, optional_module
 from pyopencl_gbdt.data.careful import parse_carefully
 from pyopencl_gbdt.data.csv_header import find_layout
 from pyopencl_gbdt.data.delimited import parse_blocks
@@ -51,7 +51,7 @@ def outcome(text, parsers, block_size=1 << 20):
 
 @pytest.fixture(params=list(PARSERS))
 def parser(request):
-    if request.param in NEEDS and _module(NEEDS[request.param]) is None:
+    if request.param in NEEDS and optional_module(NEEDS[request.param]) is None:
         pytest.skip(f"{request.param} is not installed")
     return PARSERS[request.param]
 
@@ -170,5 +170,5 @@ def test_without_pandas_and_pyarrow(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text(text)
     with_them = read_table(path).X
-    monkeypatch.setattr("pyopencl_gbdt.data.block_parsers._module", lambda name: None)
+    monkeypatch.setattr("pyopencl_gbdt.data.block_parsers.optional_module", lambda name: None)
     assert read_table(path).X.tobytes() == with_them.tobytes()

@@ -178,7 +178,9 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)
-    if template in ("quantize", "pack_codes", "predict_tables"):
+    if template == "predict_tables":
+        return params["code"] != "tiled" and params["rows"] > 0
+    if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
     if template == "order_codes":  # codes of some features are no wider than those of all
         return params["own"] <= params["code"] and params["code"] != "tiled"

@@ -90,7 +90,7 @@ def test_a_real_kernel_says_its_limit(device, monkeypatch):
 
     monkeypatch.setattr(opened, "_compile", compiled)
     monkeypatch.setattr("pyopencl_gbdt.device.opencl._programs", {})
-    program = opened.build("predict", wg_size=64, items=1, rows=0)
+    program = opened.build("predict", wg_size=64, items=1, rows=0, categories=False)
     assert sizes == [64, 32]
     assert program.wg_size == 32
     assert "KERNEL(32)" in program.source

@@ -142,7 +142,7 @@ def opened(device, folder, monkeypatch):
 
 def build_and_run(device):
     """Build `leaf`'s neighbour with the shortest kernel and see that it works."""
-    program = device.build("predict", wg_size=1, items=1, rows=0)
+    program = device.build("predict", wg_size=1, items=1, rows=0, categories=False)
     margins = device.upload(np.array([1.0], np.float32))
     program.launch(
         "predict", 1, n_rows=1, n_features=1, first_output=0, first_tree=0, n_trees=1, longest=1,
@@ -209,7 +209,7 @@ def test_a_damaged_or_foreign_binary_is_built_from_source_and_replaced(
 
 def test_a_binary_of_another_source_is_not_mistaken(opened, folder):
     names = {file.name for file in folder.glob("*.bin")}
-    opened.build("predict", wg_size=1, items=2, rows=0)
+    opened.build("predict", wg_size=1, items=2, rows=0, categories=False)
     assert len({file.name for file in folder.glob("*.bin")} - names) == 1
 
 

@@ -60,12 +60,13 @@ def test_the_child_of_a_process_that_fitted():
 model = fit()
 device = open_device(POCL)
 array = device.upload(np.zeros(3, np.float32))
-program = device.build("predict", wg_size=1, items=1, rows=0)
+params = {"wg_size": 1, "items": 1, "rows": 0, "categories": False}
+program = device.build("predict", **params)
 for works in (
     [fit, lambda: fit("oclgrind"), lambda: fit("auto")],
     [devices, lambda: model.predict(X, device=POCL), lambda: model.predict(X, device=device)],
     [array.get, lambda: array.set([1]), lambda: device.empty(3, np.float32)],
-    [device.finish, device.mark, lambda: device.build("predict", wg_size=1, items=1, rows=0)],
+    [device.finish, device.mark, lambda: device.build("predict", **params)],
 ):
     in_child(*works)
 in_child(lambda: None)  # a child that uses no device ends as others do

@@ -26,6 +26,7 @@ class Table(Format):
     """A text format that `read_table` knows."""
 
     pieces = _PIECES
+    categorical: str | None = None
 
     def __init__(self, name: str, suffix: str, *texts: bytes) -> None:
         self.name, self.suffix, self.texts = name, suffix, texts
@@ -39,12 +40,18 @@ class Table(Format):
 
     def read(self, path: Path) -> None:
         for with_label in (True, False):
-            table = read_table(path, with_label=with_label)
+            table = read_table(path, with_label=with_label, categorical_features=self.categorical)
             values = table.X.values if isinstance(table.X, SparseMatrix) else table.X
             assert len(table.X.shape) == 2
             assert values.dtype == np.float32
             assert not np.isinf(values).any()
             assert with_label == (table.y is not None)
+
+
+class Texts(Table):
+    """Text whose columns may be categorical."""
+
+    categorical = "from_dtype"
 
 
 class Gzipped(Format):
@@ -109,7 +116,9 @@ _CSV = Table("csv", ".csv", b'label,"a b",c\n1,0.5,\n0,-3e4,"7"\n1,?,2\n',
 _TSV = Table("tsv", ".tsv", b"y\ta\tb\n1\t0.5\t\n0\t-3e4\t7\n", b"1 2 3\n0 NA  6\n")
 _LIBSVM = Table("libsvm", ".libsvm", b"1 0:0.5 3:1e3 # note\n0 1:2\n1 2:nan\n",
                 b"2 qid:1 0:5 1:6\n0 qid:2 0:7 1:8\n")  # fmt: skip
+_TEXTS = Texts("texts", ".csv", b'label,"a b",c\n1,"x, y",\n0,z,"7"\n1,?,2\n',
+               b"1,2,q\r\n0,5,6\r\n", b"1,\xc3\xa4,3\n" * 30)  # fmt: skip
 _NPZ = Npz("npz", ".npz")
-_PLAIN = (_CSV, _TSV, _LIBSVM, _NPZ)
+_PLAIN = (_CSV, _TSV, _TEXTS, _LIBSVM, _NPZ)
 
 FORMATS: list[Format] = [*_PLAIN, *(Gzipped(one) for one in _PLAIN)]

@@ -53,6 +53,7 @@ from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, present, problem
 from tests.primitives.samples import cuts, elements
 from tests.steps.evaluated import evaluated, weights_of
 from tests.steps.evaluated import run as run_metric
+from tests.switch_depth import switch_depth
 
 #: Elements of a primitive: edges of a work-group of 256 and of a tile of 4096.
 SIZES = {"tiny": (257, 700), "full": (1, 255, 257, 4097, 20_011)}
@@ -134,14 +135,18 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
         given = p.values, p.label, p.weight
         twin = train_reference(Parameters.from_dict(p.params), *given, **p.extra)
         data = Dataset(*given, **p.extra)
-        for variant in every if name in EVERY_HISTOGRAM else chosen:
+        depths = (0, 1) if p.params.get("tree_method") in ("exact", "approx") else (0,)
+        variants = every if name in EVERY_HISTOGRAM else chosen
+        for variant, depth in itertools.product(variants, depths):
             params = Parameters.from_dict({**p.params, "histogram": variant.name})
             start = start_of(twin.base_margin)
             objective = get_objective(params.objective, params)
-            fit = Boosting(device, params, objective, data, start)
-            model = replace(twin, trees=fit.run(params.n_estimators))
+            with switch_depth(device.caps, depth, 64):
+                fit = Boosting(device, params, objective, data, start)
+                model = replace(twin, trees=fit.run(params.n_estimators))
             got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
-            yield f"training {name} {variant.name}: model", (got, wanted)
+            way = f"{variant.name}, depth {depth}" if len(depths) > 1 else variant.name
+            yield f"training {name} {way}: model", (got, wanted)
             data.forget()  # quantise again: its kernels are watched too
         if name in (*EVERY_HISTOGRAM, "symmetric"):
             wanted = predict_twin.predict(twin, p.values)

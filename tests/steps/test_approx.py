@@ -53,6 +53,7 @@ GROWN = {
 def small_pieces(device, force):
     """Spread the entries of a feature over several pieces."""
     force(choose("exact", device.caps), chunk=64)
+    force(choose("interleaved", device.caps), chunk=64, depth=1)  # and then to move them
 
 
 def model_of(data, **params):

@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
+from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
@@ -31,7 +32,9 @@ MISSING = make_layout([9, 1, 255], [True] * 3)
 
 
 @pytest.fixture(autouse=True)
-def small_chunks(device, force):
+def small_chunks(device, force, monkeypatch):
+    monkeypatch.setattr(variants, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
+    force(choose("interleaved", device.caps), depth=0)
     force(choose("columns", device.caps), chunk=CHUNK)
     force(choose("exact", device.caps), chunk=SEARCH_CHUNK)
 
@@ -209,7 +212,7 @@ def test_leaves_are_added_by_the_rows_nodes(device, rng, wg):
     margins = rng.normal(size=(2, 500)).astype(np.float32)
     for name, values in (("nodes", nodes), ("row_nodes", row_nodes), ("margins", margins)):
         ws[name].set(values)
-    run(UpdateMarginsByNode(ws, partition_of(ws)).add(Batch(0, 6)))
+    run(UpdateMarginsByNode(ws, partition_of(ws).rows).add(Batch(0, 6)))
     for tree in range(6):
         margins[tree // 3] += nodes["value"][row_nodes[tree]]
     assert_same_bits(ws["margins"].get(), margins, "margins")

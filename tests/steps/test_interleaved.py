@@ -7,8 +7,9 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE, QUANTA
+from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.growth.interleaved import Interleaved
+from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.reference.columns import goes_left
 from pyopencl_gbdt.reference.interleaved import entries_by_node, pieces_of_stretches
@@ -30,7 +31,8 @@ WG_SIZES_CPU = (1, 64, pytest.param(256, marks=pytest.mark.thorough))
 
 
 @pytest.fixture(autouse=True)
-def small_stretches(device, force):
+def small_stretches(device, force, monkeypatch):
+    monkeypatch.setattr(variants, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
     force(choose("exact", device.caps), chunk=CHUNK)
     force(choose("interleaved", device.caps), chunk=CHUNK, depth=3)
 
@@ -52,7 +54,11 @@ class Level:
             device, layout, self.codes, work_group_size=wg, outputs=trees, tree_method="exact",
             max_depth=max_depth,
         )  # fmt: skip
-        self.layout, self.n_trees, self.interleaved = layout, trees, Interleaved(self.ws)
+        self.layout, self.n_trees, self.interleaved = (
+            layout,
+            trees,
+            ExactSearch(self.ws).interleaved,
+        )
         self.rows, self.places = entries_of(layout, self.codes, np.arange(n_rows))
         self.counts, self.begins = counts, np.cumsum([0, *counts])
         self.nodes, _ = level_nodes([0] * sum(counts), CHUNK)

@@ -9,6 +9,7 @@ lists the levels of a column in the order in which XGBoost searches them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,13 +19,14 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.category_columns import as_objects
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.sets import joined, packed, unpacked
+from pyopencl_gbdt.model.tree import Tree
 
 #: XGBoost's codes of int8, uint8, int16, int32 and int64; the last is written.
 _INTEGERS = (9, 10, 11, 13, 15)
 _MOST = 2**31 - 1
 #: XGBoost compares the bytes of strings as signed numbers.
 _SIGNED = bytes(byte ^ 0x80 for byte in range(256))
-_SORT = "sort the categories before training in XGBoost, as pandas does by default"
 
 
 def write_categories(categories: Mapping[int, Levels], n_features: int) -> dict[str, Any]:
@@ -53,49 +55,80 @@ def _write_levels(levels: Levels | None) -> tuple[dict[str, Any], npt.NDArray[np
     return {"offsets": offsets, "values": np.frombuffer(b"".join(texts), np.int8)}, order
 
 
-def read_categories(model: Cursor, n_features: int) -> dict[int, Levels]:
-    """Return the levels of each categorical column; raise unless they are distinct and ascend.
+def read_categories(
+    model: Cursor, n_features: int, trees: list[Tree]
+) -> tuple[dict[int, Levels], list[Tree]]:
+    """Return the levels of each categorical column, and trees whose sets have their codes.
+
+    XGBoost keeps the order of a pandas category, which need not ascend as `Levels` do.
 
     Raises
     ------
     ModelFormatError
+        If levels are not distinct, or a tree has a code that is no level.
     """
     if not model.has("cats"):
-        return {}
+        return {}, trees
     cats = model.member("cats")
     place, segments, order = map(cats.member, ("enc", "feature_segments", "sorted_idx"))
     if not place.array():
         segments.array(0, "as enc has none")
         order.array(0, "as enc has none")
-        return {}
+        return {}, trees
     place.array(n_features, "learner_model_param.num_feature")
     entries = [place.entry(feature) for feature in range(n_features)]
     read = {feature: _read_levels(entry) for feature, entry in enumerate(entries)}
-    found = {feature: levels for feature, levels in read.items() if levels is not None}
-    sizes = [0 if levels is None else levels.n_levels for levels in read.values()]
+    sizes = [0 if values is None else values.size for values in read.values()]
     wanted = np.concatenate([[0], np.cumsum(sizes)]).tolist()
     if segments.integers(0, _MOST, n_features + 1, "a segment for each column") != wanted:
         segments.fail(f"{wanted[:4]}..., the numbers of levels added up")
     order.array(wanted[-1], "one for each level")
-    return found
+    found, new_codes = {}, {}
+    for feature, values in read.items():
+        if values is not None:
+            places = np.argsort(values, kind="stable")
+            found[feature] = Levels(values[places])
+            if found[feature].wrong():
+                entries[feature].member("values").fail("distinct levels")
+            new_codes[feature] = np.argsort(places)
+    return found, [_renumbered(tree, new_codes, place) for tree in trees]
 
 
-def _read_levels(entry: Cursor) -> Levels | None:
+def _renumbered(tree: Tree, new_codes: Mapping[int, npt.NDArray[np.int64]], place: Cursor) -> Tree:
+    """Return a tree whose sets hold the places of levels in `Levels`."""
+    sets, changed = [], False
+    for node in range(tree.n_nodes):
+        words = tree.sets[tree.set_begin[node] : tree.set_begin[node + 1]]
+        codes = new_codes.get(int(tree.feature[node])) if words.size else None
+        if codes is not None:
+            right = np.flatnonzero(unpacked(words))
+            if right[-1:].size and right[-1] >= codes.size:
+                place.entry(int(tree.feature[node])).fail(
+                    f"{right[-1] + 1} levels at least, as a tree has the code {right[-1]}"
+                )
+            bits = np.zeros(codes.size, np.bool_)
+            bits[codes[right]] = True
+            words, changed = packed(bits), True
+        sets.append(words)
+    if not changed:
+        return tree
+    words, begin = joined(sets)
+    return replace(tree, sets=words, set_begin=begin)
+
+
+def _read_levels(entry: Cursor) -> npt.NDArray[Any] | None:
+    """Return the levels of a column in the order of their codes; None for a column of numbers."""
     values = entry.member("values")
     if not entry.has("type"):
         offsets = entry.member("offsets").integers(0, _MOST)
         if not offsets:
             values.array(0, "as it has no offsets")
             return None
-        levels = Levels(_read_strings(entry, offsets))
-    else:
-        kind = entry.member("type")
-        if kind.value not in _INTEGERS:
-            kind.fail(f"one of {_INTEGERS}, a type of whole numbers", "train on strings instead")
-        levels = Levels(np.array(values.integers(-(2**63), 2**63 - 1), np.int64))
-    if levels.wrong():
-        values.fail("distinct levels that ascend", _SORT)
-    return levels
+        return _read_strings(entry, offsets)
+    kind = entry.member("type")
+    if kind.value not in _INTEGERS:
+        kind.fail(f"one of {_INTEGERS}, a type of whole numbers", "train on strings instead")
+    return np.array(values.integers(-(2**63), 2**63 - 1), np.int64)
 
 
 def _read_strings(entry: Cursor, offsets: list[int]) -> npt.NDArray[Any]:

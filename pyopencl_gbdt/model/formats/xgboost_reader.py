@@ -88,6 +88,7 @@ def read_document(document: Cursor) -> Ensemble:
     _check_outputs(learner, objective, parameters, n_outputs)
     trees, n_parallel = _read_trees(learner, n_features, n_outputs)
     model = learner.member("gradient_booster").member("model")
+    categories, trees = read_categories(model, n_features, trees)
     first_round = trees[: n_outputs * n_parallel]
     check_best_round(attributes, f"{source}: learner.attributes")
     if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
@@ -107,7 +108,7 @@ def read_document(document: Cursor) -> Ensemble:
         n_outputs=n_outputs,
         n_parallel=n_parallel,
         objective_parameters=parameters,
-        categories=read_categories(model, n_features),
+        categories=categories,
     )
 
 

@@ -66,16 +66,17 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     XGBoost takes a logistic ``base_score`` for a margin if there are no trees. So an ensemble
     without trees is written with one leaf of value 0, which this library's reader drops.
 
-    Splits by sets are written with the codes of levels, 0 .. n_levels - 1. So XGBoost has to be
-    given these codes, in columns of the feature type "c". Where the levels of a column are the
-    numbers 0 .. n_levels - 1, codes and values are the same.
+    Splits by sets are written with the codes of levels, 0 .. n_levels - 1. XGBoost 3.1 and later
+    look the levels of a DataFrame up; an array has to hold the codes, in columns of the feature
+    type "c".
     """
     _check(ensemble)
     trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
     n_parallel, step = ensemble.n_parallel, ensemble.round_trees
     classes = ensemble.objective in MULTICLASS
     n_features = str(ensemble.n_features)
-    names, by_set = ensemble.feature_names or [], split_features(trees)
+    names, by_set = ensemble.feature_names or [], {*ensemble.categories}
+    by_set |= split_features(trees)
     typed = range(ensemble.n_features) if names or by_set else ()
     model = {
         "cats": write_categories(ensemble.categories, ensemble.n_features),

@@ -1,0 +1,147 @@
+"""The columns of a data set: where their values lie, their names, and the levels of categories."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.categories import Categories
+from pyopencl_gbdt.data.coded import level_codes, recoded
+from pyopencl_gbdt.data.features import Features, Values
+from pyopencl_gbdt.data.names import check_feature_names
+from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.foreign import DeviceMatrix
+from pyopencl_gbdt.errors import DataError
+
+F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
+_Own = TypeVar("_Own", bound="DatasetColumns")
+
+
+class DatasetColumns:
+    """The part of ``Dataset`` that knows its columns; see there."""
+
+    kept: tuple[object, object] | None
+
+    def _take(self, given: Features) -> None:
+        self._features, self.feature_names = given.values, given.names
+        self.categories: Categories = given.categories
+        self._codes_apart = given.codes_apart
+        self._values = given.values if isinstance(given.values, np.ndarray) else None
+
+    @property
+    def checked(self) -> Features:
+        """The values, the names of the columns, and the levels of those that are categorical."""
+        return Features(self._features, self._feature_names, self.categories, self._codes_apart)
+
+    def level_codes(self, feature: int) -> I32:
+        """Return the codes of a categorical column, int32 (n_rows,).
+
+        -1 is a missing value; the number of levels stands for a level that is none of
+        ``categories``, which only rows coded by the levels of other rows have.
+        """
+        return level_codes(self.checked, feature)
+
+    def coded_by(self: _Own, categories: Categories, what: str = "X") -> _Own:
+        """Return these rows with the codes of other levels, such as those of training.
+
+        Parameters
+        ----------
+        categories : mapping of int to Levels
+            A level that is not among these becomes a missing value.
+        what : str
+            The name of the rows in error messages.
+
+        Returns
+        -------
+        Dataset
+            This one if its levels are these.
+
+        Raises
+        ------
+        DataError
+            If other columns are categorical here, or strings meet whole numbers.
+        """
+        found = recoded(self.checked, categories, what)
+        return self if found is None else self._with(found)
+
+    def _with(self: _Own, features: Features) -> _Own:
+        """Return a copy whose columns are these."""
+        other = copy(self)
+        other.forget()
+        other._take(features)
+        return other
+
+    def forget(self) -> None:
+        """Free the codes on a device; the next fit computes them again."""
+        self.kept = None
+
+    @property
+    def features(self) -> Values:
+        """The values: a dense array on the host, a matrix on a device, or a sparse matrix."""
+        return self._features
+
+    @property
+    def sparse(self) -> SparseMatrix | None:
+        return self._features if isinstance(self._features, SparseMatrix) else None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is sparse: what has no entry is missing."""
+        return self.sparse is not None
+
+    @property
+    def values(self) -> F32:
+        if isinstance(self._features, SparseMatrix):
+            raise DataError(
+                f"X is sparse, {self.n_rows} x {self.n_features}: expected dense values here; read "
+                "Dataset.sparse, or make the Dataset of a dense array"
+            )
+        if self._values is None:
+            assert isinstance(self._features, DeviceMatrix)
+            self._values = self._features.host()
+        return self._values
+
+    def lies_on(self, device: Device) -> bool:
+        """Tell whether X was given as an array on this device."""
+        return isinstance(self.features_for(device), DeviceArray)
+
+    def features_for(self, device: Device) -> F32 | DeviceArray:
+        """Return the values on the device if they lie there, else the values on the host.
+
+        Raises
+        ------
+        DataError
+            If the values are sparse.
+        """
+        there = self._features.on(device) if isinstance(self._features, DeviceMatrix) else None
+        return self.values if there is None else there
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self._feature_names
+
+    @feature_names.setter
+    def feature_names(self, names: Any) -> None:
+        found = None if names is None else check_feature_names(names, self.n_features)
+        self._feature_names = found
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._features.shape[0])
+
+    def num_row(self) -> int:
+        """Return the number of rows; the name is that of XGBoost's ``DMatrix``."""
+        return self.n_rows
+
+    def num_col(self) -> int:
+        """Return the number of features; the name is that of XGBoost's ``DMatrix``."""
+        return self.n_features
+
+    @property
+    def n_features(self) -> int:
+        return int(self._features.shape[1])
