@@ -44,6 +44,7 @@ CASES = {
     "one level of many": {"max_cat_to_onehot": 50},
     "few on a side": {"max_cat_threshold": 2, "min_child_weight": 0, "max_depth": 6},
     "smoothed": {"cat_smooth": 7.5, "cat_l2": 3.0, "min_data_per_group": 20},
+    "levels of few rows": {"min_child_weight": 3, **LOGISTIC},
     "shrunk": {"reg_alpha": 0.7},
     "small steps": {"max_delta_step": 0.2, "reg_lambda": 0},
     "sampled": {"subsample": 0.5, "colsample_bynode": 0.6, **LOGISTIC},

@@ -122,7 +122,15 @@ def test_sizes(most_leaves):
     ("name", "others"),
     [
         ("leaf_wise", {"reference/grow.py"}),
-        ("symmetric_trees", {"reference/train.py", "training/tree_method.py"}),
+        (
+            "symmetric_trees",
+            {
+                "reference/train.py",
+                "training/tree_method.py",
+                "training/category_checks.py",
+                "training/with_statistics.py",
+            },
+        ),
     ],
 )
 def test_the_parameters_are_asked_in_one_place(name, others):
