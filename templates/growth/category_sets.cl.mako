@@ -33,7 +33,8 @@ FN u32 word_of(const level_sums_t sums, const u32 word, const u32 n_levels, cons
 
 KERNEL(${wg_size}) write_sets(
         const u32 depth, const u32 n_trees, const u32 n_codes, const u32 set_words, const u32 all_rows,
-        const u32 smooth_rows, const f32 order_lambda, const f32 min_child_weight, GLOBAL const u32* RESTRICT feature_kinds,
+        const u32 smooth_rows, const f32 order_lambda, const f32 min_child_weight,
+        GLOBAL const u32* RESTRICT feature_kinds,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const u32* RESTRICT picks,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,

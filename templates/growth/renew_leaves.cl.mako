@@ -96,13 +96,8 @@ KERNEL(${wg_size}) count_first(
         u32 leaf = tree; /* the root */
         u32x4 step = steps[leaf]; /* a step_t */
         while (step.x) {
-% if categories:
-            const u32 c = code_at(mine, step.y & ~BY_SET);
-            const u32 left = step_goes_left(c, step.y, step.z, sets);
-% else:
-            const u32 c = code_at(mine, step.y);
-            const u32 left = code_goes_left(c, unpacked_split(step.z));
-% endif
+            const u32 c = code_at(mine, step.y${" & ~BY_SET" if categories else ""});
+            const u32 left = ${"step_goes_left(c, step.y, step.z, sets)" if categories else "code_goes_left(c, unpacked_split(step.z))"};
             leaf = tree + (left ? step.x : step.x + 1);
             step = steps[leaf];
         }

@@ -14,8 +14,7 @@
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right.
 ##
 ## params: wg_size (at least 2; `split_cpu` is for one); monotone, features have constraints;
-##         masked, nodes have features of their own;
-##         categories, features that have a kind are left to `category_split`
+##         masked, nodes have features of their own; categories, some features are left to `category_split`
 <%page args="wg_size, monotone, masked, categories"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -183,10 +182,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool,
-% if categories:
-        GLOBAL const u32* RESTRICT feature_kinds,
-% endif
+        GLOBAL i64* pool,${" GLOBAL const u32* RESTRICT feature_kinds," if categories else ""}
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);

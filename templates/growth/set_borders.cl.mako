@@ -1,0 +1,116 @@
+## set_borders: score the borders between levels in order; `category_split` imports it, behind `candidates`
+##
+##   in order    c  a  e  b  d  ..  x  y  z     visited: a border behind each of the first `most` levels, and
+##   visited     ^  ^  ^            ^  ^  ^     those that leave at most as many
+
+<%namespace name="group" file="group.cl.mako"/>
+
+<%def name="functions(wg_size, monotone)">
+${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
+% if not monotone:
+${group.largest("group_max", "f32", wg_size)}
+% endif
+
+/* What the splits of a feature in a node are scored with. */
+typedef struct {
+    i64 node_g, node_h;
+    i64 rest_g, rest_h;      /* missing values, and levels that are not in order */
+    i64 ordered_g, ordered_h;
+    i64 least;               /* Hessian of a child */
+    rule_t rule;
+    u32 n, most, one_hot;    /* levels in order, those of the smaller side, whether one goes right alone */
+    u32 n_entries;           /* those that are kept: the first and the last in order */
+} choice_t;
+
+/* A work-item's run of the borders that are scored, and the sums of the levels before. */
+typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middle_g, middle_h; } run_t;
+
+/* The place of a border among n: the first `most` levels, then those whose borders leave as few. */
+FN u32 place_of(const run_t run, const u32 n, const u32 j) {
+    return j < run.n_low ? j : n - run.n_visited + j;
+}
+
+/* Share the borders among the work-items, and sum up the levels before each run. */
+FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64* entries,
+                LOCAL i64* shared) {
+    const u32 n = choice.n;
+    run_t run;
+    run.n_low = choice.one_hot || choice.most > n ? n : choice.most;
+    run.n_visited = n - run.n_low > run.n_low + 1 ? 2 * run.n_low + 1 : n;
+    const u32 size = (run.n_visited + ${wg_size - 1}) / ${wg_size};
+    run.begin = LOCAL_ID * size < run.n_visited ? LOCAL_ID * size : run.n_visited;
+    run.end = run.begin + size < run.n_visited ? run.begin + size : run.n_visited;
+    i64 g = 0, h = 0, all_g, all_h;
+    for (u32 j = run.begin; j < run.end; j++) {
+        const i64x2 sum = sums_of_level(sums, (u32)entries[place_of(run, choice.n_entries, j)]);
+        g += sum.x;
+        h += sum.y;
+    }
+    border_scan(g, h, shared, &run.before_g, &all_g, &run.before_h, &all_h);
+    run.middle_g = choice.ordered_g - all_g;
+    run.middle_h = choice.ordered_h - all_h;
+    if (run.begin > run.n_low) { /* the others meet the middle on their way */
+        run.before_g += run.middle_g;
+        run.before_h += run.middle_h;
+    }
+    return run;
+}
+
+/* Whether two entries are of levels that weigh 0: no border lies between them. */
+FN int are_light(const u64 one, const u64 other) {
+    return (u32)(one >> 32) == KEY_OF_ZERO && (u32)(other >> 32) == KEY_OF_ZERO;
+}
+
+<%def name="each_border()">
+    i64 sum_g = run.before_g, sum_h = run.before_h;
+    for (u32 j = run.begin; j < run.end; j++) {
+        const u32 place = place_of(run, choice.n, j), at = place_of(run, choice.n_entries, j);
+        const u32 code = (u32)entries[at];
+        const i64x2 own = sums_of_level(sums, code);
+        sum_g += own.x + (j == run.n_low ? run.middle_g : 0);
+        sum_h += own.y + (j == run.n_low ? run.middle_h : 0);
+        const u32 usual = choice.one_hot || 2 * (u64)(place + 1) <= choice.n;
+        if (!choice.one_hot && at + 1 < choice.n_entries && are_light(entries[at], entries[at + 1])) continue;
+        for (u32 direction = 0; direction < 2; direction++) {
+            if (choice.rest_h == 0 && direction != usual) continue;
+            const i64 right_g = (choice.one_hot ? own.x : sum_g) + (direction ? 0 : choice.rest_g);
+            const i64 right_h = (choice.one_hot ? own.y : sum_h) + (direction ? 0 : choice.rest_h);
+            const i64 left_g = choice.node_g - right_g, left_h = choice.node_h - right_h;
+            if (left_h < choice.least || right_h < choice.least) continue;
+% if not monotone:
+            const f32 rough = exact_only ? 0.0f
+                : rough_score(left_g, left_h, choice.rule) + rough_score(right_g, right_h, choice.rule);
+% endif
+            ${caller.body()}
+        }
+    }
+</%def>
+
+% if not monotone:
+/* The highest rough score of the run's borders; -1 if there is none. */
+FN f32 best_rough(const choice_t choice, const run_t run, const level_sums_t sums,
+                  GLOBAL const u64* entries, const int exact_only) {
+    f32 most = -1.0f;
+<%call expr="each_border()">
+            most = rough > most ? rough : most;
+            (void)code;
+</%call>
+    return most;
+}
+% endif
+
+/* The best of the run's borders whose rough score is at least `least_score`. */
+FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t sums,
+                     GLOBAL const u64* entries, const int exact_only, const f32 least_score) {
+    best_t best = no_split();
+    (void)exact_only; (void)least_score;
+<%call expr="each_border()">
+% if not monotone:
+            if (!exact_only && (rough < least_score || rough * MORE < best.score.hi)) continue;
+% endif
+            consider(&best, left_g, left_h, 2 * code + direction, choice.node_g, choice.node_h,
+                     choice.rule${", 0" if monotone else ""});
+</%call>
+    return best;
+}
+</%def>
