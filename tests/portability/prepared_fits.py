@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.categories.combination_codes import CombinationCodes
+from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
@@ -17,6 +19,7 @@ from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.replaced import replaced
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice
@@ -126,6 +129,19 @@ def fits(device: NullDevice) -> None:
     _fit(device, wide, {"objective": "huber"})
     for params in ({}, {"colsample_bynode": 0.5, "max_delta_step": 0.5}):  # a CPU walks columns
         _fit(device, wide, {"tree_method": "exact", **params})
+
+
+def statistics(device: NullDevice) -> None:
+    """Prepare statistics of categories, of combinations too, in pages of both widths of codes."""
+    data, pair = _levels(), (Part(0), Part(2))
+    for max_bin in (255, 300):
+        params = Parameters.from_dict({"cat_method": "statistics", "max_bin": max_bin})
+        made = replaced(params, data, [0, 2], device)
+        objective = get_objective(params.objective, params)
+        fit = Boosting(device, params, objective, made.data, 0.0, replaced=made)
+        assert fit._orders is not None
+        fit._orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
+    CombinationCodes(device, data, {c: own.n_levels for c, own in data.categories.items()}).of(pair)
 
 
 def ranking(device: NullDevice) -> None:

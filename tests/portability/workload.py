@@ -228,6 +228,7 @@ def everything(caps: Capabilities) -> NullDevice:
             prepare(device, variant)
     prepared_fits.fits(device)
     device.label = ""
+    prepared_fits.statistics(device)
     prepared_fits.ranking(device)
     prepared_fits.own_losses(device)
     prepared_fits.fits_of_cpus(device)
