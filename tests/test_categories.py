@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -17,6 +16,7 @@ from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegre
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
+from tests.tables import polars
 
 RNG = np.random.default_rng(3)
 TOWN = RNG.choice(["z", "q", "a b", "ä", "l", "m"], 300)
@@ -97,7 +97,8 @@ def test_folds_have_the_levels_of_all_rows():
 def test_estimators_take_tables(model):
     estimator = fitted().fit(FRAME, Y, eval_set=[(OTHER[:50], Y[:50])])
     expected = model.predict(FRAME)
-    for rows in (FRAME, OTHER, pl.from_pandas(OTHER)):
+    more = [] if polars is None else [polars.from_pandas(OTHER)]
+    for rows in (FRAME, OTHER, *more):
         assert np.array_equal(estimator.predict(rows), expected)
     assert estimator.feature_names_in_.tolist() == list(FRAME)
     assert estimator.n_features_in_ == 3

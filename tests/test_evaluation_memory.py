@@ -82,7 +82,7 @@ def test_training_plans_its_sets(monkeypatch):
     seen = []
     plan = MemoryPlanError("planned")
 
-    def remember(self, *arguments, beside):
+    def remember(self, *arguments, beside, **_):
         seen.append(beside)
         raise plan
 

@@ -46,7 +46,7 @@ def test_hand_count_of_a_table(kernel):
 
 def test_a_fit_counts_its_own_search_alone():
     ws = Workspace(policy=Symmetric(2))
-    ws.left_out = (*Workspace.left_out[:-1], "split")
+    ws.left_out = (*(name for name in Workspace.left_out if name != "symmetric"), "split")
     tally = traffic.Tally(ws)
     tally.add_tree(*table())
     assert tally.n_bytes("symmetric.add_up", weighted=False) == 2 * 3 * HISTOGRAM

@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
@@ -15,6 +14,7 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.data.categorical_features import categorical_argument, check_categorical
 from pyopencl_gbdt.data.categories import NO_LEVEL, Levels, recode
 from pyopencl_gbdt.errors import DataError, ParameterError
+from tests.tables import polars
 
 NAN = np.nan
 X = np.array([[7.0, 0.5], [-2, 1.5], [NAN, 2.5], [7, NAN], [3, 0.5]], np.float32)
@@ -39,13 +39,6 @@ INPUTS = {
     "pandas dictionary": shops(
         pd.Series(SHOPS, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))
     ),
-    "polars string": pl.DataFrame({"n": NUMBERS, "shop": SHOPS}),
-    "polars categorical": pl.DataFrame(
-        {"n": NUMBERS, "shop": pl.Series(SHOPS, dtype=pl.Categorical)}
-    ),
-    "polars enum": pl.DataFrame(
-        {"n": NUMBERS, "shop": pl.Series(SHOPS, dtype=pl.Enum(["é", "c", "q", "b", "a"]))}
-    ).lazy(),
     "arrow strings": pa.table({"n": NUMBERS, "shop": pa.array(SHOPS)}),
     "arrow dictionary": pa.table(
         {
@@ -65,6 +58,21 @@ INPUTS = {
     ),
     "record batch": pa.record_batch({"n": NUMBERS, "shop": pa.array(SHOPS).dictionary_encode()}),
 }
+
+
+if polars is not None:
+    INPUTS |= {
+        "polars string": polars.DataFrame({"n": NUMBERS, "shop": SHOPS}),
+        "polars categorical": polars.DataFrame(
+            {"n": NUMBERS, "shop": polars.Series(SHOPS, dtype=polars.Categorical)}
+        ),
+        "polars enum": polars.DataFrame(
+            {
+                "n": NUMBERS,
+                "shop": polars.Series(SHOPS, dtype=polars.Enum(["é", "c", "q", "b", "a"])),
+            }
+        ).lazy(),
+    }
 
 
 @pytest.mark.parametrize("kind", INPUTS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.model.tables import Table, table_of, tables_of
-from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE
+from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.prediction import margins as prediction
 from pyopencl_gbdt.prediction import packing, predict_sparse
 from pyopencl_gbdt.prediction.predict_tables import TableWalk, plan_tables
@@ -118,7 +118,7 @@ def test_trees_that_are_no_tables(rng):
     tree = table_tree(rng, 3, 3, SPECIAL)
     changes = {
         "feature": (tree.feature[5] + 1) % 3, "threshold": np.float32(0.5),
-        "default_left": not tree.default_left[5], "split_kind": CATEGORY_SPLIT,
+        "default_left": not tree.default_left[5],
     }  # fmt: skip
     for name, value in changes.items():
         other = getattr(tree, name).copy()
