@@ -57,6 +57,12 @@ CASES = {
     "groups": {"interaction_constraints": [[0, 2], [1, 3, 4]], "max_leaves": 7},
 }  # fmt: skip
 DEVICES = ["as it is", *PRETENCES]
+_OFTEN = {"level by level", "few on a side", "sampled", "leaf by leaf", "classes", "groups"}
+THOROUGH = {
+    "test_the_twins_model": lambda case, weighted, pretence: (
+        case not in _OFTEN or (case != "level by level" and (weighted or pretence != "as it is"))
+    )
+}
 #: Two numeric columns, then categorical ones.
 NUMERIC, CATEGORICAL = 2, [2, 3, 4]
 

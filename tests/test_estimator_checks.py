@@ -52,6 +52,8 @@ class OneQuery(GBDTRanker):
 
 SMALL = {"n_estimators": 5, "device": TEST_DEVICE}
 FORESTS = (GBDTRandomForestRegressor, GBDTRandomForestClassifier)
+#: Forests share the classes of the others.
+THOROUGH = {"test_scikit_learns_checks": lambda estimator, check: isinstance(estimator, FORESTS)}
 
 
 @pytest.mark.filterwarnings("ignore")

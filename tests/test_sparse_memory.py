@@ -46,9 +46,11 @@ SOFTPROB = {"objective": "multi:softprob", "num_class": 3, "max_depth": 4}
     ("name", "options"),
     [
         ("few values", {}),
-        ("few values", {"tree_method": "exact", "reg_alpha": 0.1}),
+        pytest.param(
+            "few values", {"tree_method": "exact", "reg_alpha": 0.1}, marks=pytest.mark.thorough
+        ),
         ("wide", SOFTPROB),
-        ("wide", {"tree_method": "hist", "page": "tiled"}),
+        pytest.param("wide", {"tree_method": "hist", "page": "tiled"}, marks=pytest.mark.thorough),
         ("many values", {"max_bin": 64}),
         ("many values", {"page": "tiled"}),
         ("many values", {"tree_method": "exact", "grow_policy": "lossguide", "max_leaves": 9}),

@@ -62,6 +62,7 @@ def test_some_lines(tmp_path, capsys):
         assert f"{1e3 * line['round_seconds']:.3f}" in text
 
 
+@pytest.mark.thorough
 def test_a_line_that_fails_leaves_the_others(monkeypatch, capsys):
     broken = Line("broken", "way", {"max_depth": -1})
     monkeypatch.setattr("bench.losses.lines", lambda n: [broken, Line(BASE, "loss")])

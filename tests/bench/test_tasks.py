@@ -280,6 +280,7 @@ def test_all_choose_alike_by_the_inner_rows_alone(tmp_path, monkeypatch):
     assert result["systems"]["ours"] == pytest.approx([2, 2])
 
 
+@pytest.mark.thorough
 def test_trials(tmp_path, folder, capsys):
     page, file = tmp_path / "page.md", tmp_path / "a.json"
     marks = f"{BEGIN}\nfirst\n{END}\n\nbetween\n\n{TRIALS_BEGIN}\nstale\n{TRIALS_END}\n"
