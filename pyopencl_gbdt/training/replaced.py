@@ -12,6 +12,7 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import Statistics, level_table
 from pyopencl_gbdt.categories.targets import targets_of
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
@@ -21,7 +22,7 @@ from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.combining import Combining
+from pyopencl_gbdt.training.combining import Combining, n_slots
 
 F32 = npt.NDArray[np.float32]
 
@@ -144,6 +145,14 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     priors = params.ctr_priors
     listed = priors if isinstance(priors, tuple) else (priors,)
     statistics = Statistics(data.n_features, targets.names, listed, tuple(tables))
+    n_orders = 1 if params.has_time else params.permutation_count
+    most = statistics.n_features + n_slots(statistics.n_means) * statistics.n_means
+    check_free(  # an array for each order, and three on the way
+        4 * data.n_rows * (n_orders + 3) * most,
+        f"statistics of {len(columns)} categorical columns, {most} for each row,",
+        "lower permutation_count or target_border_count, give one of ctr_priors, or use "
+        "cat_method='sets'",
+    )
     made = OrderedStatistics(
         device, targets.hits, targets.counted, statistics.priors, params.random_state
     )

@@ -16,7 +16,7 @@ from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics, level_table
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import to_json, to_xgboost_json
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.quantize import Quantizer
@@ -270,3 +270,11 @@ def test_time_is_an_order():
     codes = data.level_codes(1)
     first = [int(np.flatnonzero(codes == level)[0]) for level in range(4)]
     assert (made.data.values[first, place] == 0.5).all()
+
+
+def test_statistics_that_memory_does_not_hold_are_refused(monkeypatch):
+    data = data_of("binary")
+    monkeypatch.setattr("pyopencl_gbdt.data.budget.UNQUESTIONED", 0)
+    monkeypatch.setattr("pyopencl_gbdt.data.budget.available_memory", lambda: 1000)
+    with pytest.raises(DataError, match=r"statistics of 2 .* 1 kB, .* lower permutation_count"):
+        fitted("binary", data=data)
