@@ -27,6 +27,8 @@ F32 = npt.NDArray[np.float32]
 STRETCH = 4
 #: Most combinations that have features at a time, and that get them at a time.
 MOST_SLOTS, MOST_NEW = 16, 4
+#: Most trees that a choice looks at; of more, those at equal distances.
+MOST_TREES = 64
 #: Most features of combinations: classes have one each.
 MOST_FEATURES = 64
 
@@ -189,7 +191,8 @@ class Combining:
             Whether the host keeps the features.
         """
         recent = [*self.earlier, *trees][-STRETCH * self._round_trees :]
-        changed = self._greedy.update(recent, self._parts_of)
+        some = recent[:: -(-len(recent) // MOST_TREES) or 1]
+        changed = self._greedy.update(some, self._parts_of)
         device = self._ordered.device
         codes = {}
         for slot in changed:
