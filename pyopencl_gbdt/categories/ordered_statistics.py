@@ -48,7 +48,7 @@ class OrderedStatistics:
         self._planes = device.upload(np.concatenate([counted[None], hits & counted]))
         self._priors = device.upload(np.asarray(priors, np.float32))
         self._order, self._rows = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
-        self._keys, self._levels = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
+        self._keys = device.empty((n,), np.uint32)
         self._flags = device.empty((self._planes.size,), np.uint32)
         self._out = device.empty((self.n_targets, len(priors), n), np.float32)
         self._sort = RadixSort(device, n, np.uint32, np.uint32)
@@ -81,8 +81,11 @@ class OrderedStatistics:
         DeviceArray of float32, shape (n_targets, n_priors, n_rows)
             NaN where the level is missing.
         """
-        self._levels.set(np.where(codes < 0, n_levels, codes).astype(np.uint32))
-        return self.of_levels(self._levels, n_levels)
+        return self.of_levels(self.levels_of(codes, n_levels), n_levels)
+
+    def levels_of(self, codes: I32, n_levels: int) -> DeviceArray:
+        """Return codes as `of_levels` takes them."""
+        return self.device.upload(np.where(codes < 0, n_levels, codes).astype(np.uint32))
 
     def of_levels(self, levels: DeviceArray, n_levels: int) -> DeviceArray:
         """Return the statistics of levels on the device; ``n_levels`` is a missing one."""

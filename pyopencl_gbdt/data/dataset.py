@@ -223,24 +223,26 @@ class Dataset(DatasetColumns):
         Parameters
         ----------
         more : float32 array, shape (n_rows, n_more)
-        names : list of str, n_more
+        names : list of str, n_more + n_shares
             Used if the columns here have names.
         without : set of int
             Categorical columns whose values become missing.
         n_shares : int
-            The last features of `more` that a fit will fill in.
+            Missing values behind `more` that a fit will fill in.
         """
-        values = np.concatenate([self.values, more], axis=1)
+        own, end = self.n_features, self.n_features + more.shape[1]
+        values = np.empty((self.n_rows, end + n_shares), np.float32)
+        values[:, :own], values[:, own:end], values[:, end:] = self.values, more, np.nan
         values[:, sorted(without)] = np.nan
-        own = None if self._feature_names is None else [*self._feature_names, *names]
+        named = None if self._feature_names is None else [*self._feature_names, *names]
         kept, wide = dict(self.categories), dict(self._codes_apart)
         for column in without:
             kept.pop(column, None)
             wide.pop(column, None)
-        found = self._with(Features(values, own, kept, wide))
+        found = self._with(Features(values, named, kept, wide))
         found.n_shares = n_shares
         if self.feature_weights is not None:
-            ones = np.ones(more.shape[1], np.float32)
+            ones = np.ones(more.shape[1] + n_shares, np.float32)
             found.feature_weights = np.concatenate([self.feature_weights, ones])
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -24,23 +25,26 @@ class Orders:
 
     Attributes
     ----------
-    values : sequence of float32 array, shape (n_rows, n_ordered)
+    values : sequence of float32 array, shape (n_rows, n_given)
         One for each order. NaN in one is NaN in all. The data set itself has those of order 0.
+    n_empty : int
+        Features behind these whose values are missing until ``OrderCodes.encode`` gives them some.
     """
 
     values: Sequence[F32]
+    n_empty: int = 0
 
     @property
     def n_orders(self) -> int:
         return len(self.values)
 
     def of_round(self, number: int) -> F32:
-        """Return the values that a round trains on; the orders take turns."""
+        """Return the given values that a round trains on; the orders take turns."""
         return self.values[number % self.n_orders]
 
     @property
     def n_features(self) -> int:
-        return int(self.values[0].shape[1])
+        return int(self.values[0].shape[1]) + self.n_empty
 
     def n_bytes(self, max_bin: int) -> int:
         """Return the bytes that their codes take on a device."""
@@ -62,7 +66,7 @@ class OrderCodes:
     def __init__(self, device: Device, data: QuantizedData, orders: Orders) -> None:
         layout, n = data.layout, orders.n_features
         self.first = layout.n_features - n
-        own = _last_features(layout, n)
+        own = _features(layout, self.first, layout.n_features - orders.n_empty)
         dtype = code_dtype(own.most_codes)
         _, program = build_variant_program(
             device, "order_codes", "auto", code=_code_type(data), own=c_type(dtype)
@@ -77,6 +81,9 @@ class OrderCodes:
                 assert isinstance(made.codes, PackedCodes)
                 device.copy(made.codes.by_feature, kept, order * n * made.n_rows)
         self._sets = sets
+        nothing = device.upload(np.full(orders.values[0].shape[0], np.nan, np.float32))
+        for order, empty in product(range(orders.n_orders), range(orders.n_empty)):
+            self.encode(order, n - orders.n_empty + empty, nothing, 0)
         for page, kept in zip(data.pages, sets, strict=True):
             assert isinstance(page, Page)
             assert isinstance(page.codes, PackedCodes)
@@ -122,13 +129,12 @@ def _code_type(data: QuantizedData) -> str:
     return page.codes.code_type if isinstance(page.codes, PackedCodes) else ""
 
 
-def _last_features(layout: Layout, n: int) -> Layout:
-    """Return the layout of the last n features alone."""
-    first = layout.n_features - n
-    offset = layout.feature_offset[first:].astype(np.int64)
+def _features(layout: Layout, first: int, end: int) -> Layout:
+    """Return the layout of the features ``first`` to ``end - 1`` alone."""
+    offset = layout.feature_offset[first : end + 1].astype(np.int64)
     return Layout(
-        layout.feature_bins[first:],
+        layout.feature_bins[first:end],
         (offset - offset[0]).astype(np.uint32),
-        layout.thresholds[offset[0] :],
-        layout.fullest[first:],
+        layout.thresholds[offset[0] : offset[-1]],
+        layout.fullest[first:end],
     )

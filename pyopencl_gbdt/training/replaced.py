@@ -88,7 +88,8 @@ class Replaced:
         the trees had just been trained.
         """
         margins: F32 | None = None if self.given.base_margin is None else self.given.base_margin.T
-        values, n = self.data.values.copy(), self.orders.n_features
+        values, first = self.data.values.copy(), self.given.n_features
+        end = first + self.statistics.n_features
         n_trees = before.round_trees
         plain = replace(
             before, n_features=values.shape[1], feature_names=None, statistics=None, trees=[]
@@ -97,7 +98,7 @@ class Replaced:
             self.combining.resume(before)
         for number in range(before.n_rounds):
             trees = before.trees[number * n_trees : (number + 1) * n_trees]
-            values[:, -n:] = self.orders.of_round(number)
+            values[:, first:end] = self.orders.of_round(number)
             if self.combining is not None:
                 trees = self.combining.replayed(number, trees, values)
             one = replace(plain, trees=trees)
@@ -156,17 +157,16 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     made = OrderedStatistics(
         device, targets.hits, targets.counted, statistics.priors, params.random_state
     )
-    values = _ordered(params, data, statistics, made)
+    orders = _ordered(params, data, statistics, made)
     combining = None
     if params.max_ctr_complexity > 1 and targets.names and not params.interaction_constraints:
         combining = Combining(
-            data, statistics, targets, made, params.max_ctr_complexity, len(values),
+            data, statistics, targets, made, params.max_ctr_complexity, len(orders),
             in_time=params.has_time,
         )  # fmt: skip
-    wide = _widened(data, statistics, values[0], combining)
-    empty = ((0, 0), (0, 0 if combining is None else combining.n_features))
-    orders = Orders([np.pad(own, empty, constant_values=np.nan) for own in values])
-    return Replaced(data, wide, statistics, orders, combining)
+    wide = _widened(data, statistics, orders[0], combining)
+    n_empty = 0 if combining is None else combining.n_features
+    return Replaced(data, wide, statistics, Orders(orders, n_empty), combining)
 
 
 def _widened(
@@ -174,28 +174,34 @@ def _widened(
 ) -> Dataset:
     """Return rows with statistics, and with empty features for combinations behind them."""
     n_empty = 0 if combining is None else combining.n_features
-    empty = np.full((rows.n_rows, n_empty), np.nan, np.float32)
     names = [*_names(rows, statistics), *(f"combination {i}" for i in range(n_empty))]
-    more = np.concatenate([values, empty], axis=1)
-    return rows.widened(more, names, statistics.replaced, n_empty)
+    return rows.widened(values, names, statistics.replaced, n_empty)
 
 
 def _ordered(
     params: Parameters, data: Dataset, statistics: Statistics, made: OrderedStatistics
 ) -> list[F32]:
     """Return the statistics of each row, from the rows before it, in every order."""
-    every, n_means = statistics.of_rows(data), statistics.n_means
-    found = []
-    for number in range(1 if params.has_time else params.permutation_count):
+    n_means, places = statistics.n_means, statistics.first_features
+    codes = [data.level_codes(table.parts[0].column) for table in statistics.tables]
+    levels = [
+        made.levels_of(own, table.n_levels)
+        for own, table in zip(codes, statistics.tables, strict=True)
+    ]
+    n_orders = 1 if params.has_time else params.permutation_count
+    found = [np.empty((data.n_rows, statistics.n_features), np.float32) for _ in range(n_orders)]
+    for table, first, own in zip(statistics.tables, places, codes, strict=False):
+        counts = np.append(table.counts.astype(np.float32), np.float32(np.nan))[own]
+        for values in found:
+            values[:, first + n_means] = counts
+    for number, values in enumerate(found):
         if params.has_time:
             made.take_order(np.arange(data.n_rows, dtype=np.uint32))
         else:
             made.draw(number)
-        values = every.copy()  # counts of levels stay
-        for table, first in zip(statistics.tables, statistics.first_features, strict=False):
-            means = made.of(data.level_codes(table.parts[0].column), table.n_levels).get()
+        for table, first, there in zip(statistics.tables, places, levels, strict=False):
+            means = made.of_levels(there, table.n_levels).get()
             values[:, first : first + n_means] = means.reshape(n_means, data.n_rows).T
-        found.append(values)
     return found
 
 
