@@ -27,6 +27,8 @@ F32 = npt.NDArray[np.float32]
 STRETCH = 4
 #: Most combinations that have features at a time, and that get them at a time.
 MOST_SLOTS, MOST_NEW = 16, 4
+#: Most combinations of a fit, so that the model's tables stay bounded.
+MOST_FOUND = 64
 #: Most trees that a choice looks at; of more, those at equal distances.
 MOST_TREES = 64
 #: Most features of combinations: classes have one each.
@@ -85,7 +87,7 @@ class Combining:
 
     def _new_greedy(self) -> Greedy:
         slots = n_slots(self._n_means)
-        return Greedy(slots, MOST_NEW, self._most_parts, self._n_levels)
+        return Greedy(slots, MOST_NEW, MOST_FOUND, self._most_parts, self._n_levels)
 
     @property
     def n_features(self) -> int:

@@ -31,6 +31,8 @@ class Greedy:
         Most combinations at a time.
     n_new : int
         Most combinations that get a slot at a time.
+    most_found : int
+        Most combinations that ever get one.
     most_parts : int
         Most parts of a combination.
     n_levels : mapping of int to int
@@ -45,9 +47,15 @@ class Greedy:
     """
 
     def __init__(
-        self, n_slots: int, n_new: int, most_parts: int, n_levels: Mapping[int, int]
+        self,
+        n_slots: int,
+        n_new: int,
+        most_found: int,
+        most_parts: int,
+        n_levels: Mapping[int, int],
     ) -> None:
         self._n_new, self._most, self._n_levels = n_new, most_parts, n_levels
+        self._most_found = most_found
         self.found: list[Combination] = []
         self.slots: list[int | None] = [None] * n_slots
 
@@ -65,7 +73,8 @@ class Greedy:
             if held is None or self.found[held] not in gains
         ]
         changed = []
-        for slot, one in zip(unused, ranked[: self._n_new], strict=False):
+        left = self._most_found - len(self.found)
+        for slot, one in zip(unused, ranked[: min(self._n_new, left)], strict=False):
             self.found.append(one)
             self.slots[slot] = len(self.found) - 1
             changed.append(slot)

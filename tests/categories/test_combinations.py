@@ -138,7 +138,7 @@ def test_a_training_that_begins_anew_finds_the_same(model):
 
 
 def test_candidates_are_ancestors_and_descendants():
-    greedy = Greedy(n_slots=2, n_new=1, most_parts=2, n_levels={0: 3, 2: 4})
+    greedy = Greedy(n_slots=2, n_new=1, most_found=1, most_parts=2, n_levels={0: 3, 2: 4})
     names = [(Part(0),), (Part(1, 0.5),), (Part(2),)]
     no = np.full(5, -1, np.int32)
     tree = Tree(
