@@ -22,7 +22,7 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("candidates", (nodes, n_features), CANDIDATE)
     ws.reserve("chosen", nodes, CANDIDATE)
     if searches_few_bins(ws, ws.variant("split")):
-        ws.reserve("closed_features", (ws.slots, n_features), np.uint32)
+        ws.reserve("closed_features", (ws.max_nodes, n_features), np.uint8)
     reserve_constraints(ws)
 
 

@@ -27,7 +27,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool,${" GLOBAL u32* closed," if sparse else ""}
+        GLOBAL i64* pool,${" GLOBAL u8* closed," if sparse else ""}
 % if categories:
         GLOBAL const u32* RESTRICT feature_kinds,
 % endif
@@ -62,9 +62,9 @@ KERNEL(${wg_size}) find(
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
 % if sparse:
-        GLOBAL u32* mark = closed + (u64)node->slot * n_features + id;
-        if (closed_in_parent(nodes, node, closed + id, n_features, depth)) {
-            if (node->sibling_slot < 0) *mark = depth;
+        GLOBAL u8* mark = closed + (u64)(first + index) * n_features + id;
+        *mark = closed_in_parent(node, closed + id, n_features);
+        if (*mark) {
             write_candidate(out, id, no_split());
             continue;
         }
@@ -75,9 +75,8 @@ KERNEL(${wg_size}) find(
         }
         sum_apart(cells, n_own, n_bins, full, &feature);
 % if sparse:
-        *mark = 0;
         if (can_close(feature.node_h - feature.missing_h, feature.least)) {
-            *mark = depth + 1;
+            *mark = 1;
             write_candidate(out, id, no_split());
             continue;
         }
