@@ -48,11 +48,8 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
 }
 
 
-FN int closed_in_parent(GLOBAL const node_t* nodes, GLOBAL const node_t* node, GLOBAL const u32* closed,
-                        const u32 n_features, const u32 step) {
-    if (node->parent == NO_NODE) return 0;
-    const u32 mark = closed[(u64)nodes[node->parent].slot * n_features];
-    return mark != 0 && mark <= step;
+FN u8 closed_in_parent(GLOBAL const node_t* node, GLOBAL const u8* closed, const u32 n_features) {
+    return node->parent == NO_NODE ? 0 : closed[(u64)node->parent * n_features];
 }
 
 /* Whether neither child of any border would have enough rows. */
@@ -222,7 +219,7 @@ KERNEL(1) find(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool, GLOBAL u32* closed,
+        GLOBAL i64* pool, GLOBAL u8* closed,
         GLOBAL candidate_t* RESTRICT candidates) {
     const u32 id = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[id], n_bins = feature_bins[id], full = fullest[id];
@@ -243,9 +240,9 @@ KERNEL(1) find(
         feature.upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
-        GLOBAL u32* mark = closed + (u64)node->slot * n_features + id;
-        if (closed_in_parent(nodes, node, closed + id, n_features, depth)) {
-            if (node->sibling_slot < 0) *mark = depth;
+        GLOBAL u8* mark = closed + (u64)(first + index) * n_features + id;
+        *mark = closed_in_parent(node, closed + id, n_features);
+        if (*mark) {
             write_candidate(out, id, no_split());
             continue;
         }
@@ -254,9 +251,8 @@ KERNEL(1) find(
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
         sum_apart(cells, n_own, n_bins, full, &feature);
-        *mark = 0;
         if (can_close(feature.node_h - feature.missing_h, feature.least)) {
-            *mark = depth + 1;
+            *mark = 1;
             write_candidate(out, id, no_split());
             continue;
         }
