@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.categories import Levels
@@ -127,13 +126,6 @@ class Ensemble:
     def n_tree_features(self) -> int:
         """Number of features that trees may use: columns, then statistics."""
         return self.n_features + (0 if self.statistics is None else self.statistics.n_features)
-
-    def columns_of(self, features: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the first of the user's columns that each feature is made of."""
-        if self.statistics is None:
-            return features
-        first = [self.sources(f)[0] for f in range(self.n_tree_features)]
-        return np.array(first, np.int32)[features]
 
     def sources(self, feature: int) -> tuple[int, ...]:
         """Return the user's columns that a feature of trees is, or is made of."""

@@ -174,9 +174,11 @@ class Combining:
         there : DeviceArray of the same shape
         """
         self._watched.append((rows, values, there))
-        for slot, held in enumerate(self._greedy.slots):
-            self._tell(slot, None if held is None else self._greedy.found[held])
-        there.set(values)
+        held = [slot for slot, one in enumerate(self._greedy.slots) if one is not None]
+        for slot in held:  # of a training that is resumed
+            self._tell(slot, self._held(slot))
+        if held:
+            there.set(values)
 
     def is_due(self, number: int) -> bool:
         """Tell whether combinations are chosen before this round."""

@@ -37,6 +37,12 @@ def continued(
     before: Ensemble, p: Parameters, objective: Objective, data: Dataset
 ) -> StartingPoint:
     """Check that trees of this training can be added to an ensemble."""
+    if before.statistics is not None:
+        raise ParameterError(
+            "model: the one to continue has statistics of categories, which are those of its own "
+            "training rows: expected a model without; train a new one, or give cat_method='sets' "
+            "to the first training too"
+        )
     if before.objective != p.objective or before.objective_parameters != objective.parameters:
         theirs = " ".join([before.objective, *_settings(before.objective_parameters)])
         ours = " ".join([p.objective, *_settings(objective.parameters)])

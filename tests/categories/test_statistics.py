@@ -255,8 +255,8 @@ def test_interactions_hold_for_statistics():
     model = fitted("binary", interaction_constraints=[[0, 1], [2, 3]])
     ensemble = model.ensemble
     for tree in ensemble.trees:
-        used = {int(c) for c in ensemble.columns_of(tree.feature[~tree.is_leaf])}
-        first = int(ensemble.columns_of(tree.feature[:1])[0])
+        used = {c for f in tree.feature[~tree.is_leaf] for c in ensemble.sources(int(f))}
+        (first,) = ensemble.sources(int(tree.feature[0]))
         assert used <= ({0, 1} if first in (0, 1) else {2, 3})
 
 
@@ -278,3 +278,10 @@ def test_statistics_that_memory_does_not_hold_are_refused(monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.data.budget.available_memory", lambda: 1000)
     with pytest.raises(DataError, match=r"statistics of 2 .* 1 kB, .* lower permutation_count"):
         fitted("binary", data=data)
+
+
+def test_a_model_with_statistics_is_not_continued(models):
+    with pytest.raises(ParameterError, match="model: the one to continue has statistics"):
+        train(
+            {**CASES["binary"], "device": TEST_DEVICE}, data_of("binary"), 1, model=models["binary"]
+        )
