@@ -3,7 +3,8 @@
 The shapes are `clicks` and `access` of ``bench.category_shapes``; the last quarter of the rows is
 held out. Systems take turns: each trains a model of one round, then one of ``--rounds``. `set-up`
 is the shorter model's time, a round is the difference. ``--processor`` gives the time of all cores
-together, which other programs disturb less.
+together, which other programs disturb less. ``--peer-device cuda`` trains XGBoost and CatBoost on
+an NVIDIA card; CatBoost's time then holds its start there, in both models alike.
 
 ``--json`` writes ``format`` (1), ``host``, ``options`` and ``results``: by shape and system,
 ``set_up`` and ``round`` in seconds (medians over ``--repeats``) and ``auc`` of the held-out rows.
@@ -49,6 +50,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
+    parser.add_argument("--peer-device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--processor", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
@@ -58,7 +60,7 @@ def main(arguments: list[str]) -> int:
     results = {}
     for shape in options.shapes:
         table = access() if shape == "access" else clicks(int(options.rows), options.levels)
-        chosen = systems(table, options.device, options.peers)
+        chosen = systems(table, options.device, options.peers, options.peer_device)
         results[shape] = measure(table, chosen, options.rounds, options.repeats, clock)
         print(f"{shape}, {table.label.size} rows, a quarter of them held out")
         for name, found in results[shape].items():
@@ -104,7 +106,9 @@ def _seen(table: Table) -> int:
     return table.label.size * 3 // 4
 
 
-def systems(table: Table, device: str, peers: Sequence[str] = PEERS) -> dict[str, System]:
+def systems(
+    table: Table, device: str, peers: Sequence[str] = PEERS, peer_device: str = "cpu"
+) -> dict[str, System]:
     """Return ours, and those of the peers that are installed."""
     seen, unseen = slice(0, _seen(table)), slice(_seen(table), None)
     X, y, columns = table.values, table.label, table.categorical
@@ -139,15 +143,16 @@ def systems(table: Table, device: str, peers: Sequence[str] = PEERS) -> dict[str
         def extreme(n: int) -> F32:
             data = xgboost.DMatrix(X[seen], y[seen], feature_types=types, enable_categorical=True)
             rows = xgboost.DMatrix(X[unseen], feature_types=types, enable_categorical=True)
-            return np.asarray(xgboost.train(common, data, n).predict(rows))
+            booster = xgboost.train({**common, "device": peer_device}, data, n)
+            return np.asarray(booster.predict(rows))
 
         found["XGBoost"] = extreme
     if "catboost" in there:
-        found |= _catboost(table, seen, unseen)
+        found |= _catboost(table, seen, unseen, "GPU" if peer_device == "cuda" else "CPU")
     return found
 
 
-def _catboost(table: Table, seen: slice, unseen: slice) -> dict[str, System]:
+def _catboost(table: Table, seen: slice, unseen: slice, task: str) -> dict[str, System]:
     import catboost
     import pandas as pd
 
@@ -160,7 +165,7 @@ def _catboost(table: Table, seen: slice, unseen: slice) -> dict[str, System]:
         data = catboost.Pool(frame[seen], table.label[seen], cat_features=table.categorical)
         model = catboost.CatBoostClassifier(
             iterations=n, depth=DEPTH, learning_rate=RATE, verbose=0, boosting_type="Plain",
-            allow_writing_files=False, **more,
+            allow_writing_files=False, task_type=task, **more,
         )  # fmt: skip
         return np.asarray(model.fit(data).predict_proba(other)[:, 1], np.float32)
 
