@@ -6,12 +6,16 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
-from pyopencl_gbdt.categories.parts import Combination, Part, Rows, part_codes, sizes_of
-from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
+from pyopencl_gbdt.categories.parts import Combination, Part, Rows, sizes_of
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
+
+#: A sort's passes are bound once for every so many bits of keys.
+_BITS = 16
 
 
 class CombinationCodes:
@@ -26,50 +30,85 @@ class CombinationCodes:
     rows : Rows
     n_levels : mapping of int to int
         Number of levels of each categorical column.
+    there : mapping of int to DeviceArray
+        Columns whose levels are on the device: uint32 (n_rows,), the number of levels is missing.
     """
 
-    def __init__(self, device: Device, rows: Rows, n_levels: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        device: Device,
+        rows: Rows,
+        n_levels: Mapping[int, int],
+        there: Mapping[int, DeviceArray] | None = None,
+    ) -> None:
         self.device, self._data, self._n_levels = device, rows, n_levels
         self.n = n = rows.values.shape[0]
         self._program = build_variant_program(device, "combination", "auto")[1]
         self._groups = device.caps.row_groups(n)
         self._keys, self._rows = device.empty((n,), np.uint64), device.empty((n,), np.uint32)
-        self._runs, self._codes = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
-        self._scan = Scan(device, n, np.uint32, inclusive=True).bind(self._runs, self._runs)
-        self._columns: dict[int, DeviceArray] = {}
+        self._runs, self._bit = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
+        self._n_found = device.empty((1,), np.uint32)
+        self._sort = RadixSort(device, n, np.uint64, np.uint32)
+        self._sorts: dict[int, list[Launch]] = {}
+        scan = Scan(device, n, np.uint32, inclusive=True).bind(self._runs, self._runs)
+        mark = self._program.bind("mark_heads", self._groups, n, self._keys, self._runs)
+        self._number = [mark, *scan]
+        self._columns: dict[int, DeviceArray] = dict(there or {})
+        self._numbers: dict[int, DeviceArray] = {}
 
-    def of(self, parts: Combination) -> DeviceArray:
-        """Return the code of every row, uint32 (n_rows,); the next call writes over them."""
+    def of(self, parts: Combination, codes: DeviceArray) -> None:
+        """Write the code of every row, uint32 (n_rows,)."""
         launch, n = self._program.launch, self.n
         sizes = sizes_of(parts, self._n_levels)
         for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-            given = {
-                "n": n,
-                "missing": size,
-                "levels": self._levels(part, size),
-                "keys": self._keys,
-            }
+            levels = self._levels(part, size)
+            given = {"n": n, "missing": size, "levels": levels, "keys": self._keys}
             if place == 0:
                 launch("begin_keys", self._groups, rows=self._rows, **given)
             else:
                 launch("extend_keys", self._groups, size=np.uint64(size), **given)
-        bits = max(1, math.prod(sizes).bit_length())
-        sort = RadixSort(self.device, n, np.uint64, np.uint32, end_bit=bits)
-        run(sort.bind(self._keys, self._rows))
-        launch("mark_heads", self._groups, n=n, keys=self._keys, heads=self._runs)
-        run(self._scan)
+        run(self._sorted(math.prod(sizes).bit_length()))
+        run(self._number)
         launch(
             "scatter_codes", self._groups, n=n, keys=self._keys, rows=self._rows, runs=self._runs,
-            codes=self._codes,
+            codes=codes, n_found=self._n_found,
         )  # fmt: skip
-        return self._codes
+
+    def keys(self) -> DeviceArray:
+        """Return the key of each code of the last combination, uint64; the host waits."""
+        n_found = int(self._n_found.get()[0])
+        found = self.device.empty((n_found,), np.uint64)
+        self._program.launch(
+            "list_keys", self._groups, n=self.n, keys=self._keys, runs=self._runs, found=found
+        )
+        return found
+
+    def _sorted(self, bits: int) -> list[Launch]:
+        """Return what sorts keys of so many bits."""
+        end = min(64, -(-bits // _BITS) * _BITS)
+        if end not in self._sorts:
+            self._sorts[end] = self._sort.bind(self._keys, self._rows, end_bit=end)
+        return self._sorts[end]
 
     def _levels(self, part: Part, size: int) -> DeviceArray:
-        """Return a part's codes; ``size`` where they are missing. Those of columns stay there."""
-        if part.column in self._columns and part.threshold is None:
-            return self._columns[part.column]
-        codes = part_codes(self._data, part)
-        there = self.device.upload(np.where(codes < 0, size, codes).astype(np.uint32))
+        """Return a part's codes; ``size`` where they are missing. Columns stay on the device."""
+        column = part.column
         if part.threshold is None:
-            self._columns[part.column] = there
-        return there
+            if column not in self._columns:
+                self._columns[column] = levels_there(self.device, self._data, column, size)
+            return self._columns[column]
+        if column not in self._numbers:
+            self._numbers[column] = self.device.upload(
+                np.ascontiguousarray(self._data.values[:, column])
+            )
+        self._program.launch(
+            "compare", self._groups, n=self.n, threshold=part.threshold,
+            values=self._numbers[column], levels=self._bit,
+        )  # fmt: skip
+        return self._bit
+
+
+def levels_there(device: Device, rows: Rows, column: int, n_levels: int) -> DeviceArray:
+    """Upload the codes of a categorical column, uint32 (n_rows,); ``n_levels`` is missing."""
+    codes: npt.NDArray[np.int32] = rows.level_codes(column)
+    return device.upload(np.where(codes < 0, n_levels, codes).astype(np.uint32))

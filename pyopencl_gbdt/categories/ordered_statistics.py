@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
 F32 = npt.NDArray[np.float32]
 U8 = npt.NDArray[np.uint8]
-I32 = npt.NDArray[np.int32]
 
 
 class OrderedStatistics:
@@ -35,6 +34,11 @@ class OrderedStatistics:
     priors : sequence of float
     seed : int
         Of the random orders.
+
+    Attributes
+    ----------
+    means : DeviceArray of float32, shape (n_targets, n_priors, n_rows)
+        Where statistics are written unless another array is given.
     """
 
     def __init__(
@@ -50,64 +54,89 @@ class OrderedStatistics:
         self._order, self._rows = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
         self._keys = device.empty((n,), np.uint32)
         self._flags = device.empty((self._planes.size,), np.uint32)
-        self._out = device.empty((self.n_targets, len(priors), n), np.float32)
+        self.means = device.empty((self.n_targets, len(priors), n), np.float32)
         self._sort = RadixSort(device, n, np.uint32, np.uint32)
+        self._into_order = self._sort.bind(self._keys, self._order)
         self._scan = Scan(device, self._flags.size, np.uint32).bind(self._flags, self._flags)
 
     def draw(self, permutation: int) -> None:
         """Take the random order of this number for the following columns."""
-        launch = self._program.launch
-        launch(
+        self._program.launch(
             "draw_keys", self._groups, n=self.n, seed=self.seed, permutation=permutation,
             keys=self._keys, rows=self._order,
         )  # fmt: skip
-        run(self._sort.bind(self._keys, self._order))
+        run(self._into_order)
 
     def take_order(self, order: npt.NDArray[np.uint32]) -> None:
         """Take this order, shape (n_rows,), for the following columns."""
         self._order.set(order)
 
-    def of(self, codes: I32, n_levels: int) -> DeviceArray:
-        """Return the statistics of a column; the next call writes over them.
+    def launches(
+        self,
+        levels: DeviceArray,
+        n_levels: int,
+        out: DeviceArray | None = None,
+        first: int = 0,
+        *,
+        once: bool = False,
+    ) -> list[Launch]:
+        """Return what computes the statistics of a column in the order taken last.
 
         Parameters
         ----------
-        codes : int32 array, shape (n_rows,)
-            Levels 0..n_levels - 1; below 0 is missing.
+        levels : DeviceArray of uint32, shape (n_rows,)
+            Levels 0..n_levels - 1; ``n_levels`` is missing, and gets NaN.
+        n_levels : int
+        out : DeviceArray of float32, shape (n_rows, n_columns), or None
+            Where the statistics of a row are written side by side; None is ``means``.
+        first : int
+            The first column there.
+        once : bool
+            Whether the launches will run only once.
+        """
+        n, n_planes, program = self.n, self.n_targets + 1, self._program
+        bind = program.prepare if once else program.bind
+        begins = self.device.empty((n_levels + 1,), np.uint32)
+        sorted_rows = {"keys": self._keys, "rows": self._rows}
+        steps = {"first": first, "mean_step": n if out is None else 1}
+        steps["row_step"] = 1 if out is None else out.shape[1]
+        return [
+            bind(
+                "gather_levels", self._groups, n=n, order=self._order, levels=levels, **sorted_rows
+            ),
+            *self._sort.bind(
+                self._keys, self._rows, end_bit=max(1, n_levels.bit_length()), once=once
+            ),
+            bind(
+                "mark", self._groups, n=n, n_planes=n_planes, planes=self._planes,
+                flags=self._flags, begins=begins, **sorted_rows,
+            ),
+            *self._scan,
+            bind(
+                "write_means", self._groups, n=n, n_planes=n_planes, n_priors=self._priors.size,
+                missing=n_levels, begins=begins, running=self._flags, priors=self._priors,
+                out=self.means if out is None else out, **steps, **sorted_rows,
+            ),
+        ]  # fmt: skip
+
+    def totals(self, levels: DeviceArray, n_levels: int) -> DeviceArray:
+        """Return how many rows of each level count, and how many of them hit each target.
+
+        Parameters
+        ----------
+        levels : DeviceArray of uint32, shape (n_rows,)
+            Levels 0..n_levels - 1; larger ones are missing.
         n_levels : int
 
         Returns
         -------
-        DeviceArray of float32, shape (n_targets, n_priors, n_rows)
-            NaN where the level is missing.
+        DeviceArray of uint32, shape (n_targets + 1, n_levels)
+            Counts, then the hits of each target.
         """
-        return self.of_levels(self.levels_of(codes, n_levels), n_levels)
-
-    def levels_of(self, codes: I32, n_levels: int) -> DeviceArray:
-        """Return codes as `of_levels` takes them."""
-        return self.device.upload(np.where(codes < 0, n_levels, codes).astype(np.uint32))
-
-    def of_levels(self, levels: DeviceArray, n_levels: int) -> DeviceArray:
-        """Return the statistics of levels on the device; ``n_levels`` is a missing one."""
-        launch, n = self._program.launch, self.n
-        launch(
-            "gather_levels", self._groups, n=n, order=self._order, levels=levels,
-            keys=self._keys, rows=self._rows,
-        )  # fmt: skip
-        bits = max(1, n_levels.bit_length())
-        by_level = RadixSort(self.device, n, np.uint32, np.uint32, end_bit=bits)
-        run(by_level.bind(self._keys, self._rows))
-        begins = self.device.empty((n_levels + 1,), np.uint32)
-        sorted_rows = {"keys": self._keys, "rows": self._rows}
-        n_planes = self.n_targets + 1
-        launch(
-            "mark", self._groups, n=n, n_planes=n_planes, planes=self._planes, flags=self._flags,
-            begins=begins, **sorted_rows,
-        )  # fmt: skip
-        run(self._scan)
-        launch(
-            "write_means", self._groups, n=n, n_planes=n_planes, n_priors=self._priors.size,
-            missing=n_levels, begins=begins, running=self._flags, priors=self._priors,
-            out=self._out, **sorted_rows,
-        )  # fmt: skip
-        return self._out
+        found = self.device.zeros((self.n_targets + 1, n_levels), np.uint32)
+        if n_levels:
+            self._program.launch(
+                "add_totals", self._groups, n=self.n, n_planes=found.shape[0], missing=n_levels,
+                levels=levels, planes=self._planes, totals=found,
+            )  # fmt: skip
+        return found

@@ -19,7 +19,6 @@ from pyopencl_gbdt.categories.parts import (
     Rows,
     combined_keys,
 )
-from pyopencl_gbdt.categories.targets import Targets
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 
@@ -234,23 +233,3 @@ class Statistics:
         for table, (first, end) in zip(self.tables, pairwise(self.first_features), strict=True):
             found[:, first:end] = self.of_levels(table).T[table.codes(rows)]  # -1 is the last one
         return found
-
-
-def level_table(
-    rows: Rows, parts: Combination, sizes: tuple[int, ...], targets: Targets
-) -> LevelTable:
-    """Count the levels of a column or of a combination in the training rows."""
-    counted = targets.counted != 0
-    if len(parts) == 1 and parts[0].threshold is None:
-        codes = rows.level_codes(parts[0].column).astype(np.int64)
-        n, keys = sizes[0], None
-    else:
-        found = combined_keys(rows, parts, sizes)
-        keys = np.unique(found[counted & (found >= 0)])
-        n = int(keys.size)
-        codes = np.where(found >= 0, np.searchsorted(keys, found), -1)
-    kept = (codes >= 0) & counted
-    own = codes[kept]
-    counts = np.bincount(own, minlength=n).astype(np.int64)
-    hits = [np.bincount(own[hit[kept] != 0], minlength=n) for hit in targets.hits]
-    return LevelTable(parts, sizes, counts, np.array(hits, np.int64).reshape(-1, n), keys)

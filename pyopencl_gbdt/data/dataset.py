@@ -19,6 +19,7 @@ from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offset
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights, check_rows
+from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 
 F32 = npt.NDArray[np.float32]
@@ -217,32 +218,34 @@ class Dataset(DatasetColumns):
             label_upper_bound=bounds[1],
         )  # fmt: skip
 
-    def widened(self, more: F32, names: list[str], without: set[int], n_shares: int = 0) -> Dataset:
+    def widened(
+        self, values: F32 | DeviceMatrix, names: list[str], without: set[int], n_shares: int = 0
+    ) -> Dataset:
         """Return this data set with more columns at the end, and some columns emptied.
 
         Parameters
         ----------
-        more : float32 array, shape (n_rows, n_more)
-        names : list of str, n_more + n_shares
-            Used if the columns here have names.
+        values : float32 array or DeviceMatrix, shape (n_rows, n_features + len(names))
+            All of them: the columns here, then others; ``without`` are missing there.
+        names : list of str
+            Of the other columns; used if the columns here have names.
         without : set of int
-            Categorical columns whose values become missing.
+            Categorical columns that are so no longer.
         n_shares : int
-            Missing values behind `more` that a fit will fill in.
+            Last columns that are missing until a fit fills them in.
         """
-        own, end = self.n_features, self.n_features + more.shape[1]
-        values = np.empty((self.n_rows, end + n_shares), np.float32)
-        values[:, :own], values[:, own:end], values[:, end:] = self.values, more, np.nan
-        values[:, sorted(without)] = np.nan
         named = None if self._feature_names is None else [*self._feature_names, *names]
-        kept, wide = dict(self.categories), dict(self._codes_apart)
-        for column in without:
-            kept.pop(column, None)
-            wide.pop(column, None)
-        found = self._with(Features(values, named, kept, wide))
+        kept = {c: levels for c, levels in self.categories.items() if c not in without}
+        on_host = isinstance(values, np.ndarray)
+        apart = {
+            column: self.level_codes(column)
+            for column in kept
+            if column in self._codes_apart or not on_host
+        }
+        found = self._with(Features(values, named, kept, apart))
         found.n_shares = n_shares
         if self.feature_weights is not None:
-            ones = np.ones(more.shape[1] + n_shares, np.float32)
+            ones = np.ones(len(names), np.float32)
             found.feature_weights = np.concatenate([self.feature_weights, ones])
         return found
 

@@ -52,10 +52,10 @@ def _level_cuts(cuts: Cuts, data: Dataset) -> Cuts:
     below[:, : cuts.below.shape[1]], above[:, : cuts.above.shape[1]] = cuts.below, cuts.above
     n_bins, missing, fullest = cuts.n_bins.copy(), cuts.missing.copy(), cuts.fullest.copy()
     for column, levels in data.categories.items():
-        own, n = data.values[:, column], levels.n_levels
+        own, n = data.level_codes(column), levels.n_levels
         n_bins[column], codes = n, np.arange(n, dtype=np.float32)
         below[column, :n], above[column, :n] = codes, np.minimum(codes + 1, n - 1)
-        present = own[~np.isnan(own)].astype(np.int64)
+        present = own[own >= 0]
         missing[column] = present.size < own.size
         rows = np.append(np.bincount(present, minlength=n), own.size - present.size)
         fullest[column] = rows.argmax()

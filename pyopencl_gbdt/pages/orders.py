@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -14,42 +13,45 @@ from pyopencl_gbdt.dtypes import c_type, code_dtype
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.shares import CUTS
+from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 F32 = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
 class Orders:
     """Values of a data set's last features in several orders of the rows.
 
-    Attributes
+    Parameters
     ----------
-    values : sequence of float32 array, shape (n_rows, n_given)
+    values : sequence of float32 array or DeviceArray, shape (n_rows, n_given)
         One for each order. NaN in one is NaN in all. The data set itself has those of order 0.
     n_empty : int
         Features behind these whose values are missing until ``OrderCodes.encode`` gives them some.
+
+    Attributes
+    ----------
+    n_orders, n_rows, n_features : int
     """
 
-    values: Sequence[F32]
-    n_empty: int = 0
-
-    @property
-    def n_orders(self) -> int:
-        return len(self.values)
+    def __init__(self, values: Sequence[F32 | DeviceArray], n_empty: int = 0) -> None:
+        self.values, self.n_empty, self.n_orders = list(values), n_empty, len(values)
+        self.n_rows = int(values[0].shape[0])
+        self.n_features = int(values[0].shape[1]) + n_empty
 
     def of_round(self, number: int) -> F32:
         """Return the given values that a round trains on; the orders take turns."""
-        return self.values[number % self.n_orders]
-
-    @property
-    def n_features(self) -> int:
-        return int(self.values[0].shape[1]) + self.n_empty
+        own = self.values[number % self.n_orders]
+        return own.get() if isinstance(own, DeviceArray) else own
 
     def n_bytes(self, max_bin: int) -> int:
         """Return the bytes that their codes take on a device."""
-        n_codes = self.n_orders * self.n_features * int(self.values[0].shape[0])
+        n_codes = self.n_orders * self.n_features * self.n_rows
         return n_codes * code_dtype(max_bin + 1).itemsize
+
+    def release(self) -> None:
+        """Forget the values."""
+        self.values = []
 
 
 class OrderCodes:
@@ -73,7 +75,7 @@ class OrderCodes:
         )
         self._device, self._program, self._pages = device, program, data.pages
         self._cuts = device.upload(CUTS)
-        self._launches: list[list[Launch]] = [[] for _ in orders.values]
+        self._launches: list[list[Launch]] = [[] for _ in range(orders.n_orders)]
         sets = [device.empty((orders.n_orders, n, page.n_rows), dtype) for page in data.pages]
         for order, values in enumerate(orders.values):
             encoded = Quantizer(device, values, None, own.most_codes, len(sets)).encode(own)
@@ -81,7 +83,7 @@ class OrderCodes:
                 assert isinstance(made.codes, PackedCodes)
                 device.copy(made.codes.by_feature, kept, order * n * made.n_rows)
         self._sets = sets
-        nothing = device.upload(np.full(orders.values[0].shape[0], np.nan, np.float32))
+        nothing = device.upload(np.full(orders.n_rows, np.nan, np.float32))
         for order, empty in product(range(orders.n_orders), range(orders.n_empty)):
             self.encode(order, n - orders.n_empty + empty, nothing, 0)
         for page, kept in zip(data.pages, sets, strict=True):
@@ -98,7 +100,13 @@ class OrderCodes:
                 )  # fmt: skip
 
     def encode(self, order: int, feature: int, shares: DeviceArray, begin: int) -> None:
-        """Replace the codes of one feature in an order.
+        """Replace the codes of one feature in an order; the arguments are those of ``encoding``."""
+        run(self.encoding(order, feature, shares, begin, once=True))
+
+    def encoding(
+        self, order: int, feature: int, shares: DeviceArray, begin: int, *, once: bool = False
+    ) -> list[Launch]:
+        """Return what replaces the codes of one feature in an order.
 
         Parameters
         ----------
@@ -108,15 +116,19 @@ class OrderCodes:
         shares : DeviceArray of float32
             The values of all rows are ``shares[begin : begin + n_rows]``; NaN is missing.
         begin : int
+        once : bool
+            Whether the launches will run only once.
         """
-        for page, kept in zip(self._pages, self._sets, strict=True):
-            place = (order * kept.shape[1] + feature) * page.n_rows
-            self._program.launch(
+        bind = self._program.prepare if once else self._program.bind
+        return [
+            bind(
                 "encode_shares", self._device.caps.row_groups(page.n_rows),
                 first_row=page.first_row, n_rows=page.n_rows, begin=np.uint64(begin),
-                first_code=np.uint64(place), n_cuts=CUTS.size, cuts=self._cuts, shares=shares,
-                codes=kept,
-            )  # fmt: skip
+                first_code=np.uint64((order * kept.shape[1] + feature) * page.n_rows),
+                n_cuts=CUTS.size, cuts=self._cuts, shares=shares, codes=kept,
+            )
+            for page, kept in zip(self._pages, self._sets, strict=True)
+        ]  # fmt: skip
 
     def launches(self, round_number: int) -> list[Launch]:
         """Return what writes the codes of a round's order; the orders take turns."""

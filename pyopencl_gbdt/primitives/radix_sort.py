@@ -113,7 +113,8 @@ class RadixSort:
             place=C_NAMES[np.dtype(place_of(self.n * self.columns))],
             descending=bool(descending),
         )
-        self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, chosen.params["radix_bits"])
+        self._radix_bits = chosen.params["radix_bits"]
+        self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, self._radix_bits)
         self._plan = Plan(
             chosen, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
             self.value_dtype,
@@ -128,6 +129,7 @@ class RadixSort:
         *,
         first: int = 0,
         columns: int | None = None,
+        end_bit: int | None = None,
         once: bool = False,
     ) -> list[Launch]:
         """Bind the passes to arrays.
@@ -144,6 +146,9 @@ class RadixSort:
         columns : int, optional
             Number of columns to sort, at most the number that the sort was made for. By default the
             sort's own number, and the arrays must have exactly these columns.
+        end_bit : int, optional
+            Sort only by bits below this one, which is at most the sort's own; fewer bits take
+            fewer passes.
         once : bool, default False
             Whether the launches will run only once; such launches cost less to bind and more to
             run.
@@ -159,8 +164,12 @@ class RadixSort:
             If an array is missing or not expected, is of another device, dtype or size, or both
             arrays are the same.
         ParameterError
-            If there are more columns than the sort was made for.
+            If there are more columns or bits than the sort was made for.
         """
+        bits = self._bits
+        if end_bit is not None:
+            bits = cut_bits(bits.begin, end_bit, self.key_dtype, self._radix_bits)
+            check_length("end_bit", end_bit, self._bits.end)
         size = beside = self.columns * self.n
         if columns is not None:  # the arrays may have more columns
             check_length("columns", columns, self.columns)
@@ -169,10 +178,10 @@ class RadixSort:
         columns = self.columns if columns is None else columns
         check_array("keys", keys, self.device, [self.key_dtype], size)
         check_values("RadixSort", values, keys, self.device, self.value_dtype, beside)
-        if self.n < 2 or columns < 1 or not self._bits.passes:
+        if self.n < 2 or columns < 1 or not bits.passes:
             return []
         bind = self._program.prepare if once else self._program.bind
-        passes = Passes(self._plan, self._bits, self._scratch, bind, columns)
+        passes = Passes(self._plan, bits, self._scratch, bind, columns)
         return passes.launches(keys, values, first)
 
     def sort(self, keys: DeviceArray, values: DeviceArray | None = None) -> None:

@@ -86,6 +86,17 @@ def _write_cells(ws: Workspace, weighted: bool) -> int:
     return ws.n_rows * (ws.layout.n_features * _FLOAT + ws.row_bytes)
 
 
+@of_set_up("wide_rows.place")
+def _place(ws: Workspace, weighted: bool) -> int:
+    return 2 * ws.n_rows * ws.layout.n_features * _FLOAT  # every value is written, and most read
+
+
+@of_set_up("wide_rows.take_levels", "wide_rows.write_counts")
+def _levels_of_columns(ws: Workspace, weighted: bool) -> int:
+    # a column that became statistics is empty: code in, level out, emptied; level in, count out
+    return 2 * ws.n_rows * int((ws.layout.feature_bins == 0).sum()) * _FLOAT
+
+
 @of_set_up("tiles.total")
 def _total_cells(ws: Workspace, weighted: bool) -> int:
     return 2 * _FLOAT
@@ -99,7 +110,7 @@ _WHOLE = {
     "auc": "class_shares curve_area curve_keys curve_pairs total_areas",
     "column_bins": "bins count heads",
     "column_search": "begin_columns",
-    "combination": "begin_keys extend_keys mark_heads scatter_codes",
+    "combination": "begin_keys compare extend_keys list_keys mark_heads scatter_codes",
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",
     "custom": "check_gradients custom_gradients",
@@ -109,7 +120,7 @@ _WHOLE = {
     ),
     "mean_loss": "largest_loss sum_losses total_losses",
     "order_codes": "encode_shares",
-    "ordered_statistics": "draw_keys gather_levels mark write_means",
+    "ordered_statistics": "add_totals draw_keys gather_levels mark write_means",
     "quantize": "gather number transpose",
     "radix_sort": "radix_bases radix_clear radix_offsets",
     "ranking_metric": "rank_hits rank_keys sum_places total_places",

@@ -1,4 +1,4 @@
-"""Twin of codes of combinations."""
+"""Twin of codes of combinations, and of the counts of their levels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.parts import Combination, Rows, combined_keys
+from pyopencl_gbdt.categories.statistics import LevelTable
+from pyopencl_gbdt.categories.targets import Targets
 
 
 def combination_codes(
@@ -23,3 +25,23 @@ def share_codes(
     """Return how many cuts are at or below each number; ``cuts.size + 1`` for NaN."""
     found = np.searchsorted(cuts, shares, side="right")
     return np.where(np.isnan(shares), cuts.size + 1, found)
+
+
+def level_table(
+    rows: Rows, parts: Combination, sizes: tuple[int, ...], targets: Targets
+) -> LevelTable:
+    """Count the levels of a column or of a combination in the training rows."""
+    counted = targets.counted != 0
+    if len(parts) == 1 and parts[0].threshold is None:
+        codes = rows.level_codes(parts[0].column).astype(np.int64)
+        n, keys = sizes[0], None
+    else:
+        found = combined_keys(rows, parts, sizes)
+        keys = np.unique(found[counted & (found >= 0)])
+        n = int(keys.size)
+        codes = np.where(found >= 0, np.searchsorted(keys, found), -1)
+    kept = (codes >= 0) & counted
+    own = codes[kept]
+    counts = np.bincount(own, minlength=n).astype(np.int64)
+    hits = [np.bincount(own[hit[kept] != 0], minlength=n) for hit in targets.hits]
+    return LevelTable(parts, sizes, counts, np.array(hits, np.int64).reshape(-1, n), keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any
@@ -13,13 +13,14 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics, level_table
+from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.categories.targets import Targets
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
+from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.training.greedy import Greedy
 
 F32 = npt.NDArray[np.float32]
@@ -59,6 +60,8 @@ class Combining:
     n_orders : int
     in_time : bool
         Whether the rows' own order is the only one.
+    levels : mapping of int to DeviceArray
+        Columns whose levels are on the device, as ``CombinationCodes`` takes them.
     """
 
     def __init__(
@@ -70,15 +73,22 @@ class Combining:
         most_parts: int,
         n_orders: int,
         in_time: bool,
+        levels: Mapping[int, DeviceArray],
     ) -> None:
         self._data, self._statistics, self._targets = data, statistics, targets
         self._ordered, self._n_orders, self._in_time = ordered, n_orders, in_time
         self._n_levels = {column: own.n_levels for column, own in data.categories.items()}
         self._most_parts, self._n_means = most_parts, statistics.n_means
         self._first = statistics.n_columns + statistics.n_features
+        self._parts = [statistics.parts(feature) for feature in range(statistics.n_features)]
         self._tables: dict[Combination, LevelTable] = {}
         self._watched: list[tuple[Dataset, F32, DeviceArray]] = []
         self._codes: OrderCodes | None = None
+        device, n = ordered.device, data.n_rows
+        self._combined = CombinationCodes(device, data, self._n_levels, levels)
+        n_new = min(MOST_NEW, n_slots(self._n_means))
+        self._new = [device.empty((n,), np.uint32) for _ in range(n_new)]
+        self._bound: dict[tuple[int, ...], list[Launch]] = {}
         self._greedy = self._new_greedy()
         self._before: Ensemble | None = None
         self._first_slots: Greedy | None = None
@@ -102,10 +112,9 @@ class Combining:
         return self._data.n_rows * (keys_rows_runs_codes + sorting + kept)
 
     # -- in training -----------------------------------------------------------------------
-    def begin(self, device: Device, codes: OrderCodes, round_trees: int) -> None:
+    def begin(self, codes: OrderCodes, round_trees: int) -> None:
         """Take the codes of a fit, whose slots are empty, and its number of trees a round."""
         self._codes, self._round_trees = codes, round_trees
-        self._combined = CombinationCodes(device, self._data, self._n_levels)
 
     def resume(self, before: Ensemble) -> None:
         """Prepare to choose once more what trees of this training chose, round by round."""
@@ -158,8 +167,7 @@ class Combining:
         for slot, held in enumerate(self._greedy.slots):
             for order in range(self._n_orders):
                 means = self._ordered.device.upload(self._means.get((slot, order), empty))
-                for mean in range(self._n_means):
-                    self._encode(order, slot, mean, means, mean * self._data.n_rows)
+                run(self._encoding(order, slot, means, once=True))
             self._tell(slot, None if held is None else self._greedy.found[held])
 
     def watch(self, rows: Dataset, values: F32, there: DeviceArray) -> None:
@@ -197,23 +205,19 @@ class Combining:
         recent = [*self.earlier, *trees][-STRETCH * self._round_trees :]
         some = recent[:: -(-len(recent) // MOST_TREES) or 1]
         changed = self._greedy.update(some, self._parts_of)
-        device = self._ordered.device
-        codes = {}
-        for slot in changed:
-            found = self._combined.of(self._held(slot))
-            codes[slot] = device.empty(found.shape, found.dtype)
-            device.copy(found, codes[slot], 0)
+        for slot, codes in zip(changed, self._new, strict=False):
+            self._combined.of(self._held(slot), codes)
         for order in range(self._n_orders if changed else 0):
             if self._in_time:
                 self._ordered.take_order(np.arange(self._data.n_rows, dtype=np.uint32))
             else:
                 self._ordered.draw(order)
-            for slot in changed:
-                means = self._ordered.of_levels(codes[slot], self._data.n_rows)
+            for place, slot in enumerate(changed):
+                run(self._statistics_of(place))
                 if keep:
-                    self._means[slot, order] = means.get().reshape(self._n_means, -1)
-                for mean in range(self._n_means):
-                    self._encode(order, slot, mean, means, mean * self._data.n_rows)
+                    means = self._ordered.means.get()
+                    self._means[slot, order] = means.reshape(self._n_means, -1)
+                run(self._encoded(order, slot))
         for slot in changed:
             self._tell(slot, self._held(slot))
         if changed:
@@ -225,10 +229,30 @@ class Combining:
         assert held is not None
         return self._greedy.found[held]
 
-    def _encode(self, order: int, slot: int, mean: int, shares: DeviceArray, begin: int) -> None:
+    def _statistics_of(self, place: int) -> list[Launch]:
+        """Return what computes the statistics of a new combination; bound once."""
+        key = (place,)
+        if key not in self._bound:
+            self._bound[key] = self._ordered.launches(self._new[place], self._data.n_rows)
+        return self._bound[key]
+
+    def _encoded(self, order: int, slot: int) -> list[Launch]:
+        """Return what encodes the statistics computed last; bound once."""
+        key = order, slot
+        if key not in self._bound:
+            self._bound[key] = self._encoding(order, slot, self._ordered.means)
+        return self._bound[key]
+
+    def _encoding(
+        self, order: int, slot: int, means: DeviceArray, *, once: bool = False
+    ) -> list[Launch]:
         assert self._codes is not None
-        feature = self._statistics.n_features + slot * self._n_means + mean
-        self._codes.encode(order, feature, shares, begin)
+        first, n = self._statistics.n_features + slot * self._n_means, self._data.n_rows
+        return [
+            launch
+            for mean in range(self._n_means)
+            for launch in self._codes.encoding(order, first + mean, means, mean * n, once=once)
+        ]
 
     def _tell(self, slot: int, parts: Combination | None) -> None:
         """Write the features of a slot's new combination into the evaluation sets."""
@@ -246,7 +270,7 @@ class Combining:
             by_level = feature in self._n_levels
             return (Part(feature) if by_level else Part(feature, threshold),)
         if feature < self._first:
-            return self._statistics.parts(feature - n_columns)
+            return self._parts[feature - n_columns]
         return self._greedy.found[(feature - self._first) // self._n_means]
 
     # -- in the model ----------------------------------------------------------------------
@@ -277,7 +301,15 @@ class Combining:
         return [self._with_features(tree, place_of) for tree in trees], found
 
     def _table(self, parts: Combination) -> LevelTable:
+        """Count the levels of a combination, as ``reference.combination.level_table`` does."""
         if parts not in self._tables:
-            sizes = sizes_of(parts, self._n_levels)
-            self._tables[parts] = level_table(self._data, parts, sizes, self._targets)
+            codes = self._new[0]
+            self._combined.of(parts, codes)
+            keys = self._combined.keys()
+            found = self._ordered.totals(codes, keys.size).get().astype(np.int64)
+            seen = found[0] > 0  # rows of weight 0 do not count
+            sizes, own = sizes_of(parts, self._n_levels), keys.get().astype(np.int64)
+            self._tables[parts] = LevelTable(
+                parts, sizes, found[0, seen], found[1:, seen], own[seen]
+            )
         return self._tables[parts]

@@ -145,6 +145,8 @@ class Fit:
             else:
                 self.boosting.watch(rows.sparse or rows.features_for(device), other)
                 self._keep_up_to_date(number)
+        if task.replaced is not None:
+            task.replaced.release()
         done = task.history
         self.history: History = {
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}

@@ -58,6 +58,9 @@ class Greedy:
         self._most_found = most_found
         self.found: list[Combination] = []
         self.slots: list[int | None] = [None] * n_slots
+        self._seen: list[Combination] = []
+        self._numbers: dict[Combination, int] = {}
+        self._pairs: dict[tuple[int, int], int] = {}
 
     def update(self, trees: Sequence[Tree], parts_of: PartsOf) -> list[int]:
         """Give slots to the best new candidates of some trees; return the slots that changed."""
@@ -87,17 +90,36 @@ class Greedy:
 
     def _gains(self, trees: Sequence[Tree], parts_of: PartsOf) -> tuple[Gains, Gains]:
         """Return the gains of what nodes split on, and of what ancestor and node do together."""
-        gains: Gains = defaultdict(float)
-        candidates: Gains = defaultdict(float)
+        gains: dict[int, float] = defaultdict(float)
+        candidates: dict[int, float] = defaultdict(float)
         for tree in trees:
-            above: dict[int, list[Combination]] = {}
-            for node in np.flatnonzero(~tree.is_leaf).tolist():  # parents come first
-                parent = int(tree.parent[node])
-                before = [] if parent == NO_NODE else above[parent]
-                own = parts_of(int(tree.feature[node]), float(tree.threshold[node]))
-                gain = float(tree.gain[node])
+            above: dict[int, list[int]] = {NO_NODE: []}
+            nodes = np.flatnonzero(~tree.is_leaf)  # parents come first
+            columns = (nodes, tree.parent[nodes], tree.feature[nodes], tree.threshold[nodes])
+            for node, parent, feature, threshold, gain in zip(
+                *(column.tolist() for column in (*columns, tree.gain[nodes])), strict=True
+            ):
+                before, own = above[parent], self._number(parts_of(feature, threshold))
                 gains[own] += gain
-                for pair in {combined(own, other) for other in before}:
+                for pair in {self._pair(own, other) for other in before}:
                     candidates[pair] += gain
                 above[node] = [*before, own] if own not in before else before
-        return gains, candidates
+        seen = self._seen
+        return (
+            {seen[number]: gain for number, gain in gains.items()},
+            {seen[number]: gain for number, gain in candidates.items()},
+        )
+
+    def _number(self, parts: Combination) -> int:
+        """Return the place of a combination among all that were seen: it is hashed once."""
+        if parts not in self._numbers:
+            self._numbers[parts] = len(self._seen)
+            self._seen.append(parts)
+        return self._numbers[parts]
+
+    def _pair(self, one: int, other: int) -> int:
+        """Return the number of all parts of two combinations together."""
+        key = (one, other)
+        if key not in self._pairs:
+            self._pairs[key] = self._number(combined(self._seen[one], self._seen[other]))
+        return self._pairs[key]

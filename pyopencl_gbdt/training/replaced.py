@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.categories.parts import Part
-from pyopencl_gbdt.categories.statistics import Statistics, level_table
+from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.categories.targets import targets_of
-from pyopencl_gbdt.data.budget import check_free
+from pyopencl_gbdt.categories.wide_rows import WideRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
@@ -23,6 +22,7 @@ from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.training.combining import Combining, n_slots
+from pyopencl_gbdt.training.statistic_values import Places, statistic_values, with_columns
 
 F32 = npt.NDArray[np.float32]
 
@@ -55,7 +55,17 @@ class Replaced:
 
     def of(self, rows: Dataset) -> Dataset:
         """Return other rows with the statistics of all training rows."""
-        return _widened(rows, self.statistics, self.statistics.of_rows(rows), self.combining)
+        n_empty = 0 if self.combining is None else self.combining.n_features
+        values = with_columns(rows.values, self.statistics.of_rows(rows), n_empty)
+        replaced = self.statistics.replaced
+        values[:, sorted(replaced)] = np.nan
+        return rows.widened(values, _names(rows, self.statistics, n_empty), replaced, n_empty)
+
+    def release(self) -> None:
+        """Free the values, once their codes are made and no rounds are resumed any more."""
+        self.orders.release()
+        if isinstance(self.data.features, WideRows):
+            self.data.features.release()
 
     @property
     def n_ordered(self) -> int:
@@ -78,7 +88,7 @@ class Replaced:
             return None
         made = OrderCodes(device, codes, self.orders)
         if self.combining is not None:
-            self.combining.begin(device, made, round_trees)
+            self.combining.begin(made, round_trees)
         return made
 
     def resumed_margins(self, before: Ensemble, device: Device) -> F32:
@@ -139,73 +149,31 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     targets = targets_of(
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
     )
-    tables = [
-        level_table(data, (Part(column),), (data.categories[column].n_levels,), targets)
-        for column in columns
-    ]
-    priors = params.ctr_priors
-    listed = priors if isinstance(priors, tuple) else (priors,)
-    statistics = Statistics(data.n_features, targets.names, listed, tuple(tables))
+    priors = params.ctr_priors if isinstance(params.ctr_priors, tuple) else (params.ctr_priors,)
     n_orders = 1 if params.has_time else params.permutation_count
-    most = statistics.n_features + n_slots(statistics.n_means) * statistics.n_means
-    check_free(  # an array for each order, and three on the way
-        4 * data.n_rows * (n_orders + 3) * most,
-        f"statistics of {len(columns)} categorical columns, {most} for each row,",
-        "lower permutation_count or target_border_count, give one of ctr_priors, or use "
-        "cat_method='sets'",
-    )
-    made = OrderedStatistics(
-        device, targets.hits, targets.counted, statistics.priors, params.random_state
-    )
-    orders = _ordered(params, data, statistics, made)
-    combining = None
+    made = OrderedStatistics(device, targets.hits, targets.counted, priors, params.random_state)
+    n_means = len(targets.names) * len(priors)
+    n_slots_there = 0
     if params.max_ctr_complexity > 1 and targets.names and not params.interaction_constraints:
+        n_slots_there = n_slots(n_means)
+    place = Places(data.n_features, len(columns) * (n_means + 1), n_slots_there * n_means)
+    values = statistic_values(params, data, columns, made, place, n_orders)
+    tables = tuple(values.tables)
+    statistics = Statistics(data.n_features, targets.names, priors, tables)
+    combining = None
+    if n_slots_there:
         combining = Combining(
-            data, statistics, targets, made, params.max_ctr_complexity, len(orders),
-            in_time=params.has_time,
+            data, statistics, targets, made, params.max_ctr_complexity, n_orders,
+            in_time=params.has_time, levels=values.levels,
         )  # fmt: skip
-    wide = _widened(data, statistics, orders[0], combining)
-    n_empty = 0 if combining is None else combining.n_features
-    return Replaced(data, wide, statistics, Orders(orders, n_empty), combining)
+    names = _names(data, statistics, place.n_empty)
+    wide = data.widened(values.wide, names, statistics.replaced, place.n_empty)
+    orders = Orders(values.orders, place.n_empty)
+    return Replaced(data, wide, statistics, orders, combining)
 
 
-def _widened(
-    rows: Dataset, statistics: Statistics, values: F32, combining: Combining | None
-) -> Dataset:
-    """Return rows with statistics, and with empty features for combinations behind them."""
-    n_empty = 0 if combining is None else combining.n_features
-    names = [*_names(rows, statistics), *(f"combination {i}" for i in range(n_empty))]
-    return rows.widened(values, names, statistics.replaced, n_empty)
-
-
-def _ordered(
-    params: Parameters, data: Dataset, statistics: Statistics, made: OrderedStatistics
-) -> list[F32]:
-    """Return the statistics of each row, from the rows before it, in every order."""
-    n_means, places = statistics.n_means, statistics.first_features
-    codes = [data.level_codes(table.parts[0].column) for table in statistics.tables]
-    levels = [
-        made.levels_of(own, table.n_levels)
-        for own, table in zip(codes, statistics.tables, strict=True)
-    ]
-    n_orders = 1 if params.has_time else params.permutation_count
-    found = [np.empty((data.n_rows, statistics.n_features), np.float32) for _ in range(n_orders)]
-    for table, first, own in zip(statistics.tables, places, codes, strict=False):
-        counts = np.append(table.counts.astype(np.float32), np.float32(np.nan))[own]
-        for values in found:
-            values[:, first + n_means] = counts
-    for number, values in enumerate(found):
-        if params.has_time:
-            made.take_order(np.arange(data.n_rows, dtype=np.uint32))
-        else:
-            made.draw(number)
-        for table, first, there in zip(statistics.tables, places, levels, strict=False):
-            means = made.of_levels(there, table.n_levels).get()
-            values[:, first : first + n_means] = means.reshape(n_means, data.n_rows).T
-    return found
-
-
-def _names(data: Dataset, statistics: Statistics) -> list[str]:
+def _names(data: Dataset, statistics: Statistics, n_empty: int) -> list[str]:
     own = data.feature_names
     names = "f{}".format if own is None else own.__getitem__
-    return [statistics.name(feature, names) for feature in range(statistics.n_features)]
+    made = [statistics.name(feature, names) for feature in range(statistics.n_features)]
+    return [*made, *(f"combination {i}" for i in range(n_empty))]

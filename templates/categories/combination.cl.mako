@@ -34,9 +34,29 @@ KERNEL(${wg_size}) mark_heads(const u32 n, GLOBAL const u64* RESTRICT keys, GLOB
     ${each("i", "n")} heads[i] = i > 0 && keys[i] != keys[i - 1];
 }
 
-/* codes[row] = number of its key; n where a part is missing. */
+/* codes[row] = number of its key; n where a part is missing. n_found: how many numbers there are. */
 KERNEL(${wg_size}) scatter_codes(
         const u32 n, GLOBAL const u64* RESTRICT keys, GLOBAL const u32* RESTRICT rows,
-        GLOBAL const u32* RESTRICT runs, GLOBAL u32* RESTRICT codes) {
-    ${each("i", "n")} codes[rows[i]] = keys[i] == NO_KEY ? n : runs[i];
+        GLOBAL const u32* RESTRICT runs, GLOBAL u32* RESTRICT codes, GLOBAL u32* RESTRICT n_found) {
+    ${each("i", "n")} {
+        const int there = keys[i] != NO_KEY;
+        codes[rows[i]] = there ? runs[i] : n;
+        if (i == n - 1) n_found[0] = runs[i] + (there ? 1 : 0);
+    }
+}
+
+/* found[number] = its key. */
+KERNEL(${wg_size}) list_keys(
+        const u32 n, GLOBAL const u64* RESTRICT keys, GLOBAL const u32* RESTRICT runs,
+        GLOBAL u64* RESTRICT found) {
+    ${each("i", "n")} {
+        const int head = i == 0 || keys[i] != keys[i - 1];
+        if (head && keys[i] != NO_KEY) found[runs[i]] = keys[i];
+    }
+}
+
+/* levels[i] = whether a number is at or above a threshold; a missing one is not. */
+KERNEL(${wg_size}) compare(
+        const u32 n, const f32 threshold, GLOBAL const f32* RESTRICT values, GLOBAL u32* RESTRICT levels) {
+    ${each("i", "n")} levels[i] = values[i] >= threshold;
 }

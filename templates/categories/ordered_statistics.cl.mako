@@ -57,9 +57,11 @@ FN f32 shrunken_mean(const u32 sum, const u32 count, const f32 prior) {
     return df_div(total, df_from_i64((i64)count + 1)).hi;
 }
 
-/* out[plane - 1][prior][row]; NaN for rows of level `missing`. */
+/* Mean m of a row, one a plane and prior, is out[first + m * mean_step + row * row_step]; NaN for
+   rows of level `missing`. */
 KERNEL(${wg_size}) write_means(
-        const u32 n, const u32 n_planes, const u32 n_priors, const u32 missing,
+        const u32 n, const u32 n_planes, const u32 n_priors, const u32 missing, const u64 first,
+        const u64 mean_step, const u64 row_step,
         GLOBAL const u32* RESTRICT keys, GLOBAL const u32* RESTRICT rows,
         GLOBAL const u32* RESTRICT begins, GLOBAL const u32* RESTRICT running,
         GLOBAL const f32* RESTRICT priors, GLOBAL f32* RESTRICT out) {
@@ -72,8 +74,21 @@ KERNEL(${wg_size}) write_means(
             const u32 sum = running[at + i] - running[at + begin];
             for (u32 p = 0; p < n_priors; p++) {
                 const f32 mean = shrunken_mean(sum, count, priors[p]);
-                out[((u64)(plane - 1) * n_priors + p) * n + row] = level == missing ? as_f32(0x7FC00000u) : mean;
+                const u64 place = first + ((u64)(plane - 1) * n_priors + p) * mean_step;
+                out[place + row * row_step] = level == missing ? as_f32(0x7FC00000u) : mean;
             }
         }
+    }
+}
+
+/* Adds to totals[plane][level] what the planes of its rows hold; no row has level `missing`. */
+KERNEL(${wg_size}) add_totals(
+        const u32 n, const u32 n_planes, const u32 missing, GLOBAL const u32* RESTRICT levels,
+        GLOBAL const u8* RESTRICT planes, GLOBAL u32* totals) {
+    ${each("i", "n")} {
+        const u32 level = levels[i];
+        for (u32 plane = 0; plane < n_planes; plane++)
+            if (level < missing && planes[(u64)plane * n + i])
+                atomic_add_global_u32(&totals[(u64)plane * missing + level], 1u);
     }
 }

@@ -9,9 +9,10 @@ from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes
 from pyopencl_gbdt.categories.parts import MISSING, UNSEEN, Part, combined, combined_keys
+from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.model import Tree, dump_text, to_json
-from pyopencl_gbdt.reference.combination import combination_codes
+from pyopencl_gbdt.reference.combination import combination_codes, level_table
 from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.greedy import Greedy
 from pyopencl_gbdt.training.preparing import prepare
@@ -37,10 +38,13 @@ def n_levels(data):
 @pytest.mark.parametrize("n", [1, 3000])
 def test_codes_on_the_device_are_their_twin(device, n, parts):
     data = data_of(n)
-    made = CombinationCodes(device, data, n_levels(data))
+    made, codes = CombinationCodes(device, data, n_levels(data)), device.empty((n,), np.uint32)
     sizes = tuple(2 if p.threshold is not None else n_levels(data)[p.column] for p in parts)
     for _ in range(2):
-        assert_same_bits(made.of(parts).get(), combination_codes(data, parts, sizes))
+        made.of(parts, codes)
+        assert_same_bits(codes.get(), combination_codes(data, parts, sizes))
+    keys = combined_keys(data, parts, sizes)
+    assert made.keys().get().tolist() == np.unique(keys[keys >= 0]).tolist()
 
 
 def test_keys_are_numbers_of_two_digits():
@@ -96,6 +100,23 @@ def test_combinations_that_matter_are_found(model, tmp_path):
     assert model.feature_importances().shape == (4,)
     shown = dump_text(model.ensemble)
     assert "mean(f0 & f2, > 0.5)" in shown
+
+
+def test_tables_count_the_rows_that_have_weight():
+    X, y = crossed()
+    weight = np.where(np.arange(y.size) % 3 == 0, 0, 1)
+    data = Dataset(X, y, weight, categorical_features=[0, 2, 3])
+    ensemble = train({**PARAMS, "ctr_priors": (0.25, 0.5)}, data, 10).ensemble
+    targets = targets_of([data.label], data.weight)
+    assert len(ensemble.statistics.tables) > 3
+    for table in ensemble.statistics.tables:
+        assert table == level_table(data, table.parts, table.sizes, targets)
+
+
+def test_values_on_the_host_train_the_same(model, monkeypatch):
+    monkeypatch.setattr("pyopencl_gbdt.training.statistic_values.fits_on", lambda *_: False)
+    found = train(PARAMS, rows_of(*crossed()), 14)
+    assert to_json(found.ensemble) == to_json(model.ensemble)
 
 
 def test_variants_find_the_same(model):

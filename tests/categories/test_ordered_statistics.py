@@ -22,6 +22,16 @@ def problem(n_rows, n_levels, n_targets, seed=1):
     return codes, hits, (rng.random(n_rows) < 0.9).astype(np.uint8)
 
 
+def levels_there(device, codes, n_levels):
+    return device.upload(np.where(codes < 0, n_levels, codes).astype(np.uint32))
+
+
+def means_of(made, codes, n_levels):
+    for launch in made.launches(levels_there(made.device, codes, n_levels), n_levels):
+        launch()
+    return made.means.get()
+
+
 @pytest.mark.parametrize(
     ("n_rows", "n_levels", "n_targets"), [(1, 1, 1), (700, 3, 2), (3000, 60_000, 1)]
 )
@@ -33,7 +43,30 @@ def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
         order = drawn_order(n_rows, 7, permutation)
         for column in (codes, codes[::-1].copy()):
             wanted = ordered_statistics(column, hits, counted, order, PRIORS)
-            assert_same_bits(made.of(column, n_levels).get(), wanted)
+            assert_same_bits(means_of(made, column, n_levels), wanted)
+
+
+def test_means_stand_side_by_side_where_they_are_asked_for(device):
+    codes, hits, counted = problem(300, 7, 2)
+    made = OrderedStatistics(device, hits, counted, PRIORS, seed=7)
+    made.draw(0)
+    out = device.upload(np.full((300, 9), 5, np.float32))
+    for launch in made.launches(levels_there(device, codes, 7), 7, out, 2, once=True):
+        launch()
+    found = out.get()
+    assert_same_bits(found[:, 2:8].T.reshape(2, 3, 300), means_of(made, codes, 7))
+    assert (found[:, [0, 1, 8]] == 5).all()
+
+
+@pytest.mark.parametrize("n_levels", [0, 1, 900])
+def test_totals_of_levels(device, n_levels):
+    codes, hits, counted = problem(700, n_levels, 2)
+    found = OrderedStatistics(device, hits, counted, PRIORS, seed=7).totals(
+        levels_there(device, codes, n_levels), n_levels
+    )
+    for plane, own in zip(found.get(), [counted, *(hits & counted)], strict=True):
+        wanted = np.bincount(codes[(own != 0) & (codes >= 0)], minlength=n_levels)
+        assert plane.tolist() == wanted.tolist()
 
 
 def test_a_given_order_is_taken(device):
@@ -42,7 +75,7 @@ def test_a_given_order_is_taken(device):
     order = np.arange(50, dtype=np.uint32)
     made.take_order(order)
     wanted = ordered_statistics(codes, hits, counted, order, PRIORS)
-    assert_same_bits(made.of(codes, 4).get(), wanted)
+    assert_same_bits(means_of(made, codes, 4), wanted)
 
 
 def test_a_row_does_not_see_its_own_target(device):
@@ -54,7 +87,7 @@ def test_a_row_does_not_see_its_own_target(device):
     both = [OrderedStatistics(device, one, counted, (0.5,), seed=2) for one in (hits, flipped)]
     for made in both:
         made.draw(0)
-    first, second = (made.of(codes, 5).get()[0, 0] for made in both)
+    first, second = (means_of(made, codes, 5)[0, 0] for made in both)
     place = np.argsort(drawn_order(200, 2, 0))
     changed = np.flatnonzero((first != second) & (codes >= 0))
     assert changed.size

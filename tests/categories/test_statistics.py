@@ -13,7 +13,7 @@ import pytest
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.categories.parts import Part
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics, level_table
+from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
@@ -21,6 +21,7 @@ from pyopencl_gbdt.model import to_json, to_xgboost_json
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.reference.combination import level_table
 from pyopencl_gbdt.training.with_statistics import replaced
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE

@@ -124,7 +124,13 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
     twin = statistics_twin.ordered_statistics(
         codes, hits, heads[n], statistics_twin.drawn_order(n, 3, 1), (0.5,)
     )
-    yield "ordered statistics", (made.of(codes, 9).get(), twin)
+    levels = device.upload(np.where(codes < 0, 9, codes).astype(np.uint32))
+    for launch in made.launches(levels, 9):
+        launch()
+    yield "ordered statistics", (made.means.get(), twin)
+    planes = [heads[n], *(hits & heads[n])]
+    totals = [np.bincount(codes[(codes >= 0) & (own != 0)], minlength=9) for own in planes]
+    yield "totals of levels", (made.totals(levels, 9).get(), np.array(totals, np.uint32))
 
 
 def training_checks(device: Device, size: str) -> Iterator[Check]:

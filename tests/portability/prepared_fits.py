@@ -141,7 +141,9 @@ def statistics(device: NullDevice) -> None:
         fit = Boosting(device, params, objective, made.data, 0.0, replaced=made)
         assert fit._orders is not None
         fit._orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
-    CombinationCodes(device, data, {c: own.n_levels for c, own in data.categories.items()}).of(pair)
+    codes = CombinationCodes(device, data, {c: own.n_levels for c, own in data.categories.items()})
+    codes.of((*pair, Part(1, 0.5)), device.empty((N_ROWS,), np.uint32))
+    codes.keys()
 
 
 def ranking(device: NullDevice) -> None:

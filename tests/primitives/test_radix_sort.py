@@ -232,6 +232,20 @@ def test_bound_once_sorts_again_without_waiting(device, rng):
         assert_same_bits(values.get(), expected[1])
 
 
+def test_fewer_bits_when_bound(device, variant, rng):
+    keys, rows = rng.integers(0, 2**32, 5000, np.uint32), np.arange(5000, dtype=np.uint32)
+    sort = RadixSort(device, keys.size, np.uint32, np.uint32, variant=variant)
+    for end_bit in (0, 3, 17, 32):
+        there, moved = device.upload(keys), device.upload(rows)
+        for launch in sort.bind(there, moved, end_bit=end_bit):
+            launch()
+        wanted = np.argsort(keys & np.uint32(2**end_bit - 1), kind="stable")
+        assert_same_bits(moved.get(), wanted.astype(np.uint32))
+        assert_same_bits(there.get(), keys[wanted])
+    with pytest.raises(ParameterError, match=r"end_bit=33: expected an integer 0\.\.32"):
+        sort.bind(there, moved, end_bit=33)
+
+
 @pytest.mark.parametrize("value_dtype", [np.uint32, None])
 @pytest.mark.parametrize("columns", [1, 2, 3, 7])
 def test_columns_side_by_side(device, variant, rng, columns, value_dtype):

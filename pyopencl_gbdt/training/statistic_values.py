@@ -1,0 +1,173 @@
+"""The values of a training's statistics, in every order of the rows: on the device, or the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.categories.combination_codes import levels_there
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.parts import Part
+from pyopencl_gbdt.categories.statistics import LevelTable
+from pyopencl_gbdt.categories.wide_rows import WideRows
+from pyopencl_gbdt.data.budget import check_free
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Places:
+    """How many columns there are: the user's, statistics, and empty ones behind them."""
+
+    n_given: int
+    n_made: int
+    n_empty: int
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_given + self.n_made + self.n_empty
+
+
+@dataclass(frozen=True)
+class StatisticValues:
+    """What replaces categorical columns.
+
+    Attributes
+    ----------
+    wide : float32 array or WideRows, shape (n_rows, n_columns)
+        The user's values without the replaced columns, the statistics of order 0, empty columns.
+    orders : list of float32 array or DeviceArray, shape (n_rows, n_made)
+        The statistics in each order.
+    levels : mapping of int to DeviceArray
+        The levels of each replaced column, uint32 (n_rows,).
+    tables : list of LevelTable
+    """
+
+    wide: F32 | WideRows
+    orders: list[F32 | DeviceArray]
+    levels: Mapping[int, DeviceArray]
+    tables: list[LevelTable]
+
+
+def statistic_values(
+    params: Parameters,
+    data: Dataset,
+    columns: Sequence[int],
+    made: OrderedStatistics,
+    place: Places,
+    n_orders: int,
+) -> StatisticValues:
+    """Compute the statistics of categorical columns, where they are encoded if there is room."""
+    device, n_rows = made.device, data.n_rows
+    there = fits_on(device, n_rows, place, n_orders)
+    if device.borrows or not there:
+        check_free(  # an array for each order, and three on the way
+            4 * n_rows * (n_orders + 3) * place.n_columns,
+            f"statistics of {len(columns)} categorical columns, {place.n_columns} for each row,",
+            "lower permutation_count or target_border_count, give one of ctr_priors, or use "
+            "cat_method='sets'",
+        )
+    wide: F32 | WideRows
+    orders: list[F32 | DeviceArray] = []
+    if there:
+        wide = WideRows(device, data.features_for(device), place.n_made + place.n_empty)
+        levels = {
+            column: _taken_levels(wide, data, column, data.categories[column].n_levels)
+            for column in columns
+        }
+        totals = [made.totals(levels[c], data.categories[c].n_levels) for c in columns]
+        for order in range(n_orders):
+            values = device.empty((n_rows, place.n_made), np.float32)
+            _take_order(made, params, order)
+            _write_order(made, wide, values, list(levels.values()), totals)
+            if order == 0:
+                wide.place(values, place.n_given, place.n_made + place.n_empty)
+            orders.append(values)
+    else:
+        levels = {c: levels_there(device, data, c, data.categories[c].n_levels) for c in columns}
+        totals = [made.totals(levels[c], data.categories[c].n_levels) for c in columns]
+        for order in range(n_orders):
+            _take_order(made, params, order)
+            found = _order_on_host(made, data, columns, list(levels.values()), totals)
+            if order == 0:
+                wide = with_columns(data.values, found, place.n_empty)
+                wide[:, list(columns)] = np.nan
+            orders.append(found)
+    tables = [_table(column, total) for column, total in zip(columns, totals, strict=True)]
+    return StatisticValues(wide, orders, levels, tables)
+
+
+def fits_on(device: Device, n_rows: int, place: Places, n_orders: int) -> bool:
+    """Tell whether all values take no more than half of the device's free memory."""
+    row = 4 * n_rows
+    whole = row * (place.n_columns + n_orders * place.n_made)
+    free = device.caps.global_bytes - device.allocated_bytes
+    return 2 * whole <= free and row * place.n_columns <= device.caps.max_alloc_bytes
+
+
+def with_columns(values: F32, more: F32, n_empty: int) -> F32:
+    """Return values with more columns, and with missing values behind them."""
+    own, end = values.shape[1], values.shape[1] + more.shape[1]
+    wide = np.empty((values.shape[0], end + n_empty), np.float32)
+    wide[:, :own], wide[:, own:end], wide[:, end:] = values, more, np.nan
+    return wide
+
+
+def _taken_levels(wide: WideRows, data: Dataset, column: int, n_levels: int) -> DeviceArray:
+    if column in data.checked.codes_apart:
+        return levels_there(wide.device, data, column, n_levels)
+    return wide.take_levels(column, n_levels)
+
+
+def _take_order(made: OrderedStatistics, params: Parameters, order: int) -> None:
+    if params.has_time:
+        made.take_order(np.arange(made.n, dtype=np.uint32))
+    else:
+        made.draw(order)
+
+
+def _write_order(
+    made: OrderedStatistics,
+    wide: WideRows,
+    out: DeviceArray,
+    levels: Sequence[DeviceArray],
+    totals: Sequence[DeviceArray],
+) -> None:
+    """Write the means of each column in the order taken last, and its counts behind them."""
+    width = out.shape[1] // len(levels)
+    for place, (own, total) in enumerate(zip(levels, totals, strict=True)):
+        n_levels, first = total.shape[1], place * width
+        for launch in made.launches(own, n_levels, out, first, once=True):
+            launch()
+        wide.write_counts(own, n_levels, total, out, first + width - 1)
+
+
+def _order_on_host(
+    made: OrderedStatistics,
+    data: Dataset,
+    columns: Sequence[int],
+    levels: Sequence[DeviceArray],
+    totals: Sequence[DeviceArray],
+) -> F32:
+    """Return what `_write_order` writes."""
+    n_means = made.means.size // made.n
+    found = np.empty((data.n_rows, len(columns) * (n_means + 1)), np.float32)
+    for place, (column, own, total) in enumerate(zip(columns, levels, totals, strict=True)):
+        first = place * (n_means + 1)
+        for launch in made.launches(own, total.shape[1], once=True):
+            launch()
+        found[:, first : first + n_means] = made.means.get().reshape(n_means, -1).T
+        counts = np.append(total.get()[0].astype(np.float32), np.float32(np.nan))
+        found[:, first + n_means] = counts[data.level_codes(column)]  # -1 is the last one
+    return found
+
+
+def _table(column: int, totals: DeviceArray) -> LevelTable:
+    found = totals.get().astype(np.int64)
+    return LevelTable((Part(column),), (found.shape[1],), found[0], found[1:])

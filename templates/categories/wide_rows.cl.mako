@@ -1,0 +1,48 @@
+## wide_rows: rows of values with statistics behind them, side by side on a device
+##
+##   given      1.5 3 | 0.2 7 | ...           a number and a code in each row
+##   wide       1.5 3 . . | 0.2 7 . . | ...   `place` leaves room for statistics
+##   levels     3 7 ...                       `take_levels` takes a column's codes out
+##   wide       1.5 . m c | 0.2 . m c | ...   means by `ordered_statistics`, counts by `write_counts`
+##
+## params: wg_size
+<%page args="wg_size"/>
+
+#define EMPTY as_f32(0x7FC00000u)
+
+/* Rows of `source`, with empty columns behind its own, become columns of some rows of `wide`. */
+KERNEL(${wg_size}) place(
+        const u32 n_rows, const u32 n_from, const u32 first_row, const u32 n_wide,
+        const u32 first_column, const u32 n_columns, GLOBAL const f32* RESTRICT source,
+        GLOBAL f32* RESTRICT wide) {
+    const u64 n = (u64)n_rows * n_columns;
+    PLAIN for (u64 i = (u64)GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += (u64)N_GROUPS * ${wg_size}) {
+        const u64 row = i / n_columns;
+        const u32 column = (u32)(i - row * n_columns);
+        const f32 value = column < n_from ? source[row * n_from + column] : EMPTY;
+        wide[(first_row + row) * n_wide + first_column + column] = value;
+    }
+}
+
+/* The codes of a column become levels; the column becomes empty. */
+KERNEL(${wg_size}) take_levels(
+        const u32 n, const u32 n_wide, const u32 column, const u32 missing,
+        GLOBAL f32* RESTRICT wide, GLOBAL u32* RESTRICT levels) {
+    PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += N_GROUPS * ${wg_size}) {
+        const u64 place = (u64)i * n_wide + column;
+        const f32 code = wide[place];
+        levels[i] = code == code ? (u32)code : missing;
+        wide[place] = EMPTY;
+    }
+}
+
+/* A column gets the number of rows that have the row's level. */
+KERNEL(${wg_size}) write_counts(
+        const u32 n, const u32 n_wide, const u32 column, const u32 missing,
+        GLOBAL const u32* RESTRICT levels, GLOBAL const u32* RESTRICT counts,
+        GLOBAL f32* RESTRICT wide) {
+    PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += N_GROUPS * ${wg_size}) {
+        const u32 level = levels[i];
+        wide[(u64)i * n_wide + column] = level < missing ? (f32)counts[level] : EMPTY;
+    }
+}
