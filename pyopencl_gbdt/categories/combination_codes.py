@@ -18,20 +18,22 @@ from pyopencl_gbdt.primitives.scan import Scan
 _BITS = 16
 
 
-class CombinationCodes:
-    """Numbers the combinations of levels that rows have.
-
-    Rows of equal levels get equal codes, 0, 1, 2, ..., in the order of ``combined_keys``. A row
-    with a missing level has the code ``n_rows``. The host does not wait.
+class CombinationKeys:
+    """Keys of the combinations of levels that rows have, as ``combined_keys`` numbers them.
 
     Parameters
     ----------
     device : Device
     rows : Rows
     n_levels : mapping of int to int
-        Number of levels of each categorical column.
+        Number of levels of each categorical column in training.
     there : mapping of int to DeviceArray
-        Columns whose levels are on the device: uint32 (n_rows,), the number of levels is missing.
+        Columns whose levels are on the device, as ``levels_there`` has them.
+
+    Attributes
+    ----------
+    keys : DeviceArray of uint64, shape (n_rows,)
+        2^64 - 1 where a part is missing, 2^64 - 2 where training has not seen a level.
     """
 
     def __init__(
@@ -42,53 +44,23 @@ class CombinationCodes:
         there: Mapping[int, DeviceArray] | None = None,
     ) -> None:
         self.device, self._data, self._n_levels = device, rows, n_levels
-        self.n = n = rows.values.shape[0]
+        self.n = n = int(rows.values.shape[0])
         self._program = build_variant_program(device, "combination", "auto")[1]
         self._groups = device.caps.row_groups(n)
-        self._keys, self._rows = device.empty((n,), np.uint64), device.empty((n,), np.uint32)
-        self._runs, self._bit = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
-        self._n_found = device.empty((1,), np.uint32)
-        self._sort = RadixSort(device, n, np.uint64, np.uint32)
-        self._sorts: dict[int, list[Launch]] = {}
-        scan = Scan(device, n, np.uint32, inclusive=True).bind(self._runs, self._runs)
-        mark = self._program.bind("mark_heads", self._groups, n, self._keys, self._runs)
-        self._number = [mark, *scan]
+        self.keys, self._bit = device.empty((n,), np.uint64), device.empty((n,), np.uint32)
         self._columns: dict[int, DeviceArray] = dict(there or {})
         self._numbers: dict[int, DeviceArray] = {}
 
-    def of(self, parts: Combination, codes: DeviceArray) -> None:
-        """Write the code of every row, uint32 (n_rows,)."""
-        launch, n = self._program.launch, self.n
+    def write(self, parts: Combination) -> None:
+        """Write the keys of a combination; the host does not wait."""
         sizes = sizes_of(parts, self._n_levels)
         for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
             levels = self._levels(part, size)
-            given = {"n": n, "missing": size, "levels": levels, "keys": self._keys}
+            given = {"n": self.n, "missing": size, "levels": levels, "keys": self.keys}
             if place == 0:
-                launch("begin_keys", self._groups, rows=self._rows, **given)
+                self._program.launch("begin_keys", self._groups, **given)
             else:
-                launch("extend_keys", self._groups, size=np.uint64(size), **given)
-        run(self._sorted(math.prod(sizes).bit_length()))
-        run(self._number)
-        launch(
-            "scatter_codes", self._groups, n=n, keys=self._keys, rows=self._rows, runs=self._runs,
-            codes=codes, n_found=self._n_found,
-        )  # fmt: skip
-
-    def keys(self) -> DeviceArray:
-        """Return the key of each code of the last combination, uint64; the host waits."""
-        n_found = int(self._n_found.get()[0])
-        found = self.device.empty((n_found,), np.uint64)
-        self._program.launch(
-            "list_keys", self._groups, n=self.n, keys=self._keys, runs=self._runs, found=found
-        )
-        return found
-
-    def _sorted(self, bits: int) -> list[Launch]:
-        """Return what sorts keys of so many bits."""
-        end = min(64, -(-bits // _BITS) * _BITS)
-        if end not in self._sorts:
-            self._sorts[end] = self._sort.bind(self._keys, self._rows, end_bit=end)
-        return self._sorts[end]
+                self._program.launch("extend_keys", self._groups, size=np.uint64(size), **given)
 
     def _levels(self, part: Part, size: int) -> DeviceArray:
         """Return a part's codes; ``size`` where they are missing. Columns stay on the device."""
@@ -108,7 +80,66 @@ class CombinationCodes:
         return self._bit
 
 
+class CombinationCodes:
+    """Numbers the combinations of levels that rows have.
+
+    Rows of equal levels get equal codes, 0, 1, 2, ..., in the order of ``combined_keys``. A row
+    with a missing level has the code ``n_rows``. The parameters are those of `CombinationKeys`.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        rows: Rows,
+        n_levels: Mapping[int, int],
+        there: Mapping[int, DeviceArray] | None = None,
+    ) -> None:
+        self.device, self._n_levels = device, n_levels
+        self._made = CombinationKeys(device, rows, n_levels, there)
+        self.n = n = self._made.n
+        self._program = build_variant_program(device, "combination", "auto")[1]
+        self._groups = device.caps.row_groups(n)
+        self._keys, self._rows = self._made.keys, device.empty((n,), np.uint32)
+        self._runs, self._n_found = device.empty((n,), np.uint32), device.empty((1,), np.uint32)
+        self._sort = RadixSort(device, n, np.uint64, np.uint32)
+        self._sorts: dict[int, list[Launch]] = {}
+        scan = Scan(device, n, np.uint32, inclusive=True).bind(self._runs, self._runs)
+        mark = self._program.bind("mark_heads", self._groups, n, self._keys, self._runs)
+        self._number = [mark, *scan]
+
+    def of(self, parts: Combination, codes: DeviceArray) -> None:
+        """Write the code of every row, uint32 (n_rows,); the host does not wait."""
+        self._made.write(parts)
+        self._sort.number(self._rows)
+        run(self._sorted(math.prod(sizes_of(parts, self._n_levels)).bit_length()))
+        run(self._number)
+        self._program.launch(
+            "scatter_codes", self._groups, n=self.n, keys=self._keys, rows=self._rows,
+            runs=self._runs, codes=codes, n_found=self._n_found,
+        )  # fmt: skip
+
+    def keys(self) -> DeviceArray:
+        """Return the key of each code of the last combination, uint64; the host waits."""
+        n_found = int(self._n_found.get()[0])
+        found = self.device.empty((n_found,), np.uint64)
+        self._program.launch(
+            "list_keys", self._groups, n=self.n, keys=self._keys, runs=self._runs, found=found
+        )
+        return found
+
+    def _sorted(self, bits: int) -> list[Launch]:
+        """Return what sorts keys of so many bits."""
+        end = min(64, -(-bits // _BITS) * _BITS)
+        if end not in self._sorts:
+            self._sorts[end] = self._sort.bind(self._keys, self._rows, end_bit=end)
+        return self._sorts[end]
+
+
 def levels_there(device: Device, rows: Rows, column: int, n_levels: int) -> DeviceArray:
-    """Upload the codes of a categorical column, uint32 (n_rows,); ``n_levels`` is missing."""
+    """Upload the codes of a categorical column, uint32 (n_rows,).
+
+    ``n_levels`` is missing, ``n_levels + 1`` a level that training has not seen.
+    """
     codes: npt.NDArray[np.int32] = rows.level_codes(column)
-    return device.upload(np.where(codes < 0, n_levels, codes).astype(np.uint32))
+    own = np.where(codes < 0, n_levels, np.where(codes < n_levels, codes, n_levels + 1))
+    return device.upload(own.astype(np.uint32))

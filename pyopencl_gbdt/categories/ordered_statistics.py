@@ -14,6 +14,8 @@ from pyopencl_gbdt.primitives.scan import Scan
 
 F32 = npt.NDArray[np.float32]
 U8 = npt.NDArray[np.uint8]
+#: Key of a row where a part of a combination is missing.
+NO_KEY = np.uint64(2**64 - 1)
 
 
 class OrderedStatistics:
@@ -118,6 +120,35 @@ class OrderedStatistics:
                 out=self.means if out is None else out, **steps, **sorted_rows,
             ),
         ]  # fmt: skip
+
+    def look_up(
+        self,
+        keys: DeviceArray,
+        found: DeviceArray,
+        totals: DeviceArray,
+        out: DeviceArray,
+        first: int,
+    ) -> None:
+        """Write the means of other rows, by the totals of all training rows.
+
+        Parameters
+        ----------
+        keys : DeviceArray of uint64, shape (n_rows,)
+            The other rows', as ``CombinationKeys`` has them.
+        found : DeviceArray of uint64, shape (n_levels,)
+            The keys of levels, ascending.
+        totals : DeviceArray of uint32, shape (n_targets + 1, n_levels)
+        out : DeviceArray of float32, shape (n_rows, n_columns)
+        first : int
+            The first column there.
+        """
+        n = keys.size
+        self._program.launch(
+            "look_up", self.device.caps.row_groups(n), n=n, n_found=found.size,
+            n_planes=self.n_targets + 1, n_priors=self._priors.size, no_key=NO_KEY, first=first,
+            row_step=out.shape[1], keys=keys, found=found, totals=totals, priors=self._priors,
+            out=out,
+        )  # fmt: skip
 
     def totals(self, levels: DeviceArray, n_levels: int) -> DeviceArray:
         """Return how many rows of each level count, and how many of them hit each target.

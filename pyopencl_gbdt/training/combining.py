@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.combination_codes import CombinationCodes
+from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
@@ -24,6 +24,8 @@ from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.training.greedy import Greedy
 
 F32 = npt.NDArray[np.float32]
+#: Keys of evaluation sets, and their values on the device.
+Watched = Sequence[tuple[CombinationKeys, DeviceArray]]
 #: Rounds between two choices of combinations.
 STRETCH = 4
 #: Most combinations that have features at a time, and that get them at a time.
@@ -82,7 +84,7 @@ class Combining:
         self._first = statistics.n_columns + statistics.n_features
         self._parts = [statistics.parts(feature) for feature in range(statistics.n_features)]
         self._tables: dict[Combination, LevelTable] = {}
-        self._watched: list[tuple[Dataset, F32, DeviceArray]] = []
+        self._watched: list[tuple[CombinationKeys, DeviceArray]] = []
         self._codes: OrderCodes | None = None
         device, n = ordered.device, data.n_rows
         self._combined = CombinationCodes(device, data, self._n_levels, levels)
@@ -164,29 +166,25 @@ class Combining:
             return
         self._greedy = deepcopy(self._first_slots)
         empty = np.full((self._n_means, self._data.n_rows), np.nan, np.float32)
-        for slot, held in enumerate(self._greedy.slots):
+        for slot in range(len(self._greedy.slots)):
             for order in range(self._n_orders):
                 means = self._ordered.device.upload(self._means.get((slot, order), empty))
                 run(self._encoding(order, slot, means, once=True))
-            self._tell(slot, None if held is None else self._greedy.found[held])
+        self._tell_all(self._watched)
 
-    def watch(self, rows: Dataset, values: F32, there: DeviceArray) -> None:
+    def watch(self, rows: Dataset, values: DeviceArray) -> None:
         """Keep the features of an evaluation set up to date.
 
         Parameters
         ----------
         rows : Dataset
             With the user's columns.
-        values : float32 array, shape (n_rows, n_features)
+        values : DeviceArray of float32, shape (n_rows, n_features)
             With those of trees; written to.
-        there : DeviceArray of the same shape
         """
-        self._watched.append((rows, values, there))
-        held = [slot for slot, one in enumerate(self._greedy.slots) if one is not None]
-        for slot in held:  # of a training that is resumed
-            self._tell(slot, self._held(slot))
-        if held:
-            there.set(values)
+        keys = CombinationKeys(self._ordered.device, rows, self._n_levels)
+        self._watched.append((keys, values))
+        self._tell_all([(keys, values)])
 
     def is_due(self, number: int) -> bool:
         """Tell whether combinations are chosen before this round."""
@@ -207,6 +205,7 @@ class Combining:
         changed = self._greedy.update(some, self._parts_of)
         for slot, codes in zip(changed, self._new, strict=False):
             self._combined.of(self._held(slot), codes)
+            self._tell(slot, codes, self._watched)
         for order in range(self._n_orders if changed else 0):
             if self._in_time:
                 self._ordered.take_order(np.arange(self._data.n_rows, dtype=np.uint32))
@@ -218,11 +217,6 @@ class Combining:
                     means = self._ordered.means.get()
                     self._means[slot, order] = means.reshape(self._n_means, -1)
                 run(self._encoded(order, slot))
-        for slot in changed:
-            self._tell(slot, self._held(slot))
-        if changed:
-            for _, values, there in self._watched:
-                there.set(values)
 
     def _held(self, slot: int) -> Combination:
         held = self._greedy.slots[slot]
@@ -254,14 +248,22 @@ class Combining:
             for launch in self._codes.encoding(order, first + mean, means, mean * n, once=once)
         ]
 
-    def _tell(self, slot: int, parts: Combination | None) -> None:
-        """Write the features of a slot's new combination into the evaluation sets."""
-        first = self._first + slot * self._n_means
-        for rows, values, _ in self._watched:
-            found = np.full((rows.n_rows, self._n_means), np.nan, np.float32)
-            if parts is not None:
-                found = replace(self._statistics, tables=(self._table(parts),)).of_rows(rows)
-            values[:, first : first + self._n_means] = found
+    def _tell(self, slot: int, codes: DeviceArray, watched: Watched) -> None:
+        """Write the features of a slot's new combination, whose codes these are."""
+        if not watched:
+            return
+        parts, found = self._held(slot), self._combined.keys()
+        totals, first = self._ordered.totals(codes, found.size), self._first + slot * self._n_means
+        for keys, values in watched:
+            keys.write(parts)
+            self._ordered.look_up(keys.keys, found, totals, values, first)
+
+    def _tell_all(self, watched: Watched) -> None:
+        """Write the features of all slots that are held; a training that is resumed has some."""
+        for slot, held in enumerate(self._greedy.slots):
+            if watched and held is not None:
+                self._combined.of(self._held(slot), self._new[0])
+                self._tell(slot, self._new[0], watched)
 
     def _parts_of(self, feature: int, threshold: float) -> Combination:
         """Return what a feature of a collected tree stands for."""

@@ -164,8 +164,7 @@ class Fit:
         made, there = self.task.replaced, self.boosting.evaluation[-1].values
         if made is None or made.combining is None or not isinstance(there, DeviceArray):
             return
-        wide, given = self.task.evals[number][0], made.given_evals[number]
-        made.combining.watch(given, wide.values, there)
+        made.combining.watch(made.given_evals[number], there)
 
     def _start_at_mean(self, ws: Workspace) -> Start:
         """Compute the base score from the labels on the device; return the margin."""

@@ -11,23 +11,24 @@
 <%def name="each(index, n)">PLAIN for (u32 ${index} = GROUP_ID * ${wg_size} + LOCAL_ID; ${index} < ${n}; ${index} += N_GROUPS * ${wg_size})</%def>
 
 #define NO_KEY 0xFFFFFFFFFFFFFFFFul /* of rows where a part is missing */
+#define UNSEEN (NO_KEY - 1)          /* of rows with a level that training has not seen */
+
+/* The key of a row, given that of its parts before; levels above `missing` were not seen. */
+FN u64 extended(const u64 key, const u64 size, const u32 level, const u32 missing) {
+    if (key == NO_KEY || level == missing) return NO_KEY;
+    return key == UNSEEN || level > missing ? UNSEEN : key * size + level;
+}
 
 KERNEL(${wg_size}) begin_keys(
-        const u32 n, const u32 missing, GLOBAL const u32* RESTRICT levels, GLOBAL u64* RESTRICT keys,
-        GLOBAL u32* RESTRICT rows) {
-    ${each("i", "n")} {
-        keys[i] = levels[i] == missing ? NO_KEY : levels[i];
-        rows[i] = i;
-    }
+        const u32 n, const u32 missing, GLOBAL const u32* RESTRICT levels,
+        GLOBAL u64* RESTRICT keys) {
+    ${each("i", "n")} keys[i] = extended(0, 0, levels[i], missing);
 }
 
 KERNEL(${wg_size}) extend_keys(
         const u32 n, const u32 missing, const u64 size, GLOBAL const u32* RESTRICT levels,
         GLOBAL u64* RESTRICT keys) {
-    ${each("i", "n")} {
-        const u64 key = keys[i];
-        keys[i] = key == NO_KEY || levels[i] == missing ? NO_KEY : key * size + levels[i];
-    }
+    ${each("i", "n")} keys[i] = extended(keys[i], size, levels[i], missing);
 }
 
 KERNEL(${wg_size}) mark_heads(const u32 n, GLOBAL const u64* RESTRICT keys, GLOBAL u32* RESTRICT heads) {

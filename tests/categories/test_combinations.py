@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
-from pyopencl_gbdt.categories.combination_codes import CombinationCodes
+from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import MISSING, UNSEEN, Part, combined, combined_keys
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
@@ -44,6 +47,11 @@ def test_codes_on_the_device_are_their_twin(device, n, parts):
         made.of(parts, codes)
         assert_same_bits(codes.get(), combination_codes(data, parts, sizes))
     keys = combined_keys(data, parts, sizes)
+    few = dict.fromkeys(n_levels(data), 2)  # training has seen fewer levels
+    there = CombinationKeys(device, data, few)
+    there.write(parts)
+    own = combined_keys(data, parts, (2,) * len(parts))
+    assert there.keys.get().astype(np.int64).tolist() == own.tolist()
     assert made.keys().get().tolist() == np.unique(keys[keys >= 0]).tolist()
 
 
@@ -111,6 +119,23 @@ def test_tables_count_the_rows_that_have_weight():
     assert len(ensemble.statistics.tables) > 3
     for table in ensemble.statistics.tables:
         assert table == level_table(data, table.parts, table.sizes, targets)
+
+
+def test_rows_of_evaluation_get_the_means_of_prediction(device, model):
+    statistics, rows = model.ensemble.statistics, rows_of(*crossed(seed=6))
+    X, y = crossed()
+    targets = targets_of([y], None)
+    made = OrderedStatistics(device, targets.hits, targets.counted, statistics.priors, seed=0)
+    table = next(table for table in statistics.tables if table.keys is not None)
+    keys = CombinationKeys(device, rows, n_levels(rows_of(X, y)))
+    keys.write(table.parts)
+    out = device.zeros((rows.n_rows, 3), np.float32)
+    totals = device.upload(np.stack([table.counts, *table.hits]).astype(np.uint32))
+    made.look_up(keys.keys, device.upload(table.keys.astype(np.uint64)), totals, out, 1)
+    wanted = replace(statistics, tables=(table,)).of_rows(rows)
+    assert_same_bits(out.get()[:, 1:2], wanted)
+    assert np.isnan(wanted).any()
+    assert not out.get()[:, [0, 2]].any()
 
 
 def test_values_on_the_host_train_the_same(model, monkeypatch):

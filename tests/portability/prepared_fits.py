@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
@@ -142,8 +143,12 @@ def statistics(device: NullDevice) -> None:
         assert fit._orders is not None
         fit._orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
     codes = CombinationCodes(device, data, {c: own.n_levels for c, own in data.categories.items()})
-    codes.of((*pair, Part(1, 0.5)), device.empty((N_ROWS,), np.uint32))
-    codes.keys()
+    there = device.empty((N_ROWS,), np.uint32)
+    codes.of((*pair, Part(1, 0.5)), there)
+    hits = np.ones((1, N_ROWS), np.uint8)
+    ordered, keys = OrderedStatistics(device, hits, hits[0], (0.5,), seed=0), codes.keys()
+    out = device.empty((N_ROWS, 1), np.float32)
+    ordered.look_up(device.empty((N_ROWS,), np.uint64), keys, ordered.totals(there, 1), out, 0)
 
 
 def ranking(device: NullDevice) -> None:
