@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,8 @@ MISSING, UNSEEN = -1, -2
 MOST_KEYS = 2**62
 
 
-@dataclass(frozen=True, order=True)
-class Part:
-    """One column of a combination.
+class Part(NamedTuple):
+    """One column of a combination; a tuple, as many are hashed between two rounds.
 
     Attributes
     ----------

@@ -309,9 +309,9 @@ class Combining:
             self._combined.of(parts, codes)
             keys = self._combined.keys()
             found = self._ordered.totals(codes, keys.size).get().astype(np.int64)
+            sizes, own = sizes_of(parts, self._n_levels), keys.get().view(np.int64)
             seen = found[0] > 0  # rows of weight 0 do not count
-            sizes, own = sizes_of(parts, self._n_levels), keys.get().astype(np.int64)
-            self._tables[parts] = LevelTable(
-                parts, sizes, found[0, seen], found[1:, seen], own[seen]
-            )
+            if not seen.all():
+                found, own = found[:, seen], own[seen]
+            self._tables[parts] = LevelTable(parts, sizes, found[0], found[1:], own)
         return self._tables[parts]

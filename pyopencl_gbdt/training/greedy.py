@@ -59,6 +59,7 @@ class Greedy:
         self.found: list[Combination] = []
         self.slots: list[int | None] = [None] * n_slots
         self._seen: list[Combination] = []
+        self._levels: list[bool] = []  # whether one part is categorical
         self._numbers: dict[Combination, int] = {}
         self._pairs: dict[tuple[int, int], int] = {}
 
@@ -85,11 +86,13 @@ class Greedy:
 
     def _fits(self, parts: Combination) -> bool:
         several = len(parts) > 1 and len(parts) <= self._most
-        by_level = any(part.threshold is None for part in parts)
-        return several and by_level and math.prod(sizes_of(parts, self._n_levels)) <= MOST_KEYS
+        return several and math.prod(sizes_of(parts, self._n_levels)) <= MOST_KEYS
 
     def _gains(self, trees: Sequence[Tree], parts_of: PartsOf) -> tuple[Gains, Gains]:
-        """Return the gains of what nodes split on, and of what ancestor and node do together."""
+        """Return the gains of what nodes split on, and of what ancestor and node do together.
+
+        Numbers alone are no candidates.
+        """
         gains: dict[int, float] = defaultdict(float)
         candidates: dict[int, float] = defaultdict(float)
         for tree in trees:
@@ -101,7 +104,8 @@ class Greedy:
             ):
                 before, own = above[parent], self._number(parts_of(feature, threshold))
                 gains[own] += gain
-                for pair in {self._pair(own, other) for other in before}:
+                level = self._levels[own]
+                for pair in {self._pair(own, n) for n in before if level or self._levels[n]}:
                     candidates[pair] += gain
                 above[node] = [*before, own] if own not in before else before
         seen = self._seen
@@ -112,10 +116,11 @@ class Greedy:
 
     def _number(self, parts: Combination) -> int:
         """Return the place of a combination among all that were seen: it is hashed once."""
-        if parts not in self._numbers:
-            self._numbers[parts] = len(self._seen)
+        number = self._numbers.setdefault(parts, len(self._seen))
+        if number == len(self._seen):
             self._seen.append(parts)
-        return self._numbers[parts]
+            self._levels.append(any(part.threshold is None for part in parts))
+        return number
 
     def _pair(self, one: int, other: int) -> int:
         """Return the number of all parts of two combinations together."""

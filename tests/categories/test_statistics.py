@@ -277,6 +277,7 @@ def test_statistics_that_memory_does_not_hold_are_refused(monkeypatch):
     data = data_of("binary")
     monkeypatch.setattr("pyopencl_gbdt.data.budget.UNQUESTIONED", 0)
     monkeypatch.setattr("pyopencl_gbdt.data.budget.available_memory", lambda: 1000)
+    monkeypatch.setattr("pyopencl_gbdt.training.statistic_values.fits_on", lambda *_: False)
     with pytest.raises(DataError, match=r"statistics of 2 .* 1 kB, .* lower permutation_count"):
         fitted("binary", data=data)
 
