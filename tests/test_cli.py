@@ -257,5 +257,5 @@ def test_variants_that_are_shown() -> None:
     partials = Parameters.from_dict({"histogram": "local_atomic_partials"})
     assert chosen_variants(gpu, partials)["histogram"] == "local_atomic_partials"
     many = chosen_variants(gpu, replace(default, max_bin=60000))["histogram"]
-    assert "bin_range_passes if" in many
+    assert "by ranges of bins if" in many
     assert group_variants({"a": "x", "b": "y", "c": "x"}) == ["x: a, c", "y: b"]

@@ -46,7 +46,7 @@ class CodeHistogram:
         bytes.
     variant : str or Variant, default "auto"
         A variant or its name; all give equal bits. If its accumulators are too few for ``n_bins``,
-        "bin_range_passes" is used instead.
+        one by ranges of bins is used instead.
 
     Raises
     ------

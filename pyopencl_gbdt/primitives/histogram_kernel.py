@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES, capacity_of, work_groups
+from pyopencl_gbdt.primitives.histogram_plan import BY_RANGES, capacity_of, work_groups
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Numbers of local accumulators that kernels are built for; few sizes need few programs.
@@ -156,7 +156,7 @@ class HistogramKernel:
 
     def _build(self, variant: Variant) -> Program:
         device, page, layout = self.device, self.page, self.layout
-        cpu, ranged = variant.name == "cpu", variant.name == ANY_CODES
+        cpu, ranged = variant.name == "cpu", variant.name in BY_RANGES
         self.partials = not variant.int64_atomics
         capacity = capacity_of(variant, device.caps)
         if cpu and page.by_block:

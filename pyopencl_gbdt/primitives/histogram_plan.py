@@ -10,14 +10,16 @@ from pyopencl_gbdt.dtypes import BLOCK_BYTES, code_dtype, row_codes
 _WAVES = 4
 #: Bytes of a code's local accumulators: 32 bits for the gradient, 32 for the Hessian.
 _BYTES_PER_CODE = 8
-#: The variant for features with any number of codes.
+#: The variant for features with any number of codes, on any device.
 ANY_CODES = "bin_range_passes"
+#: All variants for features with any number of codes: work-groups sum ranges of codes.
+BY_RANGES = ("bin_range_atomic", ANY_CODES)
 
 
 def choose_histogram(caps: Capabilities, most_codes: int, name: str = "auto") -> Variant:
     """Return the variant for features of at most ``most_codes`` codes.
 
-    If the local accumulators of the device's variants hold fewer, this is ``bin_range_passes``.
+    If the local accumulators of the device's variants hold fewer, this is one of ``BY_RANGES``.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def choose_histogram(caps: Capabilities, most_codes: int, name: str = "auto") ->
 
 def can_hold(variant: Variant, caps: Capabilities, most_codes: int) -> bool:
     """Tell whether a variant can sum a feature of ``most_codes`` codes."""
-    return variant.name in ("cpu", ANY_CODES) or most_codes <= local_codes(variant, caps)
+    return variant.name in ("cpu", *BY_RANGES) or most_codes <= local_codes(variant, caps)
 
 
 def local_codes(variant: Variant, caps: Capabilities) -> int:

@@ -137,7 +137,7 @@ def histogram_variant(template, params):
     if template == "histogram_cpu":
         return "cpu"
     if params["ranged"]:
-        return "bin_range_passes"
+        return "bin_range_passes" if params["partials"] else "bin_range_atomic"
     return "local_atomic_partials" if params["partials"] else "local_atomic"
 
 
