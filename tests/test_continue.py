@@ -154,3 +154,18 @@ def test_margins_as_xgboost():
     np.testing.assert_allclose(ours.history["train"]["rmse"], log["train"]["rmse"], rtol=1e-5)
     predicted = ours.predict(few, base_margin=SCORE / 2, device=TEST_DEVICE)
     np.testing.assert_allclose(predicted, theirs.predict(matrix), rtol=1e-4, atol=1e-4)
+
+
+def test_names_of_xgboosts_train():
+    params, data, log = {"device": TEST_DEVICE, "max_depth": 2}, Dataset(X, SCORE), {"old": 1}
+    first = train(params, data, num_boost_round=2, verbose_eval=False)
+    evals = [(data, "train")]
+    found = train(params, data, 1, xgb_model=first, evals=evals, evals_result=log, verbose_eval=1)
+    wanted = train(params, data, 1, model=first, evals=evals)
+    assert found.ensemble.trees == wanted.ensemble.trees
+    assert log == wanted.history
+    assert len(first.ensemble.trees) == 2
+    own = train(params, data, 1, obj=lambda margin, rows: (margin - rows.label, 1 + 0 * margin))
+    assert own.ensemble.trees == train({**params, "base_score": 0.5}, data, 1).ensemble.trees
+    with pytest.raises(ParameterError, match="evals_result is of type list: expected a dict"):
+        train(params, data, 1, evals_result=[])

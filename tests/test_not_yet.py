@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyopencl_gbdt import Model
+from pyopencl_gbdt import Dataset, Model
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
@@ -25,11 +25,13 @@ REFUSED = {
     "seed_per_iteration": {"seed_per_iteration": True},
     "disable_default_eval_metric": {"disable_default_eval_metric": True},
 }
-PREDICTION = ("pred_leaf", "pred_contribs", "approx_contribs", "pred_interactions", "strict_shape")
+PREDICTION = ("pred_leaf", "pred_contribs", "approx_contribs", "pred_interactions", "strict_shape",
+              "validate_features")  # fmt: skip
 METHODS = (
-    "update", "boost", "save_raw", "get_dump", "trees_to_dataframe", "__getitem__",
-    "get_split_value_histogram", "set_attr", "save_config",
+    "update", "boost", "eval", "set_param", "reset", "save_raw", "get_dump", "trees_to_dataframe",
+    "__getitem__", "get_split_value_histogram", "set_attr", "save_config",
 )  # fmt: skip
+DATA = ("save_binary", "get_quantile_cut", "get_data", "set_info", "get_float_info")
 #: Refused with one of the features above, or without a meaning of their own.
 PARTS = {
     "dart": ("sample_type", "normalize_type", "rate_drop", "one_drop", "skip_drop"),
@@ -69,8 +71,11 @@ def test_every_parameter_that_is_not_taken_belongs_to_a_listed_feature(table):
 def test_what_models_lack_is_listed(table):
     taken = inspect.signature(Model.predict).parameters
     for name in PREDICTION:
-        assert f"`{name}`" in table
+        assert f"`{name}`" in table or f"`{name}=" in table
         assert name not in taken
     for name in METHODS:
         assert (name if name != "__getitem__" else "booster[2:5]") in table
         assert not hasattr(Model, name)
+    for name in DATA:
+        assert f"`{name}`" in table
+        assert not hasattr(Dataset, name)

@@ -194,6 +194,15 @@ def test_no_modules_import_each_other_in_a_circle(imported):
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": set()}) == {"a", "b", "c"}
 
 
+def test_no_module_imports_from_the_package_that_it_is_in(imported):
+    """Its ``__init__`` imports its modules, so that would be a circle."""
+    for module, names in imported.items():
+        package, _, _ = module.rpartition(".")
+        if package and package != PACKAGE:
+            own = [name for name in names if name.rpartition(".")[0] == package]
+            assert [name for name in own if name not in imported] == [], module
+
+
 #: Libraries that only one room may know.
 DEVICE_LIBRARIES = ("pyopencl", "cupy", "cupy_backends")
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pyopencl_gbdt import Dataset
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.data import budget
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.value_counts import ValueCounts
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -94,3 +95,18 @@ def test_values_are_counted():
     assert counts.distinct.tolist() == [2, 0, 2]
     assert counts.layout(None).feature_offset.tolist() == [0, 2, 3, 5]
     assert counts.density == pytest.approx(2 / 3)
+
+
+def test_more_columns_than_memory_has_tables_for(monkeypatch):
+    wide = Dataset(sp.csr_matrix(([1.0], ([0], [200_000_000])), (2, 200_000_001)), [0, 1])
+    monkeypatch.setattr(budget, "available_memory", lambda: 9 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            DataError, match="X has 200000001 columns, whose tables take 10 GB"
+        ) as e:
+            train({"device": TEST_DEVICE}, wide, 1)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert "leave out columns without entries" in str(e.value)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.data.coded import taken
@@ -18,6 +17,12 @@ from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.data.narrow import check_missing
+    check_base_margin,
+    check_feature_weights,
+    check_rows,
+    check_target,
+)
+from pyopencl_gbdt.data.targets import (
 from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights, check_rows
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data import check_matrix
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categorical_features import check_categorical
 from pyopencl_gbdt.data.categories import (
@@ -20,7 +19,7 @@ from pyopencl_gbdt.data.categories import (
     has_to_stay,
 )
 from pyopencl_gbdt.data.category_columns import Column
-from pyopencl_gbdt.data.check import check_shape
+from pyopencl_gbdt.data.check import check_matrix, check_shape
 from pyopencl_gbdt.data.check_sparse import check_sparse
 from pyopencl_gbdt.data.columns import RawColumns, raw_columns
 from pyopencl_gbdt.data.containers import is_sparse

@@ -109,7 +109,10 @@ def parse_libsvm(
         counts, columns, values = _within(n_features, counts, columns, values, where)
         where = Where(path, numbers, counts)
     shape = check_shape(columns, where, n_features, one_based)
-    X = matrix_of(columns, values, counts, where, shape, in_use, budget, dense=dense)
+    X = matrix_of(
+        columns, values, counts, where, shape, in_use, budget,
+        dense=dense, width_given=n_features is not None,
+    )  # fmt: skip
     return X, labels if with_label else None
 
 

@@ -16,6 +16,9 @@ from pyopencl_gbdt.messages import plural
 
 #: An entry of a sparse matrix takes 8 bytes, a value of a dense one 4.
 _DENSE_FROM = 0.5
+#: Training has tables of all columns, of at least so many bytes a column. So one index can ask for
+#: gigabytes; a file's bytes have to justify a width that the caller did not give.
+COLUMN_BYTES = 4
 
 
 class Where:
@@ -70,6 +73,7 @@ def matrix_of(
     budget: Budget | None,
     *,
     dense: bool = False,
+    width_given: bool = False,
 ) -> NDArray[np.float32] | SparseMatrix:
     """Return the pairs as a matrix.
 
@@ -87,6 +91,8 @@ def matrix_of(
     budget : Budget or None
     dense : bool
         Whether the matrix is dense, however few pairs there are.
+    width_given : bool
+        Whether the caller named the number of columns; otherwise the largest index did.
 
     Returns
     -------
@@ -103,6 +109,12 @@ def matrix_of(
         own = 4 * n_rows * n_columns if is_dense else 8 * (columns.size + n_rows)
         text = f"{plural(n_rows, 'row')} x {plural(n_columns, 'column')}"
         budget.check(own + in_use, f"its pairs and a matrix of {text} take about")
+        if not width_given and not is_dense:
+            budget.check(
+                own + in_use + COLUMN_BYTES * n_columns,
+                f"its largest index is {n_columns - 1}, counted from 0; tables of {text} take",
+                f"correct the index, give n_features={n_columns} (--n-features)",
+            )
     flat = np.repeat(np.arange(n_rows), counts) * n_columns + columns
     order = _order(flat, columns, where)
     if is_dense:

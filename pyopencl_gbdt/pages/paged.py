@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.variants import choose
@@ -52,6 +53,24 @@ MOST_HISTOGRAMS = 1 / 16
 _SUMS_BYTES = 16
 #: Rows that are looked at to estimate the share of present values.
 _SAMPLED_ROWS = 2048
+#: Main memory of a fit for each column, however few values it has. Two rows, measured with
+#: ``getrusage``: 69 bytes on PoCL, where the device's arrays count too; 50 without them.
+_HOST_BYTES_A_COLUMN = 50
+
+
+def check_width(data: Dataset) -> None:
+    """Refuse sparse data whose columns are more than the machine's memory has tables for.
+
+    Raises
+    ------
+    DataError
+    """
+    if data.sparse is not None:
+        check_free(
+            _HOST_BYTES_A_COLUMN * data.n_features,
+            f"X has {data.n_features} columns, whose tables",
+            "leave out columns without entries, or hash the names of features to fewer",
+        )
 
 
 def _present_share(data: Dataset) -> float:

@@ -38,6 +38,20 @@ def check_rounds(n_rounds: Any, *, also_none: bool = True) -> int | None:
     return int(ROWS["n_estimators"].convert(n_rounds, "n_rounds"))  # type: ignore[arg-type]
 
 
+def check_history(evals_result: Any) -> None:
+    """Raise an error unless ``evals_result`` is None or a dictionary to fill.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if evals_result is not None and not isinstance(evals_result, dict):
+        raise ParameterError(
+            f"evals_result is of type {type(evals_result).__name__}: expected a dict, which "
+            "receives the metrics; give an empty one"
+        )
+
+
 def check_pairs(evals: Any) -> list[tuple[Dataset, str]]:
     """Return evaluation sets as a list of (Dataset, name); None becomes an empty list.
 

@@ -32,6 +32,7 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
 from pyopencl_gbdt.pages.paged import (
+    check_width,
     expected_columns,
     expected_tiles,
     paged,
@@ -92,6 +93,7 @@ class Boosting:
         share: Share | None = None,
         replaced: Replaced | None = None,
     ) -> None:
+        check_width(data)
         share = share or Share(n_rows=data.n_rows)
         weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
         policy = policy or policy_of(params)

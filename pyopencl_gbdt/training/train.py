@@ -25,7 +25,7 @@ from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.arguments import check_rounds
+from pyopencl_gbdt.training.arguments import check_history, check_rounds
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
@@ -48,6 +48,11 @@ def train(
     verbose: bool | int | None = False,
     report: Callable[[str], None] | None = None,
     profile: bool = False,
+    num_boost_round: int | None = None,
+    obj: Any = None,
+    xgb_model: Before | None = None,
+    evals_result: dict[str, Any] | None = None,
+    verbose_eval: bool | int | None = None,
 ) -> Model:
     """Train gradient-boosted trees.
 
@@ -87,6 +92,12 @@ def train(
     profile : bool, default False
         Measure the time of every kernel, see ``Model.profile``: ``print(model.profile.table())``.
         The model is the same.
+    num_boost_round, xgb_model, verbose_eval : optional
+        XGBoost's names for ``n_rounds``, ``model`` and ``verbose``; each takes precedence.
+    obj : callable, DeviceObjective, KernelObjective or None
+        A custom loss, instead of the loss in ``params``.
+    evals_result : dict or None
+        Receives the metrics of every round, as ``Model.history`` holds them.
 
     Returns
     -------
@@ -106,9 +117,14 @@ def train(
     If Ctrl-C, a callback's error or anything else ends it early, it ends within a round or two and
     frees the device's memory.
     """
-    n_rounds, period = check_rounds(n_rounds), check_verbose(verbose)
+    n_rounds = check_rounds(n_rounds if num_boost_round is None else num_boost_round)
+    period = check_verbose(verbose if verbose_eval is None else verbose_eval)
+    model = model if xgb_model is None else xgb_model
+    check_history(evals_result)
     if n_rounds is not None:
         params = {**as_mapping(params), "n_estimators": n_rounds}
+    if obj is not None:
+        params = {**as_mapping(params), "objective": obj}
     check_callables(report=report)
     check_switches(maximize=maximize, profile=profile)
     task = prepare(params, data, evals, eval_metric, model, custom_metric)
@@ -124,11 +140,15 @@ def train(
     )
     saved = _saved(everyone)
     try:
-        return with_fallbacks(partial(_fit, task, everyone, saved, profile))
+        made = with_fallbacks(partial(_fit, task, everyone, saved, profile))
     except BaseException as error:
         data.forget()
         clear_frames(error)
         raise
+    if evals_result is not None:
+        evals_result.clear()
+        evals_result.update(made.history)
+    return made
 
 
 def _saved(callbacks: CallbackList) -> CheckPoint | None:

@@ -80,7 +80,7 @@ def test_half_of_the_values_make_it_dense(read):
     assert isinstance(fewer.X, SparseMatrix)
     np.testing.assert_array_equal(values(fewer), [[5, NAN, NAN, 0], [NAN, 6, NAN, NAN]])
     np.testing.assert_array_equal(read("1 2:3\n", dense=True).X, [[NAN, NAN, 3]])
-    wide = read("1 2147483646:2\n")
+    wide = read("1 2147483646:2\n", n_features=2**31 - 1)
     assert wide.X.shape == (1, 2**31 - 1)
 
 
