@@ -1,6 +1,7 @@
 """Real data for ``python -m bench tasks``: small files, the package's HIGGS, scikit-learn's sets.
 
-Categories are numbers here: their codes, or one-hot columns as they come.
+Categories are numbers here: their codes, or one-hot columns as they come. The data sets of
+``bench.task_categories`` have them as categories.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ class Table:
         Ascending numbers of queries, for ``ranking``.
     upper : float32 array, shape (n_rows,), or None
         For ``survival``: the time again, infinity where the event was not seen.
+    categorical : tuple of int
+        Numbers of the columns of ``X`` that hold codes of categories, whole numbers from 0.
+    of_seed : callable, or None
+        Returns the table of a seed, where each split is to have rows of its own.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Table:
     y: F32
     query: npt.NDArray[np.int64] | None = None
     upper: F32 | None = None
+    categorical: tuple[int, ...] = ()
+    of_seed: Callable[[int], Table] | None = None
 
     @property
     def n_classes(self) -> int:
@@ -58,6 +65,7 @@ class Table:
 
 def split(table: Table, seed: int, most_rows: int) -> tuple[Table, Table]:
     """Draw at most ``most_rows`` rows, and part them; whole queries stay together."""
+    table = table if table.of_seed is None else table.of_seed(seed)
     rng = np.random.default_rng(seed)
     if table.query is not None:
         queries = rng.permutation(np.unique(table.query))

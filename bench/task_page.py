@@ -1,6 +1,7 @@
 """Results of ``python -m bench tasks`` as Markdown.
 
-A page has two sections, each between its marks: ``measured`` at the fixed setting, and ``trials``.
+A page has sections, each between its marks: ``measured`` at the fixed setting, ``trials``, and
+``categories``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from bench.task_trials import FOLDS, LARGE, LARGE_SPLITS
 
 TITLES = {
     "ours": "pyopencl_gbdt", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost",
-    "sklearn": "scikit-learn",
+    "sklearn": "scikit-learn", "ours, symmetric": "pyopencl_gbdt, symmetric",
+    "catboost, symmetric": "CatBoost, symmetric",
 }  # fmt: skip
 _PACKAGES = {"xgboost": ("xgboost", "xgboost-cpu"), "sklearn": ("scikit-learn",)}
 

@@ -4,6 +4,8 @@ All take as many rounds, the same depth, learning rate, bins and L2 penalty, and
 of Hessians in a child; CatBoost and scikit-learn have a least number of rows instead, which gets
 the same number. Nothing is sampled, nothing is stopped early. Peers run on one thread: on a busy
 processor waiting threads take longer than the work.
+
+Categorical columns go to each library as its own kind of categories, with its own defaults.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,8 @@ from pyopencl_gbdt import Dataset, train
 
 #: scikit-learn's ``min_hessian_to_split``.
 LEAST_HESSIAN = 1e-3
+#: Most levels of a categorical column that scikit-learn takes.
+SKLEARN_LEVELS = 255
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,10 @@ def _hazard_last(task: Task, predicted: Any) -> Any:
     return -predicted if task.objective == "survival:cox" else predicted
 
 
-def ours(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
+def ours(task: Task, rows: Table, unseen: Table, budget: Budget, **more: Any) -> Any:
     label, extras = _extras(task, rows)
-    data = Dataset(rows.X, label, **extras)
-    params = {**_xgboost_params(task, rows, budget), "device": budget.device}
+    data = Dataset(rows.X, label, categorical_features=list(rows.categorical) or None, **extras)
+    params = {**_xgboost_params(task, rows, budget), "device": budget.device, **more}
     model = train(params, data, budget.rounds)
     return _hazard_last(task, model.predict(unseen.X, device=budget.device))
 
@@ -81,8 +86,10 @@ def xgboost(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
 
     label, extras = _extras(task, rows)
     params = {**_xgboost_params(task, rows, budget), "tree_method": "hist", "nthread": 1}
-    booster = library.train(params, library.DMatrix(rows.X, label, **extras), budget.rounds)
-    return _hazard_last(task, booster.predict(library.DMatrix(unseen.X)))
+    types = ["c" if c in rows.categorical else "q" for c in range(rows.X.shape[1])]
+    own = {"feature_types": types, "enable_categorical": True} if rows.categorical else {}
+    booster = library.train(params, library.DMatrix(rows.X, label, **extras, **own), budget.rounds)
+    return _hazard_last(task, booster.predict(library.DMatrix(unseen.X, **own)))
 
 
 def lightgbm(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
@@ -98,12 +105,14 @@ def lightgbm(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
     if task.kind == "classes":
         params["num_class"] = rows.n_classes
     sizes = None if rows.query is None else np.unique(rows.query, return_counts=True)[1]
-    data = library.Dataset(rows.X, rows.y, group=sizes, params=params)
+    columns = list(rows.categorical)
+    data = library.Dataset(rows.X, rows.y, group=sizes, params=params, categorical_feature=columns)
     return library.train(params, data, budget.rounds).predict(unseen.X)
 
 
-def catboost(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
+def catboost(task: Task, rows: Table, unseen: Table, budget: Budget, **more: Any) -> Any:
     import catboost as library
+    import pandas
 
     params = {
         "loss_function": task.catboost, "iterations": budget.rounds, "depth": budget.depth,
@@ -111,7 +120,7 @@ def catboost(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
         "l2_leaf_reg": budget.l2, "grow_policy": "Depthwise",
         "min_data_in_leaf": budget.least_rows, "bootstrap_type": "No", "random_strength": 0,
         "boosting_type": "Plain", "leaf_estimation_iterations": 1, "logging_level": "Silent",
-        "allow_writing_files": False, "thread_count": 1,
+        "allow_writing_files": False, "thread_count": 1, **more,
     }  # fmt: skip
     name, label = task.catboost.split(":")[0], rows.y
     if name == "SurvivalAft":
@@ -125,7 +134,14 @@ def catboost(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
 
     def pool(table: Table, label: Any = None) -> Any:
         baseline = np.full(table.y.size, start) if start else None
-        return library.Pool(table.X, label, group_id=table.query, baseline=baseline)
+        own = {"group_id": table.query, "baseline": baseline}
+        if not table.categorical:
+            return library.Pool(table.X, label, **own)
+        columns: list[Any] = list(table.X.T)
+        for column in table.categorical:
+            columns[column] = columns[column].astype(np.int64)
+        frame = pandas.DataFrame(dict(enumerate(columns)))
+        return library.Pool(frame, label, cat_features=list(table.categorical), **own)
 
     model = library.CatBoost(params)
     model.fit(pool(rows, label))
@@ -148,6 +164,8 @@ def sklearn(task: Task, rows: Table, unseen: Table, budget: Budget) -> Any:
     }  # fmt: skip
     if task.sklearn == "quantile":
         params["quantile"] = ALPHA
+    if rows.categorical:
+        params["categorical_features"] = list(rows.categorical)
     kind = "Classifier" if task.kind in ("binary", "classes") else "Regressor"
     with threadpool_limits(1):
         model = getattr(ensemble, f"HistGradientBoosting{kind}")(**params).fit(rows.X, rows.y)
@@ -165,6 +183,22 @@ SYSTEMS: dict[str, Callable[[Task, Table, Table, Budget], Any]] = {
 }
 
 
+#: Measured where columns are categorical: CatBoost's own default are symmetric trees.
+SYMMETRIC: dict[str, Callable[[Task, Table, Table, Budget], Any]] = {
+    "ours, symmetric": partial(ours, grow_policy="symmetric"),
+    "catboost, symmetric": partial(catboost, grow_policy="SymmetricTree"),
+}
+
+
 def installed() -> list[str]:
     """Return the systems that are here."""
     return [name for name in SYSTEMS if name == "ours" or importlib.util.find_spec(name)]
+
+
+def takes(name: str, task: Task, table: Table) -> bool:
+    """Return whether a peer knows the loss and the categories of a table."""
+    if name == "sklearn" and table.categorical:
+        most = max(np.unique(table.X[:, column]).size for column in table.categorical)
+        if most > SKLEARN_LEVELS:
+            return False
+    return name == "xgboost" or bool(getattr(task, name))

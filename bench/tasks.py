@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from bench.host import describe_host, package_versions
+from bench.task_categories import CATEGORY_NAMES, CATEGORY_OBJECTIVES, category_tables
 from bench.task_data import FOLDER, NAMES, TRAINED, Table, split, tables
 from bench.task_list import SCORES, TASKS, Task, refusal
 from bench.task_page import between, lines_of
-from bench.task_systems import SYSTEMS, Budget, installed
+from bench.task_systems import SYMMETRIC, SYSTEMS, Budget, installed, takes
 from bench.task_trials import FOLDS, SETTINGS, choose, effort
 
 
@@ -37,8 +38,11 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--data", type=Path, default=FOLDER, metavar="FOLDER",
                         help="where the files are; by default bench/data")  # fmt: skip
-    parser.add_argument("--tables", nargs="+", choices=NAMES, default=NAMES, metavar="NAME",
-                        help=f"data sets; of {', '.join(NAMES)}")  # fmt: skip
+    parser.add_argument("--categories", action="store_true",
+                        help="the data sets with categorical columns, as categories")  # fmt: skip
+    parser.add_argument("--tables", nargs="+", metavar="NAME",
+                        help=f"data sets; of {', '.join(NAMES)}, or with --categories of "
+                        f"{', '.join(CATEGORY_NAMES)}")  # fmt: skip
     parser.add_argument("--splits", type=int, default=10, help="at least 2")
     parser.add_argument("--rows", type=int, default=8000, help="of larger sets so many are drawn")
     parser.add_argument("--trials", type=int, default=0, metavar="N",
@@ -54,10 +58,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--write", type=Path, metavar="PAGE.md",
                         help="write the tables between the marks of this page")  # fmt: skip
     options = parser.parse_args(arguments)
-    problem = _problem(options)
+    names = CATEGORY_NAMES if options.categories else NAMES
+    options.tables = options.tables or list(names)
+    problem = _problem(options, names)
     if problem:
         parser.error(problem)
     name = "trials" if options.trials else "measured"
+    name = "categories" if options.categories else name
     try:
         if options.write:  # a page without marks is told before hours of work
             between(options.write, name, [])
@@ -73,8 +80,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _problem(options: argparse.Namespace) -> str:
+def _problem(options: argparse.Namespace, names: tuple[str, ...]) -> str:
     """Return what is wrong with the options; empty if nothing is."""
+    unknown = [name for name in options.tables if name not in names]
+    if unknown:
+        return f"--tables {' '.join(unknown)}: expected some of {', '.join(names)}"
     if options.splits < 2:
         return f"--splits {options.splits}: expected 2 or more, to see a spread"
     if not 0 <= options.trials <= len(SETTINGS):
@@ -102,6 +112,7 @@ def _conditions(options: argparse.Namespace) -> dict[str, Any]:
         "settings": [asdict(one) for one in _settings(options)],
         "splits": options.splits,
         "most_rows": options.rows,
+        "categories": options.categories,
     }
 
 
@@ -128,11 +139,14 @@ def _measure(options: argparse.Namespace, before: list[dict[str, Any]]) -> dict[
         "left_out": left_out,
         "results": results,
     }
-    for table in tables(options.data, tuple(options.tables)):
+    made = category_tables if options.categories else tables
+    for table in made(options.data, tuple(options.tables)):
         if isinstance(table, str):
             left_out.append(table)
             continue
         for task in (task for task in TASKS if task.kind == table.kind):
+            if options.categories and task.objective not in CATEGORY_OBJECTIVES:
+                continue
             if (table.name, task.objective) not in done:
                 results += _compare(task, table, options)
                 _write(options.json, report)
@@ -151,10 +165,14 @@ def _write(file: Path | None, report: dict[str, Any]) -> None:
 def _compare(task: Task, table: Table, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Train every system on every split; yield a record a score."""
     reason = refusal(task, table.n_classes if task.kind == "classes" else 0)
-    names = [
-        name for name in installed()
-        if (not reason if name == "ours" else name == "xgboost" or getattr(task, name))
-    ]  # fmt: skip
+    systems = {
+        name: SYSTEMS[name] for name in installed()
+        if (not reason if name == "ours" else takes(name, task, table))
+    }  # fmt: skip
+    if table.categorical:
+        own = {name: SYMMETRIC[name] for name in SYMMETRIC if name.split(",")[0] in systems}
+        systems |= own
+    names = list(systems)
     settings = _settings(options)
     splits, n_folds = effort(table, options.splits) if options.trials else (options.splits, FOLDS)
     found: dict[str, dict[str, list[float]]] = {s: {n: [] for n in names} for s in task.scores}
@@ -164,8 +182,8 @@ def _compare(task: Task, table: Table, options: argparse.Namespace) -> Iterator[
         rows, unseen = split(table, seed, options.rows)
         for name in names:
             began = time.perf_counter()
-            best = choose(SYSTEMS[name], task, rows, settings, seed, n_folds)
-            predicted = np.asarray(SYSTEMS[name](task, rows, unseen, settings[best]))
+            best = choose(systems[name], task, rows, settings, seed, n_folds)
+            predicted = np.asarray(systems[name](task, rows, unseen, settings[best]))
             seconds[name] += time.perf_counter() - began
             chosen[name].append(best)
             for score in task.scores:
@@ -182,14 +200,19 @@ def _compare(task: Task, table: Table, options: argparse.Namespace) -> Iterator[
             "score": score,
             "more_is_better": SCORES[score][1],
             "systems": found[score],
-            "level": level_with_first(found[score], SCORES[score][1]),
+            "level": level_with_first(found[score], SCORES[score][1], shared=table.of_seed is None),
             "chosen": chosen,
             "seconds": seconds,
         }
 
 
-def level_with_first(scores: dict[str, list[float]], more_is_better: bool) -> list[str]:
-    """Return the systems that are first or within noise of it."""
+def level_with_first(
+    scores: dict[str, list[float]], more_is_better: bool, *, shared: bool = True
+) -> list[str]:
+    """Return the systems that are first or within noise of it.
+
+    ``shared`` says that splits share rows; the splits of a seeded table do not.
+    """
     from scipy import stats
 
     sign = -1 if more_is_better else 1
@@ -199,7 +222,8 @@ def level_with_first(scores: dict[str, list[float]], more_is_better: bool) -> li
     for name, values in loss.items():
         behind = values - loss[first]
         n = behind.size
-        error = np.sqrt(behind.var(ddof=1) * (1 / n + (1 - TRAINED) / TRAINED))
+        correction = (1 - TRAINED) / TRAINED if shared else 0.0
+        error = np.sqrt(behind.var(ddof=1) * (1 / n + correction))
         if behind.mean() <= stats.t.isf(0.025, n - 1) * error:
             level.append(name)
     return level
