@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import find, open_device
 from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.page import page_bounds
 from pyopencl_gbdt.pages.quantize import Quantizer
@@ -78,7 +79,7 @@ def model_of(monkeypatch, n_pages, data, params):
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", InPages)
     model = train({"n_estimators": 2, "max_depth": 4, "device": TEST_DEVICE, **params}, data)
     assert len(sizes) == n_pages
-    return to_xgboost_json(model.ensemble)
+    return to_json(model.ensemble)
 
 
 def check(monkeypatch, params, label, *, weight=None, group=None):
@@ -102,6 +103,39 @@ def test_every_family_of_losses(monkeypatch, loss, weighted):
 @pytest.mark.parametrize("growth", GROWTH)
 def test_every_way_of_growing(monkeypatch, growth):
     check(monkeypatch, {"max_bin": 32, **GROWTH[growth]}, "number")
+
+
+#: Ways to train on categories; six rounds are enough for combinations.
+CATEGORIES = {
+    "statistics": {"cat_method": "statistics", "n_estimators": 6},
+    "symmetric": {"grow_policy": "symmetric", "n_estimators": 6},
+}
+
+
+def rows_with_categories():
+    """Two columns of levels that matter together, beside numbers."""
+    values, rng = X[ORDER].copy(), np.random.default_rng(8)
+    values[:, 2], values[:, 4] = rng.integers(0, 4, N), rng.integers(0, 30, N)
+    label = LABELS["number"][ORDER] + 2.0 * ((values[:, 2] + values[:, 4]) % 2)
+    return Dataset(values, label.astype(np.float32), categorical_features=[2, 4])
+
+
+def tables_in(text):
+    return json.loads(text).get("statistics", {}).get("tables", [])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [*CATEGORIES, pytest.param("sets", marks=pytest.mark.thorough)],  # see test_category_splits
+)
+def test_every_way_to_train_on_categories(monkeypatch, method):
+    params = CATEGORIES.get(method, {"cat_method": "sets"})
+    whole = model_of(monkeypatch, 1, rows_with_categories(), params)
+    combined = [table["keys"] is not None for table in tables_in(whole)]
+    assert any(combined) == (method == "statistics")
+    for n_pages in (3, 7):
+        found = model_of(monkeypatch, n_pages, rows_with_categories(), params)
+        assert found == whole, n_pages
 
 
 @pytest.mark.parametrize("loss", ["multi:softprob", "reg:absoluteerror"])

@@ -84,6 +84,15 @@ def test_exact_search_and_sparse_data_are_refused():
             in_team((TEST_DEVICE, TEST_DEVICE), params, data)
 
 
+@pytest.mark.parametrize("method", ["auto", "statistics"])
+def test_statistics_of_categories_are_refused(method):
+    params = Parameters.from_dict({"cat_method": method})
+    levels = np.column_stack([X[:, 0], np.arange(len(X)) % 20])
+    data = Dataset(levels, LABELS["number"], categorical_features=[1])
+    with pytest.raises(ParameterError, match=rf"^cat_method='{method}': .* cat_method='sets'"):
+        in_team((TEST_DEVICE, TEST_DEVICE), params, data)
+
+
 @pytest.mark.intel
 @pytest.mark.parametrize("loss", ["binary:logistic", "multi:softprob", "reg:quantileerror"])
 def test_pocl_and_intel(loss):

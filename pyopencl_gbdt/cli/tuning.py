@@ -125,7 +125,7 @@ class Measurement:
     def _predict(self, model: Model, kernels: tuple[str, ...]) -> float:
         device: Device = open_device(self.device, profile=True)
         assert device.profiler is not None
-        predict_margins(model.ensemble, self.data.values, device)
+        predict_margins(model.ensemble, model.tree_values(self.data), device)
         device.profiler.collect()
         totals = device.profiler.totals
         ours = [total for (_, name), total in totals.items() if name.split(".")[0] in kernels]

@@ -171,7 +171,7 @@ def _measured(
         tell(f"fit {number + 1} of {repeats}")
         fits.append(fit(device_id, shape, values, labels, shape.n_rounds))
     tell("prediction")
-    rows = values[:MOST_PREDICTED]
+    rows = models[0].tree_values(values[:MOST_PREDICTED])
     seconds = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
@@ -190,7 +190,7 @@ def _measured(
         "setup_seconds": statistics.median(one.setup_seconds for one in fits),
         "round_ms": 1e3 * statistics.median(one.round_seconds for one in fits),
         "round_ms_runs": [1e3 * one.round_seconds for one in fits],
-        "predicted_rows_per_second": len(rows) / statistics.median(seconds[1:]),
+        "predicted_rows_per_second": rows.shape[0] / statistics.median(seconds[1:]),
         "peak_bytes": max(one.peak_bytes for one in fits),
         "kernels": kernel_times(models),
     }

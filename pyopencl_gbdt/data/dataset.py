@@ -17,13 +17,12 @@ from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.data.narrow import check_missing
+from pyopencl_gbdt.data.targets import (
     check_base_margin,
     check_feature_weights,
     check_rows,
     check_target,
 )
-from pyopencl_gbdt.data.targets import (
-from pyopencl_gbdt.data.targets import check_base_margin, check_feature_weights, check_rows
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 

@@ -49,8 +49,9 @@ def predict_margins(
     Parameters
     ----------
     ensemble : Ensemble
-    values : float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, n_features), C order
-        NaN means missing. A matrix on the device is not copied.
+    values : float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, n_tree_features), C order
+        As ``Model.tree_values`` returns them. NaN means missing. A matrix on the device is not
+        copied.
     device : str or Device
     start : float32 array, shape of the result, or None
         What the sum of every row starts from; None: the ensemble's ``base_margin``.
@@ -60,7 +61,17 @@ def predict_margins(
     Returns
     -------
     float32 array, shape (n_rows,), or (n_outputs, n_rows) if there are several outputs
+
+    Raises
+    ------
+    DataError
+        If the rows have fewer or more columns than features that trees may use.
     """
+    if values.shape[1:] != (ensemble.n_tree_features,):
+        raise DataError(
+            f"values have the shape {tuple(values.shape)}: expected {ensemble.n_tree_features} "
+            "columns, the features of trees; give what Model.tree_values returns"
+        )
     work = partial(_open_and_predict, ensemble, values, device, start, rounds)
     try:
         return with_fallbacks(work)

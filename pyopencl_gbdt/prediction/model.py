@@ -15,7 +15,7 @@ from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.check import check_shape, column_names
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.features import Features, check_features
+from pyopencl_gbdt.data.features import Features, Values, check_features
 from pyopencl_gbdt.data.names import check_columns, check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.targets import check_base_margin
@@ -167,16 +167,28 @@ class Model:
         else:
             names = column_names(X)
         check_columns(names, ensemble.feature_names)
-        features = self._checked(X, missing)
-        values = features.values
-        if ensemble.statistics is not None:
-            values = with_statistics(ensemble.statistics, features)
+        values = self.tree_values(X, missing=missing)
         n_outputs = ensemble.n_outputs
         start = check_base_margin(base_margin, values.shape[0], n_outputs)
         start = start if start is None or n_outputs == 1 else start.T
         margins = predict_margins(ensemble, values, device, start=start, rounds=rounds)
         found = margins if output_margin else self.objective.to_prediction(margins)
         return np.ascontiguousarray(found.T)
+
+    def tree_values(self, X: Any, *, missing: float | None = None) -> Values:
+        """Return checked rows as trees read them: the columns, then statistics of categories.
+
+        Parameters
+        ----------
+        X, missing
+            As in ``predict``.
+
+        Returns
+        -------
+        float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, ensemble.n_tree_features)
+        """
+        features, statistics = self._checked(X, missing), self.ensemble.statistics
+        return features.values if statistics is None else with_statistics(statistics, features)
 
     def _checked(self, X: Any, missing: float | None) -> Features:
         """Return checked rows; their categories have the codes of training."""

@@ -22,6 +22,7 @@ from pyopencl_gbdt.pages.paged import expected_columns
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.with_statistics import statistic_columns
 
 
 @dataclass
@@ -83,8 +84,8 @@ def train_together(
     Raises
     ------
     ParameterError
-        If the loss looks at several rows, there are fewer rows than devices, or splits are searched
-        along sorted columns, which one device has to hold.
+        If the loss looks at several rows, there are fewer rows than devices, splits are searched
+        along sorted columns, which one device has to hold, or categories become statistics.
     DeviceError
         If devices disagree on the trees, which means that a driver is at fault.
     """
@@ -93,6 +94,11 @@ def train_together(
         raise ParameterError(
             f"{given}: expected dense data and tree_method='hist' where several devices train "
             "together; train on one device"
+        )
+    if statistic_columns(params, data):
+        raise ParameterError(
+            f"cat_method={params.cat_method!r}: expected no statistics of categories where several "
+            "devices train together; use cat_method='sets', or train on one device"
         )
     n, size = data.n_rows, len(devices)
     cuts = Quantizer(devices[0], data.values, data.weight, params.max_bin).cuts()

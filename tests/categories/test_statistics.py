@@ -15,12 +15,14 @@ from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.categories.targets import targets_of
+from pyopencl_gbdt.cli.tuning import Measurement
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import to_json, to_xgboost_json
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.reference.combination import level_table
 from pyopencl_gbdt.training.with_statistics import replaced
 from tests.compare import assert_same_bits
@@ -76,6 +78,16 @@ def test_models_keep_their_statistics(models, case, tmp_path):
     assert to_json(read.ensemble) == to_json(model.ensemble)
     kept = pickle.loads(pickle.dumps(model))
     assert_same_bits(kept.predict(columns_of(case)[0]), model.predict(data))
+
+
+def test_trees_do_not_read_beyond_the_columns(models):
+    model, data = models["binary"], data_of("binary")
+    assert model.ensemble.n_tree_features == 8
+    with pytest.raises(DataError, match=r"\(600, 4\): expected 8 columns"):
+        predict_margins(model.ensemble, data.values, TEST_DEVICE)
+    margins = predict_margins(model.ensemble, model.tree_values(data), TEST_DEVICE)
+    assert_same_bits(margins, model.predict(data, output_margin=True))
+    assert Measurement(TEST_DEVICE, data, 1)._predict(model, ("predict",)) > 0
 
 
 def test_xgboost_refuses_the_file(models, tmp_path):

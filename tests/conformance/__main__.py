@@ -14,9 +14,10 @@ import time
 
 import xgboost
 
+from tests.conformance.choice import MOST_CASES, choose
 from tests.conformance.judge import Verdict, judge_cases, judge_values
 from tests.conformance.run import run_all
-from tests.conformance.table import MOST_CASES, choose, refused_values
+from tests.conformance.table import refused_values
 from tests.conftest import TEST_DEVICE
 
 

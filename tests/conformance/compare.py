@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pyopencl_gbdt.model import Tree
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 
 #: Leaf values, and gains of a tie relative to the sums that they are differences of.
 TOLERANCE = 1e-5
@@ -20,7 +21,7 @@ def compare_trees(
 
     Of splits with equal gains either may be taken: rounding decides. Trees after one where that
     happened have other gradients, so nothing more is compared. Nor is it after a tree with a split
-    that is not tried here, see ``_missing_alone_left``.
+    that is not tried here, see ``_missing_alone``.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ def compare_trees(
         return False, f"{len(ours)} trees, expected {len(theirs)}"
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         same, found = _compare(a, b, X, params)
-        if not same and _missing_alone_left(b, X, params):
-            return True, f"missing values alone to the left (tree {number})"
+        if not same and any(_missing_alone(tree, X, params) for tree in (a, b)):
+            return True, f"missing values alone on a side (tree {number})"
         if found != EQUAL:
             return same, f"{found} (tree {number})"
     return True, EQUAL
@@ -66,16 +67,23 @@ def _compare(a: Tree, b: Tree, X: np.ndarray, params: dict) -> tuple[bool, str]:
 
 
 def _left(tree: Tree, node: int, X: np.ndarray) -> np.ndarray:
-    """Mask the rows that go left; equal masks are equal thresholds, up to values nobody has."""
+    """Mask the rows that go left; equal masks are equal splits, up to values nobody has."""
     x = X[:, tree.feature[node]]
-    return np.where(np.isnan(x), tree.default_left[node], x < tree.threshold[node])
+    left = x < tree.threshold[node]
+    if tree.split_kind[node] == CATEGORY_SPLIT:
+        right = np.append(tree.right_set(node), False)
+        left = ~right[np.minimum(np.nan_to_num(x), right.size - 1).astype(int)]
+    return np.where(np.isnan(x), tree.default_left[node], left)
 
 
-def _missing_alone_left(tree: Tree, X: np.ndarray, params: dict) -> bool:
-    """Tell whether a split of a constrained feature has nothing but missing values on the left.
+def _missing_alone(tree: Tree, X: np.ndarray, params: dict) -> bool:
+    """Tell whether a split has nothing but missing values on a side where only one tries that.
 
-    Without a constraint that is the split with them on the right, which is the one tried here. With
-    one these are two, as values on the left have to be below those on the right, or above.
+    - On the left of a constrained feature. Without a constraint that is the split with them on the
+      right, which is the one tried here. With one these are two, as values on the left have to be
+      below those on the right, or above.
+    - Beside all levels: here at splits by sets. In XGBoost at splits by one level, if no row of
+      the node has that level.
     """
     signs = params.get("monotone_constraints", np.zeros(X.shape[1]))
     waiting = [(0, np.arange(X.shape[0]))]
@@ -84,7 +92,11 @@ def _missing_alone_left(tree: Tree, X: np.ndarray, params: dict) -> bool:
         if tree.is_leaf[node]:
             continue
         left = _left(tree, node, X[rows])
-        if signs[tree.feature[node]] and np.isnan(X[rows[left], tree.feature[node]]).all():
+        missing = np.isnan(X[rows, tree.feature[node]])
+        by_set = tree.split_kind[node] == CATEGORY_SPLIT
+        if (signs[tree.feature[node]] or by_set) and missing[left].all():
+            return True
+        if by_set and missing[~left].all():
             return True
         waiting += [(int(tree.left[node]), rows[left]), (int(tree.right[node]), rows[~left])]
     return False

@@ -40,8 +40,6 @@ def run_all(cases: list[Case], device: str, n_seeds: int) -> tuple[list[Result],
 def train_xgboost(case: Case, rows: Rows, n_rounds: int, seed: int) -> xgboost.Booster:
     """Train what ours is compared with."""
     params = {**case.params, "seed": seed}
-    if params.get("grow_policy") == "symmetric":
-        del params["grow_policy"]  # a name that it does not know
     if "interaction_constraints" in params:  # a list has to hold names there
         params["interaction_constraints"] = str(params["interaction_constraints"])
     return train_with_quantile_leaves(params, rows.theirs(), n_rounds)
@@ -59,7 +57,7 @@ def losses(case: Case, held_out: Rows, booster: xgboost.Booster) -> tuple[np.nda
 def _trees(case: Case, device: str) -> tuple[bool, str]:
     rows, _ = draw(case, 0, ROWS, 0, few=True)
     booster = train_xgboost(case, rows, ROUNDS_ALIKE, 0)
-    ours = train({**case.params, "device": device}, rows.ours(), ROUNDS_ALIKE)
+    ours = train({**case.ours, "device": device}, rows.ours(), ROUNDS_ALIKE)
     read = from_xgboost_json(bytes(booster.save_raw("json")))
     seen = rows.X if rows.weight is None else rows.X[rows.weight > 0]
     return compare_trees(ours.ensemble.trees, read.trees, seen, case.params)
@@ -72,7 +70,7 @@ def _quality(case: Case, device: str, seed: int) -> tuple[float, float]:
     """
     rows, held_out = draw(case, seed, ROWS, ROWS, few=False)
     other, constant = losses(case, held_out, train_xgboost(case, rows, ROUNDS, seed))
-    ours = train({**case.params, "seed": seed, "device": device}, rows.ours(), ROUNDS)
+    ours = train({**case.ours, "seed": seed, "device": device}, rows.ours(), ROUNDS)
     margin = ours.predict(held_out.X, output_margin=True, device=device)
     mine = held_out_loss(str(case.params["objective"]), case.params, margin, held_out)
     unit = other.std() / np.sqrt(other.size)

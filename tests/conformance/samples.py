@@ -9,26 +9,46 @@ import numpy as np
 import xgboost
 
 from pyopencl_gbdt import Dataset
-from tests.conformance.table import FEATURES, Case
+from tests.conformance.statistics import targets, with_statistics
+from tests.conformance.table import CATEGORICAL, FEATURES, Case
 from tests.objectives.samples import label_of
 
 QUERY = 20
+#: Levels of a categorical column, where the data are not small integers.
+LEVELS = 12
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A matrix, labels, weights, and what a loss needs besides, by XGBoost's names."""
+    """A matrix, labels, weights, and what a loss needs besides, by XGBoost's names.
+
+    Attributes
+    ----------
+    categorical : tuple of int
+        Columns of X that hold levels 0, 1, ...
+    numbers : float32 matrix or None
+        What XGBoost gets in place of X: statistics of levels.
+    """
 
     X: np.ndarray
     label: np.ndarray
     weight: np.ndarray | None
     extras: dict[str, np.ndarray] = field(default_factory=dict)
+    categorical: tuple[int, ...] = ()
+    numbers: np.ndarray | None = None
 
     def ours(self) -> Dataset:
-        return Dataset(self.X, self.label, self.weight, **self.extras)
+        columns = list(self.categorical)
+        return Dataset(self.X, self.label, self.weight, categorical_features=columns, **self.extras)
 
     def theirs(self) -> xgboost.DMatrix:
-        return xgboost.DMatrix(self.X, self.label, weight=self.weight, nthread=1, **self.extras)
+        given = {"weight": self.weight, "nthread": 1, **self.extras}
+        if self.numbers is not None:
+            return xgboost.DMatrix(self.numbers, self.label, **given)
+        types = ["c" if column in self.categorical else "q" for column in range(FEATURES)]
+        return xgboost.DMatrix(
+            self.X, self.label, feature_types=types, enable_categorical=True, **given
+        )
 
 
 def draw(case: Case, seed: int, n_rows: int, n_held_out: int, few: bool) -> tuple[Rows, Rows]:
@@ -43,7 +63,13 @@ def draw(case: Case, seed: int, n_rows: int, n_held_out: int, few: bool) -> tupl
         X = np.column_stack([rng.integers(0, 3 + f, n) for f in range(FEATURES)])
         spread = (X - X.mean(axis=0)) / X.std(axis=0)
     else:
-        X = spread = rng.standard_normal((n, FEATURES))
+        X = rng.standard_normal((n, FEATURES))
+        spread = X.copy()
+    categories = case["categories"].name
+    categorical = () if categories == "numbers" else CATEGORICAL
+    for column in () if few else categorical:  # levels in no order
+        level = np.clip(np.round(2 * X[:, column]) + LEVELS // 2, 0, LEVELS - 1).astype(int)
+        X[:, column] = rng.permutation(LEVELS)[level]
     signal = spread[:, 0] - 0.8 * spread[:, 1] + spread[:, 2] * spread[:, 3]
     signal = signal + 0.7 * np.abs(spread[:, 4]) - 0.5
     X = X.astype(np.float32)
@@ -56,9 +82,17 @@ def draw(case: Case, seed: int, n_rows: int, n_held_out: int, few: bool) -> tupl
         "fractions": rng.uniform(0.1, 2, n).astype(np.float32),
     }[case["weights"].name]
 
+    numbers = None
+    if categories == "statistics":
+        counted = np.arange(n) < n_rows
+        counted &= True if weight is None else weight > 0
+        numbers = with_statistics(X, n_rows, targets(label, case["loss"].name, counted), counted)
+
     def part(rows: slice) -> Rows:
         own = {name: column[rows] for name, column in extras.items()}
-        return Rows(X[rows], label[rows], None if weight is None else weight[rows], own)
+        heavy = None if weight is None else weight[rows]
+        given = None if numbers is None else numbers[rows]
+        return Rows(X[rows], label[rows], heavy, own, categorical, given)
 
     return part(slice(0, n_rows)), part(slice(n_rows, n))
 

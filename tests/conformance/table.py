@@ -1,11 +1,8 @@
-"""The axes, the values that are taken already, and the cases made of them."""
+"""The axes, what a case is, and which values are taken already."""
 
 from __future__ import annotations
 
-import functools
 import inspect
-import itertools
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +12,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.xgboost_versions import PENALISES_BOUNDED_LEAVES
 
 FEATURES = 6
-MOST_CASES = 500
+#: Columns that hold categories where a case has some; none of them has a monotone constraint.
+CATEGORICAL = (2, 4, 5)
 #: Losses whose leaves are quantiles.
 QUANTILES = ("reg:absoluteerror", "reg:quantileerror")
 
@@ -35,6 +33,10 @@ class Value:
     alike : bool
         Whether both can be asked for the same trees: no random numbers, and gradients that are
         functions of one row.
+    ours : mapping
+        Training parameters that XGBoost does not have.
+    apart : tuple of str
+        Values of other axes that it is in no case with.
 
     XGBoost up to 3.3 leaves ``reg_alpha`` out of a gain where leaf values are bounded by
     ``max_delta_step`` or a constraint (``CalcGainGivenWeight`` in its ``src/tree/param.h``). Later
@@ -46,6 +48,8 @@ class Value:
     params: Mapping[str, object] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     alike: bool = True
+    ours: Mapping[str, object] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
 
 
 def _losses(*names: str, **more: object) -> list[Value]:
@@ -54,6 +58,7 @@ def _losses(*names: str, **more: object) -> list[Value]:
     return [Value(f"{n}-{given}" if given else n, {"objective": n, **more}) for n in names]
 
 
+_SURVIVAL = ("survival:cox", "survival:aft")
 _RANKS = [Value(name, {"objective": name}, ("qid",), alike=False)
           for name in ("rank:ndcg", "rank:pairwise", "rank:map")]  # fmt: skip
 
@@ -80,9 +85,10 @@ AXES: dict[str, list[Value]] = {
         Value("subsample", {"subsample": 0.7}, alike=False),
         Value("colsample_bytree", {"colsample_bytree": 0.7}, alike=False),
         Value("colsample_bylevel", {"colsample_bylevel": 0.7}, alike=False),
-        Value("colsample_bynode", {"colsample_bynode": 0.7}, alike=False),
+        # XGBoost's exact search does not sample by node
+        Value("colsample_bynode", {"colsample_bynode": 0.7}, alike=False, apart=("exact",)),
         Value("forest", {"num_parallel_tree": 3, "subsample": 0.7, "colsample_bynode": 0.7},
-              alike=False),
+              alike=False, apart=("exact",)),
     ],
     "constraint": [
         Value("free"),
@@ -99,10 +105,19 @@ AXES: dict[str, list[Value]] = {
         Value("small steps", {"max_depth": 4, "max_delta_step": 0.3, "learning_rate": 0.1,
                               "max_bin": 16}),
         Value("exact", {"max_depth": 5, "tree_method": "exact"}),
-        Value("approx", {"max_depth": 5, "tree_method": "approx"}),
+        Value("approx", {"max_depth": 5, "tree_method": "approx", "max_bin": 32}),
         Value("lossguide", {"max_depth": 6, "grow_policy": "lossguide", "max_leaves": 12}),
         # XGBoost has symmetric trees of one level alone
-        Value("symmetric", {"max_depth": 1, "grow_policy": "symmetric"}),
+        Value("symmetric", {"max_depth": 1}, ours={"grow_policy": "symmetric"}),
+    ],
+    "categories": [
+        Value("numbers"),
+        Value("one level", {"max_cat_to_onehot": 99}, ours={"cat_method": "sets"},
+              apart=("exact", "approx", "symmetric")),
+        Value("sets", ours={"cat_method": "sets"}, apart=("exact", "approx", "symmetric")),
+        # XGBoost gets statistics of the test's own making, in another order of the rows
+        Value("statistics", alike=False, apart=("exact", "approx", *_SURVIVAL),
+              ours={"cat_method": "statistics", "max_ctr_complexity": 1, "permutation_count": 1}),
     ],
 }  # fmt: skip
 
@@ -127,11 +142,17 @@ class Case:
 
     @property
     def params(self) -> dict[str, object]:
-        """Parameters of training, for both."""
+        """Parameters of training that both have."""
         merged: dict[str, object] = {"learning_rate": 0.3}
         for value in reversed(self.values):  # a loss's own win
             merged.update(value.params)
         return merged
+
+    @property
+    def ours(self) -> dict[str, object]:
+        """Parameters of our training."""
+        own = (value.ours for value in self.values)
+        return {**self.params, **{name: x for some in own for name, x in some.items()}}
 
     @property
     def differs(self) -> str:
@@ -139,6 +160,8 @@ class Case:
         chance = [value.name for value in self.values if not value.alike]
         if chance:
             return f"{', '.join(chance)}: quality alone"
+        if self["categories"].name == "sets" and int(str(self.params["max_depth"])) > 3:
+            return "sets in nodes that lack levels: another order"
         limited = self.params.get("max_delta_step", self["loss"].name.startswith("count:"))
         unlike = (limited and not PENALISES_BOUNDED_LEAVES) or "monotone_constraints" in self.params
         if self.params.get("reg_alpha") and unlike:
@@ -159,63 +182,8 @@ def refusal(params: Mapping[str, object], needs: tuple[str, ...] = ()) -> str:
 def refused_values() -> dict[tuple[str, str], str]:
     """Return the reason for every (axis, value's name) that is not taken yet."""
     found = {
-        (axis, value.name): refusal(value.params, value.needs)
+        (axis, value.name): refusal({**value.params, **value.ours}, value.needs)
         for axis, values in AXES.items()
         for value in values
     }
     return {place: reason for place, reason in found.items() if reason}
-
-
-@functools.cache
-def all_cases() -> tuple[Case, ...]:
-    """Return the cases whose values are taken, also together."""
-    left_out = refused_values()
-    axes = [
-        [value for value in values if (axis, value.name) not in left_out]
-        for axis, values in AXES.items()
-    ]
-    cases = [Case(values) for values in itertools.product(*axes)]
-    taken: dict[str, bool] = {}  # missing values and weights are no parameters
-    for case in cases:
-        if (params := repr(case.params)) not in taken:
-            taken[params] = not refusal(case.params)
-    return tuple(
-        case for case in cases
-        if taken[repr(case.params)]
-        # XGBoost weighs queries, not their rows
-        and not ("qid" in case["loss"].needs and case["weights"].name != "equal")
-        # its exact search takes quantiles of other rows than its histograms, and learns less
-        and not (case["loss"].params["objective"] in QUANTILES and case["growth"].name == "exact")
-    )  # fmt: skip
-
-
-def choose(n: int, seed: int = 0) -> list[Case]:
-    """Return at most ``n`` cases, every other one such whose trees can be compared.
-
-    Of both sorts first those that show every value, then every pair, then others; random
-    otherwise, by the seed. A smaller choice is the begin of a larger one.
-    """
-    return list(_ordered(seed)[:n])
-
-
-@functools.cache
-def _ordered(seed: int) -> tuple[Case, ...]:
-    cases = list(all_cases())
-    random.Random(seed).shuffle(cases)
-    sorts = [_in_order([case for case in cases if bool(case.differs) == d]) for d in (False, True)]
-    mixed = itertools.chain.from_iterable(itertools.zip_longest(*sorts))
-    return tuple(case for case in mixed if case is not None)
-
-
-def _in_order(waiting: list[Case]) -> list[Case]:
-    """Put first what shows every value, then what shows every pair."""
-    chosen: list[Case] = []
-    for size in (1, 2):
-        seen = {some for case in chosen for some in itertools.combinations(case.places, size)}
-        rest = []
-        for case in waiting:
-            new = set(itertools.combinations(case.places, size)) - seen
-            (chosen if new else rest).append(case)
-            seen |= new
-        waiting = rest
-    return chosen + waiting

@@ -15,12 +15,13 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.model import from_xgboost_json
 from tests.conformance import run as runner
 from tests.conformance.__main__ import main
+from tests.conformance.choice import choose
 from tests.conformance.judge import Result, Verdict, judge_cases, judge_values
-from tests.conformance.table import AXES, choose, refused_values
+from tests.conformance.table import AXES, refused_values
 from tests.conftest import TEST_DEVICE
 from tests.xgboost_versions import PENALISES_BOUNDED_LEAVES
 
-CASES, MORE_CASES, SEEDS = 16, 52, 3
+CASES, MORE_CASES, SEEDS = 16, 48, 3
 SAMPLE = choose(CASES)
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
 
@@ -78,7 +79,11 @@ def test_more_cases():
 def test_what_trains_otherwise_is_noticed(monkeypatch):
     """A penalty shows in the trees, unless leaves are medians; fewer rounds show in the quality."""
     medians = ("reg:absoluteerror", "reg:quantileerror")
-    cases = [c for c in choose(10**6) if not c.differs and not c.name.startswith(medians)][:8]
+    small = ("symmetric", "small steps")  # of which fewer are not that much worse
+    cases = [
+        case for case in choose(200)
+        if not (case.differs or case.name.startswith(medians) or case["growth"].name in small)
+    ][:8]  # fmt: skip
     honest, _ = runner.run_all(cases, TEST_DEVICE, SEEDS)
     assert all(v.ok for v in judge_cases(honest))
     heavy = {"reg_lambda": 4.0}

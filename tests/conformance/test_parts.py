@@ -15,30 +15,39 @@ import xgboost
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.model import Tree, from_xgboost_json
 from tests.conformance import table
+from tests.conformance.choice import MOST_CASES, all_numbers, choose
 from tests.conformance.compare import EQUAL, compare_trees
 from tests.conformance.judge import Result, judge_cases, judge_values
 from tests.conformance.run import losses, train_xgboost
 from tests.conformance.samples import draw
-from tests.conformance.table import AXES, MOST_CASES, Case, choose
+from tests.conformance.table import AXES, CATEGORICAL, Case
 from tests.conftest import TEST_DEVICE
 
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
 
 
-def pairs(cases):
-    return {pair for case in cases for pair in itertools.combinations(case.places, 2)}
+def pairs(numbers):
+    """Every pair of values that some case has: numbers of two axes and of their values."""
+    return {
+        (a, b, *found)
+        for a, b in itertools.combinations(range(len(AXES)), 2)
+        for found in {*zip(numbers[:, a].tolist(), numbers[:, b].tolist(), strict=True)}
+    }
 
 
 def test_choices_show_every_value_then_every_pair():
-    cases = table.all_cases()
-    assert len(cases) > 200
-    values = {place for case in cases for place in case.places}
-    assert {place for case in choose(52) for place in case.places} == values
-    assert values == set(PLACES)
+    every, chosen = all_numbers(), choose(MOST_CASES)
+    assert len(every) > 200
+    assert {place for case in choose(52) for place in case.places} == set(PLACES)
     assert table.refused_values() == {}
-    assert pairs(choose(MOST_CASES)) == pairs(cases)
-    assert choose(52) == choose(200)[:52]
-    assert len({case.name for case in choose(10**6)}) == len(cases)
+    assert choose(52) == chosen[:52]
+    assert len({case.name for case in chosen}) == MOST_CASES
+    places = [[value.name for value in values] for values in AXES.values()]
+    numbers = np.array([
+        [names.index(value.name) for names, value in zip(places, case.values, strict=True)]
+        for case in chosen
+    ])  # fmt: skip
+    assert pairs(numbers) == pairs(every)
 
 
 @pytest.mark.parametrize("place", PLACES, ids=": ".join)
@@ -53,6 +62,7 @@ def test_xgboost_learns_from_every_value(place):
     assert rows.X.shape == (400, table.FEATURES)
     assert all(len(column) == 400 for column in rows.extras.values())
     assert np.isnan(rows.X).any() == (case["missing"].name == "some")
+    assert rows.categorical == (() if case["categories"].name == "numbers" else CATEGORICAL)
     losses_of_rows, constant = losses(case, held_out, train_xgboost(case, rows, 6, 0))
     assert np.isfinite(losses_of_rows).all()
     assert losses_of_rows.mean() < constant.mean()
@@ -96,7 +106,7 @@ def test_missing_values_alone_to_the_left_are_recognised():
     """Where the constraint asks for that order; without one it is the split that is tried here."""
     X = np.repeat(np.array([np.nan, 1, 2], np.float32), 50)[:, None]
     y = np.repeat(np.array([-3, 1, 1], np.float32), 50)
-    for sign, found in ((1, "missing values alone to the left (tree 0)"), (-1, EQUAL)):
+    for sign, found in ((1, "missing values alone on a side (tree 0)"), (-1, EQUAL)):
         params = {"max_depth": 1, "base_score": 0.0, "monotone_constraints": (sign,)}
         booster = xgboost.train(params, xgboost.DMatrix(X, y), 1)
         theirs = from_xgboost_json(bytes(booster.save_raw("json"))).trees
