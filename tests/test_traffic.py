@@ -58,11 +58,14 @@ class Workspace(dict):
     interleaved_levels, n_stretches = 0, 2
     left_out = (
         "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
-        "column_search", "category_split", "category_sets",
+        "column_search", "category_split", "category_sets", "symmetric_sets",
     )  # fmt: skip
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(
-        n_codes=CODES, n_features=FEATURES, feature_bins=np.array([3, 4], np.uint32)
+        n_codes=CODES,
+        n_features=FEATURES,
+        categorical=None,
+        feature_bins=np.array([3, 4], np.uint32),
     )
 
     def __init__(self, *, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **params):
