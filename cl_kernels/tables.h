@@ -12,11 +12,11 @@ FN i64 least_hessian(const f32 min_child_weight, GLOBAL const scale_t* scale) {
     return to_quanta(min_child_weight, scale->h - scale->weight_shift);
 }
 
-/* What a split gains in one node, in units. */
+/* What a split gains in one node, in units; the children are scored by a rule of their own. */
 FN df gain_in_node(const i64 g, const i64 h, const i64 node_g, const i64 node_h, const i64 least,
-                   const rule_t rule) {
+                   const rule_t rule, const rule_t sides) {
     const df own = score(node_g, node_h, rule);
-    const df both = df_add(score(g, h, rule), score(node_g - g, node_h - h, rule));
+    const df both = df_add(score(g, h, sides), score(node_g - g, node_h - h, sides));
     const df gain = df_add(both, df_neg(own));
     const int idle = is_idle(node_h, h, least);
     return df_make(idle ? 0.0f : gain.hi, idle ? 0.0f : gain.lo);

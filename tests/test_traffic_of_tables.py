@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,18 @@ TABLES = {
     "symmetric.share": (2 * FEATURES + 3) * CANDIDATE.itemsize + 3 * (NODE.itemsize + 16),
 }
 
+#: With a categorical feature of 3 levels beside one of 4 codes: 3 borders, and the rest.
+LEVEL_SETS = {
+    # once a tree
+    "symmetric_sets.open_borders": 3 * 16 + 4 * 4,
+    # A and b are built, C is a difference
+    "symmetric_sets.add_up_sets": 2 * (3 + 4) * 16 + 2 * 4 * 16,
+    "symmetric_sets.write_level_sets": 3 * NODE.itemsize,
+    "symmetric.add_up": 2 * 3 * 4 * 16,
+    "symmetric.find_roughly": 3 * (4 + 4) * 16 + 2 * (4 + 4 + FEATURES) * 4,
+    "category_split.order_levels": 3 * 16 + 48,  # once a tree
+}
+
 
 def table():
     nodes, levels = np.zeros(7, NODE), np.zeros(3, LEVEL)
@@ -42,6 +56,17 @@ def table():
 def test_hand_count_of_a_table(kernel):
     counts = count_tree(*table())
     assert RULES[kernel].of_tree(Workspace(policy=Symmetric(2)), counts) == TABLES[kernel]
+
+
+@pytest.mark.parametrize("kernel", LEVEL_SETS)
+def test_hand_count_of_sets_of_levels(kernel):
+    ws = Workspace(policy=Symmetric(2))
+    ws["border_flags"] = np.zeros((1, 4), np.uint32)
+    ws.layout = SimpleNamespace(
+        n_codes=7, n_features=FEATURES, categorical=np.array([True, False]),
+        feature_offset=np.array([0, 3, 7], np.uint32), feature_bins=np.array([3, 4], np.uint32),
+    )  # fmt: skip
+    assert RULES[kernel].of_tree(ws, count_tree(*table())) == LEVEL_SETS[kernel]
 
 
 def test_a_fit_counts_its_own_search_alone():

@@ -301,6 +301,7 @@ _ENTRIES = (
         *_both(cpu={"wg_size": 1, "digit": 8}, gpu={"wg_size": 256, "digit": 4}),
     ),
     _kernel("category_sets", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("symmetric_sets", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 64})),
     _kernel(
         "exact",
         _variant("sequential", {"wg_size": 1, "chunk": 512}, _SEQUENTIAL, chosen_on=_CPU),

@@ -29,6 +29,7 @@ _BY_HISTOGRAM = (
     "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
 )  # fmt: skip
 _BY_SETS = ("category_split", "category_sets")
+_BY_LEVEL_SETS = (*_BY_SETS, "symmetric_sets")
 _BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
 _BY_WALKS = ("column_search", "row_nodes")
 #: A CPU walks whole columns if there are at least this many for each compute unit, ...
@@ -226,15 +227,20 @@ class FitVariants(FitShape):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
-        every = {*_BY_HISTOGRAM, *_BY_PIECES, *_BY_WALKS, *_BY_SETS, "approx"}
+        every = {*_BY_HISTOGRAM, *_BY_PIECES, *_BY_WALKS, *_BY_LEVEL_SETS, "approx"}
         return tuple(sorted(every - set(self._taken)))
+
+    @property
+    def _by_sets(self) -> tuple[str, ...]:
+        """Kernels that split by sets of levels."""
+        return _BY_LEVEL_SETS if self.policy.fills_levels else _BY_SETS
 
     @property
     def _taken(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit takes."""
         if self.columns is None:
             other = "split" if self.policy.fills_levels else "symmetric"
-            sets = _BY_SETS if self.has_categories else ()
+            sets = self._by_sets if self.has_categories else ()
             return (*(name for name in _BY_HISTOGRAM if name != other), *sets)
         if self.walks_columns:
             return _BY_WALKS
@@ -249,7 +255,7 @@ class FitVariants(FitShape):
         elif self.policy.fills_levels:
             kernels = ["symmetric" if name == "split" else name for name in kernels]
         if self.has_categories:
-            kernels += _BY_SETS
+            kernels += self._by_sets
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.columns is not None:

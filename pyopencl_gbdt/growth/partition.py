@@ -11,6 +11,7 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_sets import CategorySets
+from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
 
 def reserve(ws: Workspace) -> None:
@@ -55,7 +56,8 @@ class PartitionByCodes:
                 categories=ws.has_categories,
             ),
         )
-        self.sets = CategorySets(ws) if ws.has_categories else None
+        sets = LevelSets if ws.policy.fills_levels else CategorySets
+        self.sets = sets(ws) if ws.has_categories else None
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
 
     def begin(self, batch: Batch) -> list[Action]:

@@ -26,6 +26,7 @@ from pyopencl_gbdt.growth import (
     partition,
     split,
     symmetric,
+    symmetric_sets,
 )
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
@@ -46,7 +47,7 @@ def reserve(ws: Workspace) -> None:
     for part in (gradients, level, *_parts(ws), finalize):
         part.reserve(ws)
     if ws.has_categories:
-        category_split.reserve(ws)
+        _sets(ws).reserve(ws)
         category_sets.reserve(ws)
     if ws.params.samples_rows:
         sample.reserve(ws)
@@ -61,12 +62,17 @@ def _parts(ws: Workspace) -> tuple[ModuleType, ...]:
     return (column_search,) if ws.walks_columns else (exact, columns)
 
 
+def _sets(ws: Workspace) -> ModuleType:
+    """Return the module that searches splits by sets of levels."""
+    return symmetric_sets if ws.policy.fills_levels else category_split
+
+
 def begin(ws: Workspace) -> None:
     """Set what the first tree expects, once the arrays are allocated."""
     for part in (gradients, split, finalize):
         part.begin(ws)
     if ws.has_categories:
-        category_split.begin(ws)
+        _sets(ws).begin(ws)
 
 
 def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:

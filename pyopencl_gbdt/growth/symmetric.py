@@ -21,6 +21,7 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.histogram import Histogram
+from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
 
 def reserve(ws: Workspace) -> None:
@@ -37,7 +38,7 @@ def _parts(ws: Workspace) -> int:
     """Return how many work-groups share the borders of a feature."""
     variant = ws.variant("symmetric")
     each = ws.wg_size(variant) * variant.params["run"]
-    return max(1, -(-int(ws.layout.feature_bins.max()) // each))
+    return max(1, -(-most_borders(ws) // each))
 
 
 class SymmetricSearch:
@@ -47,6 +48,7 @@ class SymmetricSearch:
         self.ws = ws
         self.columns = FeatureMask(ws) if ws.masks_columns else None
         self.histogram = Histogram(ws)
+        self.sets = LevelBorders(ws) if ws.has_categories else None
         self.program = ws.build("symmetric", self._build)
 
     def _build(self, variant: Variant) -> Program:
@@ -59,6 +61,7 @@ class SymmetricSearch:
             masked=ws.masks_columns,
             shrunk=shrunk,
             clipped=not (shrunk or monotone) and ws.params.max_delta_step > 0,
+            categories=ws.has_categories,
         )
 
     def begin(self) -> None:
@@ -73,7 +76,8 @@ class SymmetricSearch:
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a level."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
-        return [*self.histogram.level(step), *masks, *self._find(step, batch)]
+        sets = [] if self.sets is None else self.sets.level(step, batch)
+        return [*self.histogram.level(step), *masks, *sets, *self._find(step, batch)]
 
     def _find(self, step: int, batch: Batch) -> list[Launch]:
         ws, p, bind = self.ws, self.ws.params, self.program.bind
@@ -84,6 +88,7 @@ class SymmetricSearch:
             **shape, **level, "n_features": n_features, "reg_lambda": p.reg_lambda,
             "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
             "min_child_weight": p.min_child_weight, "scale": ws["scale"],
+            **({} if self.sets is None else self.sets.arguments()),
         }  # fmt: skip
         borders = {
             **rule, "allowed": ws["allowed"], "constraints": ws["monotone"],
@@ -93,8 +98,9 @@ class SymmetricSearch:
         groups = min(-(-capacity // self.program.wg_size), 16 * ws.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         trees = n_features, batch.size
+        kinds = {} if self.sets is None else {"borders": ws["set_borders"]}
         return [
-            bind("add_up", (n_features, pairs), **shape, **level, fullest=ws["fullest"]),
+            bind("add_up", (n_features, pairs), **shape, **level, fullest=ws["fullest"], **kinds),
             bind("find_roughly", (n_features * _parts(ws), batch.size), **borders),
             bind("find", trees, **borders, **candidates),
             bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=ws["chosen"]),

@@ -27,13 +27,20 @@ def most_levels(data: Dataset) -> int:
     return max((levels.n_levels for levels in data.categories.values()), default=shares)
 
 
+def cut_features(data: Dataset) -> npt.NDArray[np.uint32]:
+    """Return the features whose values are to be cut into bins, ascending; others need no sort."""
+    last = data.n_features - data.n_shares
+    numeric = set(range(last)) - data.categories.keys()
+    return np.array(sorted(numeric), np.uint32)
+
+
 def layout_of(cuts: Cuts, data: Dataset) -> Layout:
     """Return the layout of codes, with a bin for every level of a categorical column.
 
     Parameters
     ----------
     cuts : Cuts
-        Of all columns, as if they were numbers.
+        Of all columns but those that ``cut_features`` leaves out.
     data : Dataset
         Its ``values`` hold codes in categorical columns.
     """

@@ -16,7 +16,7 @@ from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
-from pyopencl_gbdt.pages.levels import layout_of, most_levels
+from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
@@ -58,6 +58,7 @@ def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> 
         max_bin,
         n_pages,
         most_levels=most_levels(data),
+        cut=cut_features(data),
     )
     made = quantizer.run(partial(layout_of, data=data))
     data.kept = (key, made)
@@ -81,6 +82,9 @@ class Quantizer:
         Expected bytes of the codes, if ``pages.tiles`` makes tiled ones of the values.
     most_levels : int
         Most levels of a categorical feature; each will be a bin, whatever ``max_bin`` is.
+    cut : uint32 array or None
+        Features to cut into bins, ascending; None is all. ``cuts`` leaves the others without bins,
+        for ``levels.layout_of`` to fill in.
 
     Attributes
     ----------
@@ -104,11 +108,13 @@ class Quantizer:
         n_pages: int = 0,
         tiled_bytes: int = 0,
         most_levels: int = 0,
+        cut: U32 | None = None,
     ) -> None:
         self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
         self.n_pages, self.most_bins = n_pages, max(max_bin, most_levels)
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
+        self.cut = np.arange(self.n_features, dtype=np.uint32) if cut is None else cut
         self.plan = plan_set_up(
             device, self.n_rows, self.n_features, self.most_bins, weighted=self.weighted,
             resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
@@ -173,7 +179,7 @@ class Quantizer:
 
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:
-        """Sort every column, and cut it into bins of equally many rows (or equal weight)."""
+        """Sort the columns of ``cut``, and cut them into bins of equally many rows, or weight."""
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE)
         few = (self.plan.batch, n) if self.weighted else (1, 1)
@@ -184,16 +190,17 @@ class Quantizer:
         numbering, summing = self._running_weight(ids, running)
         program, _ = self._program()
         counted = n if self.weight is None else int(np.count_nonzero(self.weight))
-        parts = []
+        features = device.upload(self.cut if self.cut.size else np.zeros(1, np.uint32))
+        parts = [np.zeros((0, found_words(self.max_bin)), np.uint32)]
         pace = Pace(device)
-        for first in range(0, self.n_features, block):
-            columns = min(block, self.n_features - first)
+        for first in range(0, self.cut.size, block):
+            columns = min(block, self.cut.size - first)
             for start, rows, piece in self._pieces():
                 program.launch(
                     "columns", self.device.caps.row_groups(rows), n_rows=rows,
                     n_features=self.n_features,
-                    first_feature=first, n_columns=columns, start=start, all_rows=n, values=piece,
-                    weights=self.weights, keys=keys,
+                    first_feature=first, n_columns=columns, start=start, all_rows=n,
+                    features=features, values=piece, weights=self.weights, keys=keys,
                 )  # fmt: skip
             for begin in range(0, columns, self.plan.batch):
                 batch = min(self.plan.batch, columns - begin)
@@ -211,7 +218,9 @@ class Quantizer:
                     )  # fmt: skip
                 pace.round_enqueued()
             parts.append(found.get()[:columns])
-        return self._read(np.concatenate(parts), counted)
+        found_of_all = np.zeros((self.n_features, found_words(self.max_bin)), np.uint32)
+        found_of_all[self.cut] = np.concatenate(parts)
+        return self._read(found_of_all, counted)
 
     def _running_weight(
         self, ids: DeviceArray, running: DeviceArray

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tables import tables_of
-from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
+from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
 #: In ``default_left`` of ``dtypes.WALK``: the split is by a set.
 BY_SET = 2
@@ -42,7 +43,8 @@ class PackedTrees:
     n_places : int
         Number of places of the perfect parts of all trees.
     columns : uint32 array, shape (n_columns,)
-        ``2 * feature + (missing goes left)`` of all splits, distinct and ascending.
+        ``2 * feature + (missing goes left)`` of all splits, distinct and ascending; those of sets
+        have the bit ``OF_SETS``, too.
     n_features : int
     sets : uint32 array, shape (n_words,), or None
         Sets of codes, see ``cl_kernels/set_decision.h``; a node's ``number`` says by its bits where
@@ -67,15 +69,21 @@ class PackedTrees:
 
     @cached_property
     def column_of(self) -> U32:
-        """Index into ``columns`` of each of its numbers, shape (2 * n_features,)."""
-        found = np.zeros(2 * self.n_features, np.uint32)
-        found[self.columns] = np.arange(self.columns.size)
+        """Index into ``columns`` of each of its numbers, shape (2 * n_features,).
+
+        With splits by sets it has twice the length: their columns come behind the others.
+        """
+        of_sets = self.columns >= OF_SETS
+        n_numbers = 2 * self.n_features
+        found = np.zeros(n_numbers * (2 if self.sets is not None else 1), np.uint32)
+        place = np.where(of_sets, self.columns - OF_SETS + n_numbers, self.columns)
+        found[place] = np.arange(self.columns.size)
         return found
 
     @cached_property
     def used(self) -> U32:
         """The features that the trees ask for, ascending."""
-        return np.unique(self.columns >> 1)
+        return np.unique((self.columns & ~np.uint32(OF_SETS)) >> 1)
 
     @property
     def mean_steps(self) -> float:
@@ -90,10 +98,30 @@ class PackedTrees:
         inner = nodes["left"] != 0
         nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
         nodes["feature"][~inner] = 0
-        columns = 2 * np.searchsorted(used, self.columns >> 1) + (self.columns & 1)
-        columns = columns.astype(np.uint32)
+        bits = np.uint32(OF_SETS | 1)
+        place = np.searchsorted(used, (self.columns & ~np.uint32(OF_SETS)) >> 1)
+        columns = (2 * place).astype(np.uint32) | (self.columns & bits)
         tables = None if self.tables is None else replace(self.tables, columns=columns)
         return replace(self, nodes=nodes, columns=columns, n_features=used.size, tables=tables)
+
+    @cached_property
+    def set_keys(self) -> SetKeys | None:
+        """The sets as walks in blocks read them; None if there are none, or too large ones."""
+        at = np.flatnonzero(self.nodes["default_left"] & BY_SET)
+        if self.sets is None:
+            return None
+        begin = self.nodes["number"].view(np.uint32)[at].astype(np.int64)
+        words = [self.sets[b + 1 : b + 1 + self.sets[b] // 32] for b in begin.tolist()]
+        return set_keys(self.columns, words, self.nodes["feature"][at].astype(np.int64))
+
+    @cached_property
+    def block_nodes(self) -> npt.NDArray[np.void]:
+        """The nodes, whose ``number`` says by its bits where a set begins in ``set_keys``."""
+        if self.set_keys is None:
+            return self.nodes
+        nodes = self.nodes.copy()
+        nodes["number"].view(np.uint32)[nodes["default_left"] & BY_SET > 0] = self.set_keys.begin
+        return nodes
 
     @property
     def goes_on(self) -> bool:
@@ -119,6 +147,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         threshold = np.concatenate([tree.threshold for tree in trees])
         nodes["number"] = np.where(leaf, value, threshold)
         asked = 2 * nodes["feature"].astype(np.int64) + nodes["default_left"]
+        asked[np.concatenate([tree.split_kind for tree in trees]) == CATEGORY_SPLIT] |= OF_SETS
         columns = np.unique(asked[~leaf]).astype(np.uint32) if not leaf.all() else columns
         deepest = _deepest(left, begin[:-1])
     needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)

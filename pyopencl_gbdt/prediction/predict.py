@@ -32,7 +32,7 @@ def build(device: Device, *, blocks: bool, categories: bool = False) -> tuple[Pr
     blocks : bool
         Whether the kernels of blocks are launched, if the device's variant has them.
     categories : bool
-        Whether splits may be by sets of codes; then there are no blocks.
+        Whether splits may be by sets of codes.
     """
 
     def made(variant: Variant) -> Program:
@@ -136,8 +136,9 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     tables = plan_tables(device, trees.tables, n_rows, trees.n_features, piece_bytes)
     if tables is not None:
         return tables
-    if n_rows >= _FEW_ROWS and trees.n_trees and trees.sets is None:
-        program, _, rows = build(device, blocks=True)
+    by_sets = trees.sets is not None
+    if n_rows >= _FEW_ROWS and trees.n_trees and not (by_sets and trees.set_keys is None):
+        program, _, rows = build(device, blocks=True, categories=by_sets)
         keys = program.wg_size * rows * trees.columns.size
         largest = 4 * max(2 * (trees.n_places + 1), 4 * trees.nodes.size, keys)
         if rows and largest <= min(device.caps.max_alloc_bytes, 2**32 - 1):
@@ -170,7 +171,12 @@ class BlockWalk:
 
     def __init__(self, device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> None:
         self.device = device
-        self._program, _, self._block = build(device, blocks=True)
+        keys = trees.set_keys
+        self._program, _, self._block = build(device, blocks=True, categories=keys is not None)
+        self._sets = {} if keys is None else {
+            "n_codes": device.borrow(keys.n_codes), "sets": device.borrow(keys.words)
+        }  # fmt: skip
+        sizes = {} if keys is None else {"n_features": trees.n_features}
         self._n_columns = trees.columns.size
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         of_a_group = self._program.wg_size * self._block
@@ -184,9 +190,9 @@ class BlockWalk:
         self._ways = device.empty((trees.nodes.size if trees.goes_on else 1, 4), np.uint32)
         self._program.launch(
             "lay_out", _ceil(trees.n_trees, self._program.wg_size), n_trees=trees.n_trees,
-            nodes=device.borrow(trees.nodes), tree_begin=self._begin, shapes=self._shapes,
+            nodes=device.borrow(trees.block_nodes), tree_begin=self._begin, shapes=self._shapes,
             column_of=device.borrow(trees.column_of), tops=self._tops, ends=self._ends,
-            ways=self._ways,
+            ways=self._ways, **sizes,
         )  # fmt: skip
 
     def take(self, values: F32 | DeviceArray) -> None:
@@ -199,7 +205,7 @@ class BlockWalk:
             n_columns=self._n_columns, first_tree=trees[0], n_trees=trees[1] - trees[0],
             values=self._values, columns=self._columns, tree_begin=self._begin,
             shapes=self._shapes, tops=self._tops, ends=self._ends, ways=self._ways,
-            keys=self._keys, margins=margins,
+            keys=self._keys, margins=margins, **self._sets,
         )  # fmt: skip
 
 

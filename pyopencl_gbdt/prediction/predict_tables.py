@@ -13,6 +13,7 @@ from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.model.tables import Table
 from pyopencl_gbdt.numerics.portable_math import ordered
+from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
@@ -23,6 +24,8 @@ _GROUPS = 4096
 #: Arrays that the two kernels read.
 _OF_COLUMNS = ("columns", "border_begin", "steps", "borders")
 _OF_TREES = ("shapes", "split_columns", "split_borders", "leaves")
+#: In ``split_sets``: the split is by a number.
+NO_SET = 0xFFFFFFFF
 #: Above the key of every value.
 _ABOVE_ALL = np.uint32(0xFFFFFFFF)
 
@@ -34,7 +37,8 @@ class PackedTables:
     Attributes
     ----------
     columns : uint32 array, shape (n_columns,)
-        ``2 * feature + (missing goes left)`` of all splits, ascending.
+        ``2 * feature + (missing goes left)`` of all splits, ascending; those of sets have the bit
+        ``OF_SETS``, too.
     border_begin, steps : uint32 array, shape (n_columns,)
         First border of each column, and the logarithm of one more than its borders.
     borders : uint32 array
@@ -46,6 +50,10 @@ class PackedTables:
         Index of each split's border in its column.
     leaves : float32 array
         Values of all trees.
+    split_sets : uint32 array, shape (n_splits,)
+        Where the set of each split begins in ``keys.words``, or ``NO_SET``.
+    keys : SetKeys or None
+        None is no split by a set.
     """
 
     columns: U32
@@ -56,16 +64,24 @@ class PackedTables:
     split_columns: U32
     split_borders: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
     leaves: F32
+    split_sets: U32
+    keys: SetKeys | None = None
 
     @property
     def code(self) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
         """The smallest dtype of codes."""
-        return code_dtype(1 << int(self.steps.max()))
+        return code_dtype(most_codes(self.steps, self.keys))
 
     @property
     def index(self) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
         """The smallest dtype of a place in a table."""
         return code_dtype(1 << int(self.shapes[:, 1].max()))
+
+
+def most_codes(steps: npt.NDArray[Any], keys: SetKeys | None) -> int:
+    """Return the number of codes of the column that has most."""
+    of_sets = 0 if keys is None else 2 + int(keys.n_codes.max())
+    return max(1 << int(steps.max()), of_sets)
 
 
 def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
@@ -78,22 +94,33 @@ def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
     columns : uint32 array, shape (n_columns,)
         All columns that splits ask for, ascending; one at least.
     """
+    sets = [words for table in tables for words in table.sets]
+    by_set = np.array([words.size > 0 for words in sets], np.bool_)
     depths = np.array([table.depth for table in tables], np.int64)
     feature = np.concatenate([table.feature for table in tables]).astype(np.int64)
     default_left = np.concatenate([table.default_left for table in tables])
     keys = ordered(np.concatenate([table.threshold for table in tables]))
-    column = np.searchsorted(columns, 2 * feature + default_left)
-    asked, of_split = np.unique(column << 32 | keys.astype(np.int64), return_inverse=True)
+    column = np.searchsorted(columns, 2 * feature + default_left + by_set * OF_SETS)
+    split_sets, set_bits = np.full(by_set.size, NO_SET, np.uint32), None
+    if by_set.any():
+        own = [words for words in sets if words.size]
+        set_bits = set_keys(columns, own, feature[by_set])
+        if set_bits is None:
+            return None
+        split_sets[by_set] = set_bits.begin
+    rank, asked = np.zeros(by_set.size, np.int64), column << 32 | keys.astype(np.int64)
+    asked, of_split = np.unique(asked[~by_set], return_inverse=True)
     counts = np.bincount(asked >> 32, minlength=columns.size)
     steps = np.array([int(count).bit_length() for count in counts], np.int64)
-    if steps.max() > 16:
+    if most_codes(steps, set_bits) > 1 << 16:
         return None
     sizes = np.left_shift(1, steps) - 1
     begin = np.cumsum(sizes) - sizes
     before = np.cumsum(counts) - counts
-    rank = np.arange(asked.size) - before[asked >> 32]
+    of_border = np.arange(asked.size) - before[asked >> 32]
+    rank[~by_set] = of_border[of_split]
     borders = np.full(max(1, int(sizes.sum())), _ABOVE_ALL)
-    borders[begin[asked >> 32] + rank] = asked & 0xFFFFFFFF
+    borders[begin[asked >> 32] + of_border] = asked & 0xFFFFFFFF
     widths = np.left_shift(1, depths)
     shapes = [np.cumsum(depths) - depths, depths, np.cumsum(widths) - widths]
     return PackedTables(
@@ -103,8 +130,10 @@ def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
         borders=borders.astype(np.uint32),
         shapes=np.column_stack(shapes).astype(np.uint32),
         split_columns=column.astype(np.uint32),
-        split_borders=rank[of_split].astype(code_dtype(1 << int(steps.max()))),
+        split_borders=rank.astype(code_dtype(most_codes(steps, set_bits))),
         leaves=np.concatenate([table.values for table in tables]),
+        split_sets=split_sets,
+        keys=set_bits,
     )
 
 
@@ -118,6 +147,7 @@ def build(device: Device, tables: PackedTables) -> tuple[Program, int]:
             rows=variant.params["rows"],
             code=f"u{8 * tables.code.itemsize}",
             index=f"u{8 * tables.index.itemsize}",
+            categories=tables.keys is not None,
         )
 
     variant, program = build_variant(device, "predict_tables", "auto", made)
@@ -162,6 +192,10 @@ class TableWalk:
             {name: device.borrow(getattr(tables, name)) for name in names}
             for names in (_OF_COLUMNS, _OF_TREES)
         )
+        if tables.keys is not None:
+            self._columns["n_codes"] = device.borrow(tables.keys.n_codes)
+            self._tables["sets"] = device.borrow(tables.keys.words)
+            self._tables["split_sets"] = device.borrow(tables.split_sets)
 
     def take(self, values: F32 | DeviceArray) -> None:
         there = values if isinstance(values, DeviceArray) else self.device.borrow(values)

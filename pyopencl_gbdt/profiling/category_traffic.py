@@ -25,7 +25,8 @@ def _searched(tree: TreeCounts) -> int:
 def _order_levels(ws: Workspace, tree: TreeCounts) -> int:
     assert ws.layout.categorical is not None
     codes = np.diff(ws.layout.feature_offset)[ws.layout.categorical]
-    return _searched(tree) * (int(codes.sum()) * 2 * SUM.itemsize + codes.size * _FACTS)
+    ordered = int(tree.nodes[0]) if ws.policy.fills_levels else _searched(tree)  # once a tree
+    return ordered * (int(codes.sum()) * 2 * SUM.itemsize + codes.size * _FACTS)
 
 
 @of_tree("category_split.find_sets")

@@ -24,21 +24,55 @@ def _levels(tree: TreeCounts) -> int:
     return int((-(-nodes // (1 << np.arange(nodes.size)))).sum())
 
 
+def _codes(ws: Workspace) -> tuple[int, int, int]:
+    """Return the codes of numbers, those of categories, and the cells of borders between levels."""
+    categorical = ws.layout.categorical
+    if categorical is None:
+        return ws.layout.n_codes, 0, 0
+    each = np.diff(ws.layout.feature_offset).astype(np.int64)
+    cells = ws["border_flags"].shape[1]
+    return int(each[~categorical].sum()), int(each[categorical].sum()), int(cells)
+
+
+def _borders(ws: Workspace) -> int:
+    numbers, _, cells = _codes(ws)
+    return numbers + cells
+
+
 @of_tree("symmetric.add_up")
 def _add_up(ws: Workspace, tree: TreeCounts) -> int:
-    return 2 * _searched(tree) * ws.layout.n_codes * _CELL
+    return 2 * _searched(tree) * _codes(ws)[0] * _CELL
+
+
+@of_tree("symmetric_sets.open_borders")
+def _open_borders(ws: Workspace, tree: TreeCounts) -> int:
+    _, levels, cells = _codes(ws)
+    return int(tree.nodes[0]) * (levels * _CELL + cells * _FLOAT)
+
+
+@of_tree("symmetric_sets.add_up_sets")
+def _add_up_sets(ws: Workspace, tree: TreeCounts) -> int:
+    _, levels, cells = _codes(ws)
+    built = int(tree.built[:-1].sum())
+    others = _searched(tree) - built  # parent minus sibling, in place
+    return (built * (levels + cells) + 2 * others * cells) * _CELL
+
+
+@of_tree("symmetric_sets.write_level_sets")
+def _write_level_sets(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.splits.sum()) * NODE.itemsize
 
 
 @of_tree("symmetric.find_roughly")
 def _find_roughly(ws: Workspace, tree: TreeCounts) -> int:
-    written = _levels(tree) * (ws.layout.n_codes + ws.layout.n_features) * _FLOAT
-    return _searched(tree) * ws.layout.n_codes * _CELL + written
+    written = _levels(tree) * (_borders(ws) + ws.layout.n_features) * _FLOAT
+    return _searched(tree) * _borders(ws) * _CELL + written
 
 
 @of_tree("symmetric.find")
 def _find(ws: Workspace, tree: TreeCounts) -> int:
-    n_codes, n_features = ws.layout.n_codes, ws.layout.n_features
-    each = (n_codes + n_features) * _FLOAT + n_features * CANDIDATE.itemsize
+    n_features = ws.layout.n_features
+    each = (_borders(ws) + n_features) * _FLOAT + n_features * CANDIDATE.itemsize
     return _levels(tree) * each + _searched(tree) * _CELL  # of one border
 
 

@@ -32,9 +32,15 @@ from pyopencl_gbdt.profiling.tree_traffic import mean_steps, outputs_of
 _FLOAT = 4
 
 
+def _are_cut(ws: Workspace) -> npt.NDArray[np.bool_]:
+    """Return which features are sorted and cut: not those with levels, nor the last, shares."""
+    cut = np.arange(ws.layout.n_features) < ws.layout.n_features - ws.n_ordered
+    return cut if ws.layout.categorical is None else cut & ~ws.layout.categorical
+
+
 @of_set_up("quantize.columns")
 def _columns(ws: Workspace, weighted: bool) -> int:
-    values = ws.n_rows * ws.layout.n_features
+    values = ws.n_rows * int(_are_cut(ws).sum())
     return values * (3 if weighted else 2) * _FLOAT
 
 
@@ -44,7 +50,7 @@ def _passes(ws: Workspace) -> int:
 
 @of_set_up("radix_sort.radix_count")
 def _radix_count(ws: Workspace, weighted: bool) -> int:
-    return _passes(ws) * ws.n_rows * ws.layout.n_features * _FLOAT
+    return _passes(ws) * ws.n_rows * int(_are_cut(ws).sum()) * _FLOAT
 
 
 @of_set_up("radix_sort.radix_histogram")
@@ -65,7 +71,7 @@ def _radix_columns(ws: Workspace, weighted: bool) -> int:
 @of_set_up("quantize.cuts")
 def _cuts(ws: Workspace, weighted: bool) -> int:
     # for each cut, the values on both sides: read from the sorted column, and written
-    return int(ws.layout.feature_bins.sum()) * 2 * 2 * _FLOAT
+    return int(ws.layout.feature_bins[_are_cut(ws)].sum()) * 2 * 2 * _FLOAT
 
 
 @of_set_up("quantize.encode")

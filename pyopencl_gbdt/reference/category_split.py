@@ -79,6 +79,11 @@ class CategoryRule:
         least = np.array([self.params.min_child_weight], np.float32)
         return int(to_quanta(least, self.scale.sum_h)[0])
 
+    @property
+    def least_group(self) -> int:
+        """Hessian of ``min_data_per_group`` rows."""
+        return self._least(self.params.min_data_per_group)
+
     def order(self, cells: I64) -> LevelOrder:
         """Put levels in order, those with enough rows.
 
@@ -130,7 +135,7 @@ class CategoryRule:
             extra = make_rule(self.scale, p.reg_lambda + p.cat_l2, p.reg_alpha, p.max_delta_step)
             rule = replace(rule, reg_lambda=extra.reg_lambda)
             if p.min_data_per_group > 1:
-                least = max(least, self._least(p.min_data_per_group))
+                least = max(least, self.least_group)
         parts = []
         for direction in (0, 1):
             usual = 1 if order.one_hot else (k <= n - k).astype(np.int64)

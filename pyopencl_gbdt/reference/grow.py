@@ -223,6 +223,11 @@ class Grower:
         of_sets = best_category_split(*args, self._categories, monotone=monotone, allowed=allowed)
         return better(numeric, of_sets)
 
+    def _right_set(self, node: Node, best: Candidate) -> npt.NDArray[np.bool_]:
+        """Return the codes that go right at a split of a categorical feature."""
+        cells = level_cells(self._sums(node), self.layout, best.feature)
+        return self._categories.right_set(cells, best)
+
     def gain(self, node: Node, best: Candidate) -> np.float32:
         """Return the loss reduction of a split, at most the largest float32."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
@@ -250,8 +255,7 @@ class Grower:
         n_bins = int(self.layout.feature_bins[best.feature])
         codes = self.codes[node.rows, best.feature]
         if self.layout.categorical is not None and self.layout.categorical[best.feature]:
-            cells = level_cells(self._sums(node), self.layout, best.feature)
-            node.right_set = self._categories.right_set(cells, best)
+            node.right_set = self._right_set(node, best)
             rows = partition(node.rows, ~node.right_set[codes])
         else:
             rows = partition(node.rows, goes_left(codes, best.bin, n_bins, node.default_left))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,34 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.parameters.constraints import RISING
-from pyopencl_gbdt.reference.gain import score, weight_in_units
+from pyopencl_gbdt.reference.category_split import level_cells
+from pyopencl_gbdt.reference.gain import Rule, make_rule, score, weight_in_units
 from pyopencl_gbdt.reference.grow import _LEAST_GAIN, Grower, Node, _finite
 from pyopencl_gbdt.reference.split import Candidate
+from pyopencl_gbdt.reference.symmetric_sets import SetBorders, set_borders
 
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Borders:
+    """Borders of all features: those between bins come first, then those between levels.
+
+    Attributes
+    ----------
+    feature, bins, direction : int64 array, shape (n_borders,)
+        Between levels, ``bins`` has places in their order.
+    smoothed : bool array, shape (n_borders,)
+    code : int64 array, shape (n_numeric,)
+        Place of a border's bin in a histogram, of borders between bins alone.
+    """
+
+    feature: I64
+    bins: I64
+    direction: I64
+    smoothed: Mask
+    code: I64
 
 
 class SymmetricGrower(Grower):
@@ -49,10 +73,36 @@ class SymmetricGrower(Grower):
         lighter = np.minimum(child_h, node.sum_h - child_h)
         return (lighter <= 0) | (lighter < self._least)
 
-    def _borders(self) -> tuple[I64, I64, I64, I64]:
-        """Return feature, bin, direction and code of every border of the features."""
-        parts = []
+    @cached_property
+    def _sets(self) -> dict[int, SetBorders]:
+        """The borders between levels of every categorical feature."""
+        if self.layout.categorical is None:
+            return {}
+        root_h = int(self.quanta[:, 1].sum())
+        cells = {
+            int(f): self._cells(self._of_all_rows, f)
+            for f in np.flatnonzero(self.layout.categorical)
+        }
+        return {f: set_borders(self._categories, own, root_h) for f, own in cells.items()}
+
+    def _cells(self, hist: I64, feature: int) -> I64:
+        return level_cells(hist, self.layout, feature)
+
+    def _borders(self) -> Borders:
+        """Return the borders of all features: those between bins, then those between levels."""
+        feature, bins, direction, code = self._numeric_borders()
+        parts = [(feature, bins, direction, np.zeros(feature.size, np.bool_))]
+        for number, own in self._sets.items():
+            n = own.place.size
+            parts.append((np.full(n, number), own.place, own.direction, np.full(n, own.smoothed)))
+        return Borders(*(np.concatenate(values) for values in zip(*parts, strict=True)), code)
+
+    def _numeric_borders(self) -> tuple[I64, I64, I64, I64]:
+        """Return feature, bin, direction and code of every border between bins."""
+        parts = [np.zeros((4, 0), np.int64)]
         for feature, n_bins in enumerate(self.layout.feature_bins.tolist()):
+            if feature in self._sets:
+                continue
             begin, end = (int(at) for at in self.layout.feature_offset[feature : feature + 2])
             bins = np.arange(n_bins)
             for direction in range(2 if end - begin > n_bins else 1):
@@ -61,28 +111,45 @@ class SymmetricGrower(Grower):
         feature, bins, direction, code = np.concatenate(parts, axis=1)
         return feature, bins, direction, code
 
-    def _lefts(self, node: Node, borders: tuple[I64, I64, I64, I64]) -> tuple[I64, I64]:
+    def _lefts(self, node: Node, borders: Borders) -> tuple[I64, I64]:
         """Return the sums of a node's left side at every border."""
-        feature, _, direction, code = borders
+        code = borders.code
+        feature, direction = borders.feature[: code.size], borders.direction[: code.size]
         offset, n_bins = self.layout.feature_offset.astype(np.int64), self.layout.feature_bins
         hist = self._sums(node)
         before = np.concatenate([np.zeros((1, 2), np.int64), hist.cumsum(axis=0)])
         missing_at = np.minimum(offset[feature] + n_bins[feature], len(hist) - 1)
         missing = hist[missing_at] * direction[:, None]
-        left = before[code + 1] - before[offset[feature]] + missing
+        parts = [before[code + 1] - before[offset[feature]] + missing]
+        for number, own in self._sets.items():
+            parts.append(own.lefts(self._cells(hist, number), node.sum_g, node.sum_h))
+        left = np.concatenate(parts)
         return left[:, 0], left[:, 1]
 
-    def _gains(self, node: Node, g: I64, h: I64) -> DF:
-        """Return what borders gain in a node; 0 where the split is idle."""
+    def _gains(self, node: Node, g: I64, h: I64, smoothed: Mask) -> DF:
+        """Return what borders gain in a node; 0 where the split is idle.
+
+        Sides of ``smoothed`` borders are scored with ``cat_l2``, too.
+        """
         rule, idle = self._rule_of(node), self._idle(node, h)
         sums = np.array([node.sum_g]), np.array([node.sum_h])
         g, h = np.where(idle, 0, g), np.where(idle, 1, h)  # any that can be scored
-        both = df_add(score(g, h, rule), score(node.sum_g - g, np.maximum(node.sum_h - h, 1), rule))
+        both = self._sides(node, g, h, rule)
+        if smoothed.any():
+            p = self.params
+            more = make_rule(self.scale, p.reg_lambda + p.cat_l2, p.reg_alpha, p.max_delta_step)
+            other = self._sides(node, g, h, replace(rule, reg_lambda=more.reg_lambda))
+            both = np.where(smoothed, other[0], both[0]), np.where(smoothed, other[1], both[1])
         own = score(*sums, rule)
         before = df_neg((np.full_like(both[0], own[0][0]), np.full_like(both[1], own[1][0])))
         gain = df_add(both, before)
         zero = np.float32(0)
         return np.where(idle, zero, gain[0]), np.where(idle, zero, gain[1])
+
+    def _sides(self, node: Node, g: I64, h: I64, rule: Rule) -> DF:
+        """Return the sums of the scores of both sides."""
+        other = score(node.sum_g - g, np.maximum(node.sum_h - h, 1), rule)
+        return df_add(score(g, h, rule), other)
 
     def _out_of_order(self, node: Node, feature: I64, g: I64, h: I64) -> Mask:
         """Return a mask of borders that have a node's children in the wrong order."""
@@ -97,13 +164,13 @@ class SymmetricGrower(Grower):
     def _best_of_level(self, level: list[Node]) -> list[Candidate] | None:
         """Return the split of every node of a level; None if they gain too little together."""
         borders = self._borders()
-        feature, bins, direction, _ = borders
+        feature, bins, direction = borders.feature, borders.bins, borders.direction
         refused = ~self._allowed(level[0])[feature]
         total = np.zeros(feature.size, np.float32), np.zeros(feature.size, np.float32)
         lefts = [self._lefts(node, borders) for node in level]
         for node, (g, h) in zip(level, lefts, strict=True):
             if node.sum_h > 0:
-                total = df_add(total, self._gains(node, g, h))
+                total = df_add(total, self._gains(node, g, h, borders.smoothed))
                 refused = refused | self._out_of_order(node, feature, g, h)
         order = np.lexsort((direction, bins, feature, -total[1], -total[0], refused))
         if not order.size:
@@ -114,14 +181,25 @@ class SymmetricGrower(Grower):
             return None
         facts = int(feature[best]), int(bins[best]), int(direction[best])
         return [
-            Candidate(self._own_gain(node, g, h, best), int(g[best]), int(h[best]), *facts)
+            Candidate(
+                self._own_gain(node, g, h, borders.smoothed, best),
+                int(g[best]),
+                int(h[best]),
+                *facts,
+            )
             for node, (g, h) in zip(level, lefts, strict=True)
         ]
 
-    def _own_gain(self, node: Node, g: I64, h: I64, best: int) -> DF:
+    def _own_gain(self, node: Node, g: I64, h: I64, smoothed: Mask, best: int) -> DF:
         if node.sum_h == 0:
             return np.zeros(1, np.float32), np.zeros(1, np.float32)
-        return self._gains(node, g[best : best + 1], h[best : best + 1])
+        one = slice(best, best + 1)
+        return self._gains(node, g[one], h[one], smoothed[one])
+
+    def _right_set(self, node: Node, best: Candidate) -> Mask:
+        """Return the codes that go right: those of one set for all nodes of a level."""
+        n_levels = int(self.layout.feature_bins[best.feature])
+        return self._sets[best.feature].right_set(n_levels, best.bin, best.direction)
 
     def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
         """Return a node's children; those of an idle split keep its weight."""

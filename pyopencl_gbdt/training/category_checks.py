@@ -51,11 +51,6 @@ def check_categories(
                 f"evals: {name!r} is sparse: expected dense rows where X has categorical columns; "
                 "convert it by X.toarray(), with NaN for missing values"
             )
-    if p.symmetric_trees:
-        raise ParameterError(
-            f"cat_method={p.cat_method!r}: expected 'statistics' for "
-            "grow_policy='symmetric', whose trees have no sets of levels; change one of them"
-        )
     if p.search != "hist":
         raise ParameterError(
             f"tree_method={p.tree_method!r}: expected 'hist' where X has categorical columns; "

@@ -16,7 +16,7 @@ from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.levels import layout_of
+from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.page import Layout, QuantizedData
 from pyopencl_gbdt.pages.paged import expected_columns
 from pyopencl_gbdt.pages.quantize import Quantizer
@@ -101,7 +101,8 @@ def train_together(
             "devices train together; use cat_method='sets', or train on one device"
         )
     n, size = data.n_rows, len(devices)
-    cuts = Quantizer(devices[0], data.values, data.weight, params.max_bin).cuts()
+    cut = cut_features(data)
+    cuts = Quantizer(devices[0], data.values, data.weight, params.max_bin, cut=cut).cuts()
     layout = layout_of(cuts, data)
     bounds = [n * rank // size for rank in range(size + 1)]
     members = [

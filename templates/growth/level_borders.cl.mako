@@ -2,7 +2,7 @@
 ##
 ##   cells of a node   |sums up to border 0|up to 1| .. |missing|      in place of the sums of bins
 ##
-##   The importing template has `group_scan` for two i64.
+##   The importing template has `group_scan` for two i64, and `rough_scores`.
 
 <%def name="sums(wg_size)">
 /* Cells of a node's feature: the bins' sums become sums up to each border. The fullest code's sums may
@@ -39,7 +39,12 @@ FN void add_up_node(GLOBAL i64* cells, GLOBAL i64* other, const int subtract, co
 }
 </%def>
 
-<%def name="borders(monotone, masked)">
+<%def name="borders(monotone, masked, categories)">
+<%
+    more = """
+        const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* borders, GLOBAL const u32* border_flags,
+        GLOBAL const i64* border_sums,""" if categories else ""
+%>
 /* A level of one tree, and the borders of one of its features. */
 typedef struct {
     GLOBAL const node_t* nodes;
@@ -52,9 +57,14 @@ typedef struct {
     u32 constraint;
     i64 least;
     rule_t rule;
+% if categories:
+    rule_t sides;                   /* with cat_l2 */
+    GLOBAL const u32* flags;        /* of borders between levels, see `symmetric_sets` */
+    u32 by_set;
+% endif
 } level_borders_t;
 
-FN level_borders_t borders_of(
+FN level_borders_t borders_of(${more}
         const u32 depth, const u32 tree, const u32 feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* constraints, GLOBAL const u32* allowed,
@@ -71,6 +81,20 @@ FN level_borders_t borders_of(
     GLOBAL const scale_t* own_scale = scale + level.nodes[0].tree;
     level.least = least_hessian(min_child_weight, own_scale);
     level.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+% if categories:
+    level.by_set = borders[feature].x;
+    level.sides = level.rule;
+    level.flags = border_flags;
+    if (level.by_set) { /* the cells of borders are as those of a feature with missing values */
+        level.flags += (u64)level.nodes[0].tree * n_cells + borders[feature].y;
+        level.pool = border_sums + 2 * (u64)borders[feature].y;
+        level.slot_cells = 2 * (u64)n_cells;
+        level.n_bins = borders[feature].z;
+        level.n_searched = level.flags[level.n_bins];
+        level.directions = 2;
+        if (level.by_set == 1) level.sides = make_rule(own_scale, set_lambda, reg_alpha, max_delta_step);
+    }
+% endif
 % if monotone:
     level.constraint = constraints[feature];
 % else:
@@ -96,6 +120,23 @@ FN rule_t rule_of(const level_borders_t* level, GLOBAL const node_t* node) {
 % endif
 }
 
+% if categories:
+/* The rule for the children of a node. */
+FN rule_t sides_of(const level_borders_t* level, GLOBAL const node_t* node) {
+% if monotone:
+    return within(level->sides, node->lower, node->upper);
+% else:
+    (void)node;
+    return level->sides;
+% endif
+}
+
+/* Whether a tree may split at a border in a direction. */
+FN int is_open(const level_borders_t* level, const u32 bin, const u32 direction) {
+    return level->by_set ? (level->flags[bin] >> direction) & 1 : 1;
+}
+
+% endif
 /* The first of a node's cells in `pool`. */
 FN u64 first_cell(const level_borders_t* level, GLOBAL const node_t* node) {
     return (u64)node->slot * level->slot_cells;
@@ -110,7 +151,8 @@ FN df exact_gain(const level_borders_t* level, const u32 bin, const u32 directio
         GLOBAL const i64* cells = level->pool + first_cell(level, node);
         const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
         const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);
-        sum = df_add(sum, gain_in_node(g, h, node->sum_g, node->sum_h, level->least, rule_of(level, node)));
+        sum = df_add(sum, gain_in_node(g, h, node->sum_g, node->sum_h, level->least, rule_of(level, node),
+                                       ${"sides_of" if categories else "rule_of"}(level, node)));
     }
     return sum;
 }
@@ -132,4 +174,47 @@ FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 
     return kept;
 }
 % endif
+</%def>
+
+<%def name="rough_sums(careful, categories)">
+<% sides = "sides" if categories else "rule" %>
+/* Add the rough scores of `n` borders in one node to their sums; the missing rows go left if `direction`. */
+FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, const u32 n,
+                    const u32 direction, f32* sums, f32* errors) {
+    GLOBAL const node_t* node = &level->nodes[i];
+    const i64 node_g = node->sum_g, node_h = node->sum_h, least = level->least;
+    if (node_h <= 0) return;
+    GLOBAL const i64* cells = level->pool + first_cell(level, node);
+    const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
+    const i64 more_h = direction ? cells[2 * level->n_bins + 1] : 0;
+    const rule_t rule = rule_of(level, node);
+% if categories:
+    const rule_t sides = sides_of(level, node);
+% endif
+    GLOBAL const i64* here = cells + 2 * (u64)begin; /* indices below RUN do not wrap: PoCL vectorises */
+% if careful:
+    const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
+    const f32 lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
+    const f32 upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
+    const f32 unsure = (f32)level->n_nodes * 2.38418579e-7f; /* 2^-22, for the sum */
+    const side_t own = rough(node_g, node_h, rule, lower, upper);
+    for (u32 k = 0; k < n; k++) {
+        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
+        const side_t l = rough(g, h, ${sides}, lower, upper);
+        const side_t r = rough(node_g - g, node_h - h, ${sides}, lower, upper);
+        const int idle = is_idle(node_h, h, least);
+        const f32 s = idle ? own.score : l.score + r.score;
+        sums[k] += s;
+        errors[k] += (idle ? own.score_error : l.score_error + r.score_error) * 2.0f + unsure * SIZE(s);
+    }
+% else:
+    (void)errors;
+    const f32 own = rough(node_g, node_h, rule);
+    for (u32 k = 0; k < n; k++) {
+        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
+        const f32 s = rough(g, h, ${sides}) + rough(node_g - g, node_h - h, ${sides});
+        sums[k] += is_idle(node_h, h, least) ? own : s;
+    }
+% endif
+}
 </%def>

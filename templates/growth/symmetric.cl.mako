@@ -17,11 +17,17 @@
 ##   batch that still grow have 2^depth nodes each, one after the other.
 ##
 ## params: wg_size; run, borders of a work-item at a time; monotone, masked, clipped, shrunk as in
-##         `split_cpu`
-<%page args="wg_size, run, monotone, masked, clipped, shrunk"/>
+##         `split_cpu`; categories, some features are split by sets of levels, see `symmetric_sets`
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories"/>
 <%
     careful = monotone or shrunk
     order = " && keeps_level_order(&level, bin, direction)" if monotone else ""
+    order += " && is_open(&level, bin, direction)" if categories else ""
+    sides = "sides" if categories else "rule"
+    more = """
+        const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* RESTRICT borders,
+        GLOBAL const u32* RESTRICT border_flags, GLOBAL const i64* RESTRICT border_sums,""" if categories else ""
+    given = "n_cells, set_lambda, borders, border_flags, border_sums, " if categories else ""
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -32,7 +38,8 @@ ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
 ${rough_scores.rough(careful, clipped)}
 ${level_borders.sums(wg_size)}
-${level_borders.borders(monotone, masked)}
+${level_borders.borders(monotone, masked, categories)}
+${level_borders.rough_sums(careful, categories)}
 #define NO_KEY 0xFFFFFFFFu
 #define RUN ${run}
 
@@ -40,11 +47,17 @@ ${level_borders.borders(monotone, masked)}
 KERNEL(${wg_size}) add_up(
         const u32 depth, const u32 n_codes, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest, GLOBAL i64* pool) {
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
+        ${"GLOBAL const u32x4* RESTRICT borders, " if categories else ""}GLOBAL i64* pool) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     const u32 feature = GROUP_ID, offset = feature_offset[feature], each = depth ? 2 : 1;
     const u32 n_own = feature_offset[feature + 1] - offset;
-    for (u32 pair = GROUP_ID_Y; pair < levels[depth].count / each; pair += N_GROUPS_Y) {
+% if categories:
+    const u32 n_pairs = borders[feature].x ? 0 : levels[depth].count / each; /* add_up_sets does others */
+% else:
+    const u32 n_pairs = levels[depth].count / each;
+% endif
+    for (u32 pair = GROUP_ID_Y; pair < n_pairs; pair += N_GROUPS_Y) {
         const u32 left = levels[depth].first + each * pair;
         const u32 built = depth && nodes[left].sibling_slot >= 0 ? left + 1 : left;
         const u32 other = depth ? 2 * left + 1 - built : built;
@@ -55,44 +68,7 @@ KERNEL(${wg_size}) add_up(
     }
 }
 
-/* Add the rough scores of `n` borders in one node to their sums; the missing rows go left if `direction`. */
-FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, const u32 n,
-                    const u32 direction, f32* sums, f32* errors) {
-    GLOBAL const node_t* node = &level->nodes[i];
-    const i64 node_g = node->sum_g, node_h = node->sum_h, least = level->least;
-    if (node_h <= 0) return;
-    GLOBAL const i64* cells = level->pool + first_cell(level, node);
-    const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
-    const i64 more_h = direction ? cells[2 * level->n_bins + 1] : 0;
-    const rule_t rule = rule_of(level, node);
-    GLOBAL const i64* here = cells + 2 * (u64)begin; /* indices below RUN do not wrap: PoCL vectorises */
-% if careful:
-    const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
-    const f32 lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
-    const f32 upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
-    const f32 unsure = (f32)level->n_nodes * 2.38418579e-7f; /* 2^-22, for the sum */
-    const side_t own = rough(node_g, node_h, rule, lower, upper);
-    for (u32 k = 0; k < n; k++) {
-        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
-        const side_t l = rough(g, h, rule, lower, upper);
-        const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
-        const int idle = is_idle(node_h, h, least);
-        const f32 s = idle ? own.score : l.score + r.score;
-        sums[k] += s;
-        errors[k] += (idle ? own.score_error : l.score_error + r.score_error) * 2.0f + unsure * SIZE(s);
-    }
-% else:
-    (void)errors;
-    const f32 own = rough(node_g, node_h, rule);
-    for (u32 k = 0; k < n; k++) {
-        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
-        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
-        sums[k] += is_idle(node_h, h, least) ? own : s;
-    }
-% endif
-}
-
-KERNEL(${wg_size}) find_roughly(
+KERNEL(${wg_size}) find_roughly(${more}
         const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
@@ -104,7 +80,7 @@ KERNEL(${wg_size}) find_roughly(
     const u32 feature = GROUP_ID / n_parts, part = GROUP_ID % n_parts;
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
         const level_borders_t level = borders_of(
-            depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
+            ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
             min_child_weight, constraints, allowed, levels, nodes, scale, feature_offset, feature_bins, pool);
         GLOBAL f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         const f32 error = 1.52587891e-5f + (f32)level.n_nodes * 2.38418579e-7f; /* 2^-16, 2^-22 */
@@ -120,7 +96,8 @@ KERNEL(${wg_size}) find_roughly(
                 for (u32 k = 0; k < n; k++) {
                     const f32 off = ${"errors[k]" if careful else "sums[k] * error"};
                     most[direction * level.n_bins + begin + k] = sums[k] + off;
-                    best = sums[k] - off > best ? sums[k] - off : best;
+                    best = sums[k] - off > best${
+                        " && is_open(&level, begin + k, direction)" if categories else ""} ? sums[k] - off : best;
                 }
             }
         }
@@ -130,7 +107,7 @@ KERNEL(${wg_size}) find_roughly(
     }
 }
 
-KERNEL(${wg_size}) find(
+KERNEL(${wg_size}) find(${more}
         const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
@@ -147,7 +124,7 @@ KERNEL(${wg_size}) find(
     const u32 feature = GROUP_ID;
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
         const level_borders_t level = borders_of(
-            depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
+            ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
             min_child_weight, constraints, allowed, levels, nodes, scale, feature_offset, feature_bins, pool);
         GLOBAL const f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         f32 least = NO_SCORE;
@@ -183,7 +160,7 @@ KERNEL(${wg_size}) find(
 }
 
 /* The split of a node's tree: `chosen` has the node's own sums and gain, or no score. */
-KERNEL(${wg_size}) share(
+KERNEL(${wg_size}) share(${more}
         const u32 depth, const u32 n_features, const u32 n_codes, const f32 gamma, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
@@ -209,14 +186,24 @@ KERNEL(${wg_size}) share(
         if (own.score_hi > NO_SCORE && node->sum_h > 0) {
             const u32 offset = feature_offset[own.feature], bin = own.bin_direction >> 1;
             GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
+% if categories:
+            const u32x4 of_set = borders[own.feature];
+            if (of_set.x) cells = border_sums + 2 * ((u64)node->slot * n_cells + of_set.y);
+            const u32 missing = of_set.x ? of_set.z : feature_bins[own.feature];
+            const f32 lambda = of_set.x == 1 ? set_lambda : reg_lambda;
+            const rule_t of_sides = make_rule(own_scale, lambda, reg_alpha, max_delta_step);
+            const rule_t sides = within(of_sides, node->lower, node->upper);
+% else:
+            const u32 missing = feature_bins[own.feature];
+% endif
             own.left_g = cells[2 * bin];
             own.left_h = cells[2 * bin + 1];
             if (own.bin_direction & 1) {
-                own.left_g += cells[2 * feature_bins[own.feature]];
-                own.left_h += cells[2 * feature_bins[own.feature] + 1];
+                own.left_g += cells[2 * missing];
+                own.left_h += cells[2 * missing + 1];
             }
             const df gained = gain_in_node(own.left_g, own.left_h, node->sum_g, node->sum_h,
-                                           least_hessian(min_child_weight, own_scale), rule);
+                                           least_hessian(min_child_weight, own_scale), rule, ${sides});
             own.score_hi = gained.hi;
             own.score_lo = gained.lo;
         }

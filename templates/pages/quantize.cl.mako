@@ -1,7 +1,7 @@
 ## quantize: feature values -> cut points -> codes
 ## uses: portable_math
 ##
-##   columns   copy the values of some features from rows to columns; values of rows with weight 0
+##   columns   copy the values of some listed features from rows to columns; values of rows with weight 0
 ##             become missing
 ##   number    write the row ids of some columns, which are then sorted with the values
 ##   gather    integer weights in the order of the sorted row ids
@@ -22,16 +22,17 @@
 <% tile = max(wg_size, 1024) if wg_size == 1 else wg_size %>
 KERNEL(${wg_size}) columns(
         const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 n_columns,
-        const u32 start, const u32 all_rows, GLOBAL const f32* RESTRICT values,
-        GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT keys) {
+        const u32 start, const u32 all_rows, GLOBAL const u32* RESTRICT features,
+        GLOBAL const f32* RESTRICT values, GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT keys) {
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     for (u32 first = begin; first < end; first += ${tile}) { /* a tile stays in the cache */
         const u32 last = end - first < ${tile} ? end : first + ${tile};
         for (u32 column = 0; column < n_columns; column++) {
             GLOBAL f32* mine = keys + (u64)column * all_rows + start;
+            const u32 feature = features[first_feature + column];
             PLAIN for (u32 row = first + LOCAL_ID; row < last; row += ${wg_size}) {
-                f32 value = values[(u64)row * n_features + first_feature + column];
+                f32 value = values[(u64)row * n_features + feature];
 % if weighted:
                 if (as_u32(weights[start + row]) << 1 == 0) value = as_f32(0x7FC00000u);
 % endif

@@ -1,6 +1,6 @@
 ## predict: margin[row] += leaf value of every tree, in the order of the trees
 ## uses: portable_math structs value_decision
-## uses if categories: value_set_decision
+## uses if categories: value_set_decision set_keys
 ##
 ##   nodes has all trees, one after the other; tree t begins at tree_begin[t]; ids count within a tree
 ##
@@ -22,13 +22,22 @@
 ##   the nodes are damaged.
 ##
 ## params: wg_size; items, rows of a work-item of `predict`; rows, rows of a block, a multiple of 8, or
-##   0 for `predict` alone; categories, splits may be by sets of codes: then `rows` is 0
+##   0 for `predict` alone; categories, splits may be by sets of codes: in blocks, see set_keys.h
 <%page args="wg_size, items, rows, categories"/>
+<%
+    sets_argument = " GLOBAL const u32* RESTRICT sets," if categories else ""
+
+    def goes_left(r, key):
+        """Whether row `r` of those in turn goes left."""
+        if categories:
+            return f"goes_left_by(x_row[(column_{r} & ~(u64)COLUMN_OF_SETS) + {r}], column_{r}, {key}, sets)"
+        return f"key_goes_left(x_row[column_{r} + {r}], {key})"
+%>
 
 KERNEL(${wg_size}) predict(
         const u64 n_rows, const u32 n_features, const u32 first_output, const u32 first_tree,
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
-        GLOBAL const walk_t* RESTRICT nodes,${" GLOBAL const u32* RESTRICT sets," if categories else ""}
+        GLOBAL const walk_t* RESTRICT nodes,${sets_argument}
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
     const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* all outputs have the same number of trees */
     margins += (first_output + GROUP_ID_Y) * n_rows;
@@ -60,8 +69,21 @@ KERNEL(${wg_size}) predict(
    ends[place] = bits of a leaf's value, or the node from which the walk goes on
    ways[node] = (left child, the column's offset in a block, key, bits of the value), only for trees
    with behind > 0 */
+% if categories:
+/* The offset of a node's column in a block, marked if its split is by a set. */
+FN u32 column_offset(const walk_t node, GLOBAL const u32* column_of, const u32 n_features) {
+    const u32 by_set = node.default_left & WALK_BY_SET;
+    const u32 column = 2 * node.feature + (node.default_left & 1) + (by_set ? 2 * n_features : 0);
+    return column_of[column] * ${rows} | (by_set ? COLUMN_OF_SETS : 0);
+}
+
+/* The number that decides: a border, or where the set begins. */
+FN u32 number_of(const walk_t node) {
+    return node.default_left & WALK_BY_SET ? as_u32(node.number) : ordered(node.number);
+}
+% endif
 KERNEL(${wg_size}) lay_out(
-        const u32 n_trees, GLOBAL const walk_t* RESTRICT nodes,
+        const u32 n_trees,${" const u32 n_features," if categories else ""} GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT shapes,
         GLOBAL const u32* RESTRICT column_of, GLOBAL u32* RESTRICT tops, GLOBAL u32* RESTRICT ends,
         GLOBAL u32* RESTRICT ways) {
@@ -76,9 +98,14 @@ KERNEL(${wg_size}) lay_out(
     for (u64 place = 2; place <= n_ends; place++) {
         const u32 id = top[2 * place + 1];
         const u32 left = node[id].left;
+% if categories:
+        top[2 * place] = left ? column_offset(node[id], column_of, n_features) : 0;
+        top[2 * place + 1] = left ? number_of(node[id]) : ABOVE_ALL;
+% else:
         top[2 * place] = left ? column_of[2 * node[id].feature + node[id].default_left] * ${rows}
                               : 0;
         top[2 * place + 1] = left ? ordered(node[id].number) : ABOVE_ALL;
+% endif
         for (u32 side = 0; side < 2; side++) {
             const u64 child = 2 * place - 1 + side;
             const u32 child_id = left ? left + side : id;
@@ -91,10 +118,15 @@ KERNEL(${wg_size}) lay_out(
     const u32 n_nodes = tree_begin[tree + 1] - tree_begin[tree];
     for (u32 id = 0; id < n_nodes; id++) {
         const u32 left = node[id].left;
-        const u32 column = 2 * node[id].feature + node[id].default_left;
         way[4 * (u64)id] = left ? left : id;
+% if categories:
+        way[4 * (u64)id + 1] = left ? column_offset(node[id], column_of, n_features) : 0;
+        way[4 * (u64)id + 2] = left ? number_of(node[id]) : ABOVE_ALL;
+% else:
+        const u32 column = 2 * node[id].feature + node[id].default_left;
         way[4 * (u64)id + 1] = left ? column_of[column] * ${rows} : 0;
         way[4 * (u64)id + 2] = left ? ordered(node[id].number) : ABOVE_ALL;
+% endif
         way[4 * (u64)id + 3] = as_u32(node[id].number);
     }
 }
@@ -105,7 +137,8 @@ KERNEL(${wg_size}) predict_blocks(
         const u32 n_trees, GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT columns,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT shapes,
         GLOBAL const u32* RESTRICT tops, GLOBAL const u32* RESTRICT ends,
-        GLOBAL const u32* RESTRICT ways, GLOBAL u32* RESTRICT keys, GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32* RESTRICT ways,${" GLOBAL const u32* RESTRICT n_codes," + sets_argument if categories else ""}
+        GLOBAL u32* RESTRICT keys, GLOBAL f32* RESTRICT margins) {
     GLOBAL u32* x = keys + GLOBAL_ID * n_columns * ${rows};
     u32 at[${rows}];
     f32 sum[${rows}];
@@ -113,10 +146,18 @@ KERNEL(${wg_size}) predict_blocks(
          first += (u64)N_GROUPS * ${wg_size * rows}) {
         const u32 here = n_rows - first < ${rows} ? (u32)(n_rows - first) : ${rows};
         for (u32 column = 0; column < n_columns; column++) {
-            GLOBAL const f32* value = values + first * n_features + (columns[column] >> 1);
-            GLOBAL u32* key = x + (u64)column * ${rows};
             const u32 default_left = columns[column] & 1;
+            GLOBAL u32* key = x + (u64)column * ${rows};
+% if categories:
+            const u32 of_sets = columns[column] & COLUMN_OF_SETS;
+            GLOBAL const f32* value = values + first * n_features + ((columns[column] - of_sets) >> 1);
+            for (u32 row = 0; row < here && of_sets; row++)
+                key[row] = set_key(value[(u64)row * n_features], default_left, n_codes[column]);
+            for (u32 row = 0; row < here && !of_sets; row++)
+% else:
+            GLOBAL const f32* value = values + first * n_features + (columns[column] >> 1);
             for (u32 row = 0; row < here; row++)
+% endif
                 key[row] = value_key(value[(u64)row * n_features], default_left);
             for (u32 row = here; row < ${rows}; row++) key[row] = 0;
         }
@@ -128,14 +169,23 @@ KERNEL(${wg_size}) predict_blocks(
             const u32 behind = shapes[3 * (u64)tree + 2];
             GLOBAL const u32* top = tops + 2 * first_place;
             /* the first two levels together, vectorised: all rows read the same three nodes */
-            GLOBAL const u32* x_2 = x + top[4];
-            GLOBAL const u32* x_3 = x + top[6];
-            GLOBAL const u32* x_4 = x + top[8];
+% for place in (2, 3, 4):
+            GLOBAL const u32* x_${place} = x + ${f"(top[{2 * place}] & ~COLUMN_OF_SETS)" if categories else f"top[{2 * place}]"};
+% endfor
             const u32 key_2 = top[5], key_3 = top[7], key_4 = top[9];
+% if categories:
+            const u32 column_2 = top[4], column_3 = top[6], column_4 = top[8];
+% endif
             for (u32 row = 0; row < ${rows}; row++) {
+% if categories:
+                const u32 left = goes_left_by(x_2[row], column_2, key_2, sets);
+                const u32 left_3 = goes_left_by(x_3[row], column_3, key_3, sets);
+                const u32 left_4 = goes_left_by(x_4[row], column_4, key_4, sets);
+% else:
                 const u32 left = key_goes_left(x_2[row], key_2);
                 const u32 left_3 = key_goes_left(x_3[row], key_3);
                 const u32 left_4 = key_goes_left(x_4[row], key_4);
+% endif
                 at[row] = 8 - 2 * left - (left ? left_3 : left_4);
             }
             /* several rows in turn, so that their loads overlap; 64-bit places need no sign extension */
@@ -150,7 +200,7 @@ KERNEL(${wg_size}) predict_blocks(
 % for r in together:
                     const u64 column_${r} = top[2 * at_${r}];
                     at_${r} = 2 * at_${r}
-                        - (u64)key_goes_left(x_row[column_${r} + ${r}], top[2 * at_${r} + 1]);
+                        - (u64)${goes_left(r, f"top[2 * at_{r} + 1]")};
 % endfor
                 }
 % for r in together:
@@ -171,7 +221,7 @@ KERNEL(${wg_size}) predict_blocks(
 % for r in together:
                         const u64 column_${r} = way[4 * at_${r} + 1];
                         const u64 to_${r} = (u64)way[4 * at_${r}] + 1
-                            - (u64)key_goes_left(x_row[column_${r} + ${r}], way[4 * at_${r} + 2]);
+                            - (u64)${goes_left(r, f"way[4 * at_{r} + 2]")};
                         moved |= to_${r} ^ at_${r};
                         at_${r} = to_${r};
 % endfor

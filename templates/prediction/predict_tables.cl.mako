@@ -1,5 +1,6 @@
 ## predict_tables: margin[row] += value of every tree, in the order of the trees, for trees that are tables
 ## uses: portable_math value_decision
+## uses if categories: set_keys
 ##
 ##   encode          every value becomes a code: the number of its column's borders at or below it
 ##   predict_tables  a tree's splits give the bits of a row's place among the tree's values
@@ -11,20 +12,25 @@
 ##   Values are compared as ordered integers, and a feature may have two columns, as in `predict`. The
 ##   borders of a column are filled up to 2^steps - 1 with numbers above all keys.
 ##
-## params: wg_size; rows, rows of a work-item; code, the type of codes; index, the type of places
-<%page args="wg_size, rows, code, index"/>
+##   A column whose splits are by sets of levels has keys as codes, and no borders: see set_keys.h.
+##
+## params: wg_size; rows, rows of a work-item; code, the type of codes; index, the type of places;
+##         categories, splits may be by sets
+<%page args="wg_size, rows, code, index, categories"/>
 
-/* columns[column] = 2 * feature + (missing goes left); border_begin, steps: of each column */
+/* columns[column] = 2 * feature + (missing goes left); border_begin, steps: of each column; n_codes: levels
+   that have bits in the column's sets, 0 in a column of numbers */
 KERNEL(${wg_size}) encode(
         const u64 n_rows, const u32 n_features, const u32 n_columns,
         GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT columns,
         GLOBAL const u32* RESTRICT border_begin, GLOBAL const u32* RESTRICT steps,
-        GLOBAL const u32* RESTRICT borders, GLOBAL ${code}* RESTRICT codes) {
+        GLOBAL const u32* RESTRICT borders,${" GLOBAL const u32* RESTRICT n_codes," if categories else ""}
+        GLOBAL ${code}* RESTRICT codes) {
     for (u64 block = GROUP_ID; block * ${wg_size * rows} < n_rows; block += N_GROUPS) {
         const u64 first = block * ${wg_size * rows} + LOCAL_ID;
         GLOBAL ${code}* own = codes + block * n_columns * ${wg_size * rows} + LOCAL_ID;
         for (u32 column = 0; column < n_columns; column++) {
-            GLOBAL const f32* value = values + (columns[column] >> 1);
+            GLOBAL const f32* value = values + (${"(columns[column] & ~COLUMN_OF_SETS)" if categories else "columns[column]"} >> 1);
             GLOBAL const u32* border = borders + border_begin[column];
             const u32 default_left = columns[column] & 1;
             u32 keys[${rows}], at[${rows}];
@@ -38,18 +44,27 @@ KERNEL(${wg_size}) encode(
                     at[row] += border[at[row] + step - 1] <= keys[row] ? step : 0;
             }
             GLOBAL ${code}* of_column = own + (u64)column * ${wg_size * rows};
+% if categories:
+            for (u32 row = 0; row < ${rows} && columns[column] & COLUMN_OF_SETS; row++) {
+                const u64 there = first + row * ${wg_size} < n_rows ? first + row * ${wg_size} : n_rows - 1;
+                at[row] = set_key(value[there * n_features], default_left, n_codes[column]);
+            }
+% endif
             for (u32 row = 0; row < ${rows}; row++) of_column[row * ${wg_size}] = (${code})at[row];
         }
     }
 }
 
 /* shapes[tree] = (first split, number of splits, first value). The border of a split has the type of codes,
-   so that PoCL compares codes in vectors of this type. */
+   so that PoCL compares codes in vectors of this type. split_sets: where the set of a split begins, or NO_SET. */
+% if categories:
+#define NO_SET 0xFFFFFFFFu
+% endif
 KERNEL(${wg_size}) predict_tables(
         const u64 n_rows, const u32 n_columns, const u32 first_tree, const u32 n_trees,
         GLOBAL const u32* RESTRICT shapes, GLOBAL const u32* RESTRICT split_columns,
         GLOBAL const ${code}* RESTRICT split_borders, GLOBAL const f32* RESTRICT leaves, GLOBAL const ${code}* RESTRICT codes,
-        GLOBAL f32* RESTRICT margins) {
+        ${"GLOBAL const u32* RESTRICT split_sets, GLOBAL const u32* RESTRICT sets, " if categories else ""}GLOBAL f32* RESTRICT margins) {
     for (u64 block = GROUP_ID; block * ${wg_size * rows} < n_rows; block += N_GROUPS) {
         const u64 first = block * ${wg_size * rows} + LOCAL_ID;
         GLOBAL const ${code}* own = codes + block * n_columns * ${wg_size * rows} + LOCAL_ID;
@@ -64,6 +79,14 @@ KERNEL(${wg_size}) predict_tables(
             for (u32 level = 0; level < shapes[3 * (u64)tree + 1]; level++) {
                 GLOBAL const ${code}* of_column = own + (u64)split_columns[split + level] * ${wg_size * rows};
                 const ${code} border = split_borders[split + level];
+% if categories:
+                const u32 begin = split_sets[split + level];
+                if (begin != NO_SET) {
+                    GLOBAL const u32* bits = sets + begin;
+                    for (u32 row = 0; row < ${rows}; row++)
+                        place[row] = (${index})(2 * place[row] + key_goes_right(bits, of_column[row * ${wg_size}]));
+                } else
+% endif
                 for (u32 row = 0; row < ${rows}; row++)
                     place[row] = (${index})(2 * place[row] + (of_column[row * ${wg_size}] > border));
             }

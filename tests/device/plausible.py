@@ -30,6 +30,7 @@ LIBRARIES = frozenset(
             "set_borders",
         ),
         "level_borders",
+        "level_places",
         "stretches",
         *("column_walks", "closed_features", "runs_of_borders"),
     }

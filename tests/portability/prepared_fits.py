@@ -53,6 +53,8 @@ GROWN: tuple[dict[str, Any], ...] = (
 SETS: tuple[dict[str, Any], ...] = (
     {"monotone_constraints": [0, 1, 0], "reg_alpha": 1},
     {"grow_policy": "lossguide", "max_leaves": 5, "objective": "reg:absoluteerror"},
+    {"grow_policy": "symmetric", "monotone_constraints": [0, 1, 0], "reg_alpha": 1},
+    {"grow_policy": "symmetric", "colsample_bylevel": 0.5, "max_delta_step": 1},
 )
 #: Losses with and without weights, and with sampling by gradients, which is built for a loss: a
 #: cheap one, a dear one, one with kernels of its own.

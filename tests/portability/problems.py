@@ -57,6 +57,10 @@ OTHERS: dict[str, dict[str, Any]] = {
         "objective": "binary:logistic", "colsample_bynode": 0.6, "cat_smooth": 2.5,
         "max_cat_threshold": 3, "min_data_per_group": 4,
     },
+    "categories, level by level of symmetric trees": {
+        "objective": "binary:logistic", "grow_policy": "symmetric", "cat_smooth": 2.5,
+        "max_cat_threshold": 3, "min_data_per_group": 4, "cat_l2": 1.5,
+    },
     "categories, leaf by leaf": {"objective": "reg:absoluteerror", **_LEAF_WISE},
     "tiled": {"page": "tiled", "objective": "binary:logistic"},
     "tiled, leaf by leaf": {

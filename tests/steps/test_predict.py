@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 from pyopencl_gbdt.prediction import margins as prediction
-from pyopencl_gbdt.prediction import packing, predict
+from pyopencl_gbdt.prediction import packing, predict, set_keys
 from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 
@@ -60,6 +61,47 @@ def breadth_first(left):
         order += [child, child + 1] if child != NO_NODE else []
         at += 1
     return np.array(order)
+
+
+def with_sets(rng, tree, sizes, nodes=None):
+    """The tree, with sets at half of the splits, or at some nodes; `sizes`: words of a set."""
+    inner = ~tree.is_leaf
+    by_set = inner & (rng.random(tree.n_nodes) < 0.5) if nodes is None else inner & nodes
+    sets = [np.zeros(0, np.uint32)] * tree.n_nodes
+    for node in np.flatnonzero(by_set):
+        sets[node] = rng.integers(0, 2**32, rng.choice(sizes), np.uint32) | np.uint32(2**31)
+    words, begin = joined(sets)
+    threshold = np.where(by_set, np.float32(0), tree.threshold)
+    kind = by_set.astype(np.uint8)
+    return replace(tree, threshold=threshold, split_kind=kind, sets=words, set_begin=begin)
+
+
+def codes_of(rng, n, n_features, most):
+    """Codes of levels, seen and unseen, and what are none."""
+    odd = np.float32([np.nan, -1, -0.5, -0.0, 0.5, 1e-40, np.inf, -np.inf, 2**31, 2**24])
+    values = rng.integers(0, most, (n, n_features)).astype(np.float32)
+    some = rng.random((n, n_features)) < 0.3
+    values[some] = rng.choice(odd, int(some.sum()))
+    return values
+
+
+@pytest.mark.parametrize("n", [15, 16, 129, 300])
+def test_sets_of_codes(device, variant, force, rng, n):
+    """Beside numbers, also of the same feature; with a tree that goes on below its upper part."""
+    force(variant)
+    chain = np.array([1, 3, -1, 5, -1, 7, -1, 9, -1, 11, -1, -1, -1])
+    trees = ensemble(rng, 12, 3, np.float32([0.5, 7, 90])).trees
+    trees.append(tree_of(rng, chain, 3, SPECIAL))
+    model = model_of([with_sets(rng, tree, [1, 2, 40]) for tree in trees], 3)
+    check(device, model, codes_of(rng, n, 3, 1400))
+
+
+def test_sets_that_would_take_too_much_memory(device, variant, force, rng, monkeypatch):
+    force(variant)
+    monkeypatch.setattr(set_keys, "MOST_WORDS", 5)
+    tree = with_sets(rng, random_tree(rng, 2, 9, SPECIAL), [1])
+    assert packing.pack(model_of([tree], 2)).set_keys is None
+    check(device, model_of([tree], 2), codes_of(rng, 50, 2, 40))
 
 
 def ensemble(rng, n_trees, n_features, thresholds, n_splits=15):

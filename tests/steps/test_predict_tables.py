@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tables import Table, table_of, tables_of
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.prediction import margins as prediction
@@ -15,7 +16,7 @@ from pyopencl_gbdt.prediction.predict_tables import TableWalk, plan_tables
 from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 
-from .test_predict import SPECIAL, check, model_of, tree_of
+from .test_predict import SPECIAL, check, codes_of, model_of, tree_of, with_sets
 from .test_predict_sparse import rows_of
 
 KERNEL = "predict_tables"
@@ -80,6 +81,40 @@ def test_any_number_of_borders(device, variant, force, rng, n_borders):
     assert tables.code == (np.uint8 if n_borders < 256 else np.uint16)
     values = np.concatenate([borders, borders - np.float32(0.5), np.float32([n_borders, np.nan])])
     check(device, model, np.resize(values, (300, 1)).astype(np.float32))
+
+
+def sets_of_levels(rng, tree, sizes):
+    """The table, with a set of codes at about half of its levels."""
+    first = 2 ** np.floor(np.log2(np.arange(tree.n_nodes) + 1)).astype(int) - 1
+    some = with_sets(rng, tree, sizes, (rng.random(tree.n_nodes) < 0.6)[first])
+    n_inner = int((~tree.is_leaf).sum())
+    sets = [some.sets[slice(*some.set_begin[[f, f + 1]])] for f in first[:n_inner]]
+    words, begin = joined([*sets, *[np.zeros(0, np.uint32)] * (tree.n_nodes - n_inner)])
+    return replace(some, sets=words, set_begin=begin)
+
+
+@pytest.mark.parametrize(("words", "code"), [(7, np.uint8), (8, np.uint16), (2048, None)])
+def test_sets_of_codes(device, variant, force, rng, words, code):
+    """A byte counts the codes of 7 words; those of 2048 words, and two more, take over 16 bits."""
+    force(variant)
+    trees = of_tables(rng, [2, 0, 5, 9, 1], 3, np.float32([0.5, 7, 90])).trees
+    model = model_of([sets_of_levels(rng, tree, [1, words]) for tree in trees], 3)
+    assert sum(tree.split_kind.any() for tree in model.trees) > 2
+    tables = packing.pack(model).tables
+    assert tables is None if code is None else tables.code == code
+    check(device, model, codes_of(rng, 600, 3, 32 * words + 40))
+
+
+def test_sets_that_differ_are_no_table(rng):
+    tree = sets_of_levels(rng, table_tree(rng, 3, 3, SPECIAL), [2])
+    while not tree.set_begin[-1]:
+        tree = sets_of_levels(rng, table_tree(rng, 3, 3, SPECIAL), [2])
+    assert [words.size for words in table_of(tree).sets] == np.diff(tree.set_begin)[
+        [0, 1, 3]
+    ].tolist()
+    other = tree.sets.copy()
+    other[-1] ^= 1
+    assert table_of(replace(tree, sets=other)) is None
 
 
 def test_pieces_launches_and_outputs(device, variant, force, rng, monkeypatch):

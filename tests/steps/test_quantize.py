@@ -13,6 +13,7 @@ from tests.compare import assert_same_bits
 
 KERNEL = "quantize"
 LARGEST = np.finfo(np.float32).max
+_SIDES = ("below", "above")
 MAX_BINS = [2, 16, 255, 256, 257, 1000]
 
 
@@ -92,6 +93,25 @@ def test_equals_twin_with_weights(device, variant, force, rng, max_bin, kind):
     force(variant)
     for n in (1, 2, 1500):
         check(device, columns(rng, n), weights(rng, n, kind), max_bin)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_some_features_are_cut(device, variant, force, rng, weighted):
+    """Those that are not have no bins; the others have those of a cut of all."""
+    force(variant)
+    values, weight = columns(rng, 400), weights(rng, 400, "mixed") if weighted else None
+    cut = np.array([1, 2, 5, 9, 14, 23], np.uint32)
+    found = Quantizer(device, values, weight, 16, cut=cut).cuts()
+    every = Quantizer(device, values, weight, 16).cuts()
+    used = np.arange(16) < every.n_bins[cut, None]
+    for name in ("below", "above", "n_bins", "missing", "fullest"):
+        pair = [getattr(some, name)[cut] for some in (found, every)]
+        one, other = [np.where(used, side, 0) for side in pair] if name in _SIDES else pair
+        assert_same_bits(one, other, name)
+    assert not np.delete(found.n_bins, cut).any()
+    none = Quantizer(device, values, weight, 16, cut=cut[:0]).cuts()
+    assert none.below.shape == every.below.shape
+    assert not none.n_bins.any()
 
 
 def test_all_missing_where_the_weights_are(device, variant, force, rng):

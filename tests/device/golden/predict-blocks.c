@@ -6,6 +6,7 @@
 
 
 
+
 KERNEL(1) predict(
         const u64 n_rows, const u32 n_features, const u32 first_output, const u32 first_tree,
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
@@ -67,8 +68,8 @@ KERNEL(1) lay_out(
     const u32 n_nodes = tree_begin[tree + 1] - tree_begin[tree];
     for (u32 id = 0; id < n_nodes; id++) {
         const u32 left = node[id].left;
-        const u32 column = 2 * node[id].feature + node[id].default_left;
         way[4 * (u64)id] = left ? left : id;
+        const u32 column = 2 * node[id].feature + node[id].default_left;
         way[4 * (u64)id + 1] = left ? column_of[column] * 128 : 0;
         way[4 * (u64)id + 2] = left ? ordered(node[id].number) : ABOVE_ALL;
         way[4 * (u64)id + 3] = as_u32(node[id].number);
@@ -81,7 +82,8 @@ KERNEL(1) predict_blocks(
         const u32 n_trees, GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT columns,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT shapes,
         GLOBAL const u32* RESTRICT tops, GLOBAL const u32* RESTRICT ends,
-        GLOBAL const u32* RESTRICT ways, GLOBAL u32* RESTRICT keys, GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32* RESTRICT ways,
+        GLOBAL u32* RESTRICT keys, GLOBAL f32* RESTRICT margins) {
     GLOBAL u32* x = keys + GLOBAL_ID * n_columns * 128;
     u32 at[128];
     f32 sum[128];
@@ -89,9 +91,9 @@ KERNEL(1) predict_blocks(
          first += (u64)N_GROUPS * 128) {
         const u32 here = n_rows - first < 128 ? (u32)(n_rows - first) : 128;
         for (u32 column = 0; column < n_columns; column++) {
-            GLOBAL const f32* value = values + first * n_features + (columns[column] >> 1);
-            GLOBAL u32* key = x + (u64)column * 128;
             const u32 default_left = columns[column] & 1;
+            GLOBAL u32* key = x + (u64)column * 128;
+            GLOBAL const f32* value = values + first * n_features + (columns[column] >> 1);
             for (u32 row = 0; row < here; row++)
                 key[row] = value_key(value[(u64)row * n_features], default_left);
             for (u32 row = here; row < 128; row++) key[row] = 0;

@@ -4,6 +4,7 @@
 
 
 
+
 KERNEL(256) predict(
         const u64 n_rows, const u32 n_features, const u32 first_output, const u32 first_tree,
         const u32 n_trees, const u32 longest, GLOBAL const f32* RESTRICT values,
