@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from pyopencl_gbdt.device.base import Array, Device, Wait
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
 
 #: Bytes of a piece.
 PIECE_BYTES = 16 * 1024 * 1024
@@ -34,19 +34,27 @@ class Staging:
     piece_rows : int
         Rows of a piece.
 
+    whole : DeviceArray or None
+        An array of the matrix's shape, to which each piece is copied at its own place.
+
     Attributes
     ----------
     piece : DeviceArray
-        The array to which all pieces are copied, one after the other.
+        The array to which all pieces are copied, one after the other; ``whole`` if it is given.
     """
 
-    def __init__(self, device: Device, values: Array, piece_rows: int) -> None:
+    def __init__(
+        self, device: Device, values: Array, piece_rows: int, whole: DeviceArray | None = None
+    ) -> None:
         self.device, self.values, self.rows = device, values, piece_rows
-        self.piece = device.empty((piece_rows, values.shape[1]), values.dtype)
+        shape = piece_rows, values.shape[1]
+        self.piece = device.empty(shape, values.dtype) if whole is None else whole
+        row_bytes = values.shape[1] * values.itemsize
+        self._step = 0 if whole is None else row_bytes  # from the place of a row to the next
         self._pinned: list[Array] = []
         if values.nbytes >= LEAST_BYTES:
             # a comprehension would be a closure, by which a traceback keeps the piece alive
-            nbytes = self.piece.nbytes
+            nbytes = piece_rows * row_bytes
             self._pinned = [device.pinned(nbytes), device.pinned(nbytes)]
 
     def pieces(self) -> Iterator[tuple[int, int]]:
@@ -59,7 +67,7 @@ class Staging:
             return
         for first in range(0, len(self.values), self.rows):
             rows = self.values[first : first + self.rows]
-            self.device.write(self.piece, rows, 0)
+            self.device.write(self.piece, rows, first * self._step)
             yield first, len(rows)
 
     def _staged(self) -> Iterator[tuple[int, int]]:
@@ -72,7 +80,7 @@ class Staging:
                     part.result()
                 rows = self.values[first : first + self.rows]
                 pinned = self._pinned[number % 2][: rows.nbytes]
-                waits[number % 2] = self.device.write_later(self.piece, pinned, 0)
+                waits[number % 2] = self.device.write_later(self.piece, pinned, first * self._step)
                 if number + 1 < len(starts):  # fill the next one while the device copies
                     wait = waits[(number + 1) % 2]
                     if wait is not None:
@@ -90,6 +98,23 @@ class Staging:
         pinned = self._pinned[number % 2][: flat.size]
         parts = zip(*(np.array_split(array, _threads()) for array in (pinned, flat)), strict=True)
         return [pool.submit(np.copyto, to, part) for to, part in parts]
+
+
+def there(device: Device, values: Array) -> DeviceArray:
+    """Return a matrix on the device: the host's own memory if they share it, else a copy.
+
+    Parameters
+    ----------
+    device : Device
+    values : array, shape (n_rows, n_features), C order
+    """
+    if device.borrows or values.nbytes < LEAST_BYTES:
+        return device.borrow(values)
+    whole = device.empty(values.shape, values.dtype)
+    rows = max(1, PIECE_BYTES // (values.shape[1] * values.itemsize))
+    for _ in Staging(device, values, rows, whole).pieces():
+        pass
+    return whole
 
 
 def _threads() -> int:

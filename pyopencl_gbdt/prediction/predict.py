@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant, staging
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict_tables import plan_tables
@@ -211,7 +211,7 @@ class BlockWalk:
 
 def _there(device: Device, values: F32 | DeviceArray) -> DeviceArray:
     """Return the values as an array on the device."""
-    return values if isinstance(values, DeviceArray) else device.borrow(values)
+    return values if isinstance(values, DeviceArray) else staging.there(device, values)
 
 
 def _ceil(n: int, per: int) -> int:

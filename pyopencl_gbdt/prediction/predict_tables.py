@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant, staging
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.model.tables import Table
@@ -198,7 +198,7 @@ class TableWalk:
             self._tables["split_sets"] = device.borrow(tables.split_sets)
 
     def take(self, values: F32 | DeviceArray) -> None:
-        there = values if isinstance(values, DeviceArray) else self.device.borrow(values)
+        there = values if isinstance(values, DeviceArray) else staging.there(self.device, values)
         n_features = there.shape[1]
         self._launch("encode", there.shape[0], n_features=n_features, values=there, **self._columns)
 

@@ -28,6 +28,15 @@ def test_pieces_arrive_in_order(device, monkeypatch, least_bytes, rows):
         assert_same_bits(np.concatenate(seen), values)
 
 
+@pytest.mark.parametrize("least_bytes", [0, 2**40], ids=["page-locked", "ordinary"])
+def test_a_whole_matrix_arrives(device, monkeypatch, least_bytes):
+    monkeypatch.setattr(staging, "LEAST_BYTES", least_bytes)
+    monkeypatch.setattr(staging, "PIECE_BYTES", 100)
+    monkeypatch.setattr(device, "borrows", False)
+    values = np.random.default_rng(1).random((100, 3)).astype(np.float32)
+    assert_same_bits(staging.there(device, values).get(), values)
+
+
 def test_a_caller_that_stops_leaves_no_thread(device, monkeypatch):
     monkeypatch.setattr(staging, "LEAST_BYTES", 0)
     before = threading.active_count()
