@@ -73,17 +73,22 @@ class PackedTrees:
 
         With splits by sets it has twice the length: their columns come behind the others.
         """
-        of_sets = self.columns >= OF_SETS
+        of_sets = self.columns & self._set_bit
         n_numbers = 2 * self.n_features
         found = np.zeros(n_numbers * (2 if self.sets is not None else 1), np.uint32)
-        place = np.where(of_sets, self.columns - OF_SETS + n_numbers, self.columns)
+        place = np.where(of_sets > 0, self.columns - of_sets + n_numbers, self.columns)
         found[place] = np.arange(self.columns.size)
         return found
 
     @cached_property
     def used(self) -> U32:
         """The features that the trees ask for, ascending."""
-        return np.unique((self.columns & ~np.uint32(OF_SETS)) >> 1)
+        return np.unique((self.columns & ~self._set_bit) >> 1)
+
+    @property
+    def _set_bit(self) -> np.uint32:
+        """``OF_SETS``; 0 without splits by sets, as the number of a column may have that bit."""
+        return np.uint32(0 if self.sets is None else OF_SETS)
 
     @property
     def mean_steps(self) -> float:
@@ -98,8 +103,8 @@ class PackedTrees:
         inner = nodes["left"] != 0
         nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
         nodes["feature"][~inner] = 0
-        bits = np.uint32(OF_SETS | 1)
-        place = np.searchsorted(used, (self.columns & ~np.uint32(OF_SETS)) >> 1)
+        bits = self._set_bit | np.uint32(1)
+        place = np.searchsorted(used, (self.columns & ~self._set_bit) >> 1)
         columns = (2 * place).astype(np.uint32) | (self.columns & bits)
         tables = None if self.tables is None else replace(self.tables, columns=columns)
         return replace(self, nodes=nodes, columns=columns, n_features=used.size, tables=tables)
