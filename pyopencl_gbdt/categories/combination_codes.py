@@ -55,20 +55,22 @@ class CombinationKeys:
         """Write the keys of a combination; the host does not wait."""
         sizes = sizes_of(parts, self._n_levels)
         for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-            levels = self._levels(part, size)
+            levels = self.levels(part.column, size) if part.threshold is None else self._bits(part)
             given = {"n": self.n, "missing": size, "levels": levels, "keys": self.keys}
             if place == 0:
                 self._program.launch("begin_keys", self._groups, **given)
             else:
                 self._program.launch("extend_keys", self._groups, size=np.uint64(size), **given)
 
-    def _levels(self, part: Part, size: int) -> DeviceArray:
-        """Return a part's codes; ``size`` where they are missing. Columns stay on the device."""
+    def levels(self, column: int, n_levels: int) -> DeviceArray:
+        """Return the codes of a categorical column, as ``levels_there`` does; they stay there."""
+        if column not in self._columns:
+            self._columns[column] = levels_there(self.device, self._data, column, n_levels)
+        return self._columns[column]
+
+    def _bits(self, part: Part) -> DeviceArray:
+        """Return whether each row's number is at or above a part's threshold; it stays there."""
         column = part.column
-        if part.threshold is None:
-            if column not in self._columns:
-                self._columns[column] = levels_there(self.device, self._data, column, size)
-            return self._columns[column]
         if column not in self._numbers:
             self._numbers[column] = self.device.upload(
                 np.ascontiguousarray(self._data.values[:, column])
@@ -106,6 +108,10 @@ class CombinationCodes:
         scan = Scan(device, n, np.uint32, inclusive=True).bind(self._runs, self._runs)
         mark = self._program.bind("mark_heads", self._groups, n, self._keys, self._runs)
         self._number = [mark, *scan]
+
+    def levels(self, column: int) -> DeviceArray:
+        """Return the codes of a categorical column; the number of levels is missing."""
+        return self._made.levels(column, self._n_levels[column])
 
     def of(self, parts: Combination, codes: DeviceArray) -> None:
         """Write the code of every row, uint32 (n_rows,); the host does not wait."""

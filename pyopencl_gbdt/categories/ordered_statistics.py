@@ -41,6 +41,8 @@ class OrderedStatistics:
     ----------
     means : DeviceArray of float32, shape (n_targets, n_priors, n_rows)
         Where statistics are written unless another array is given.
+    order : DeviceArray of uint32, shape (n_rows,)
+        The rows in the order taken last.
     """
 
     def __init__(
@@ -53,25 +55,25 @@ class OrderedStatistics:
         self._groups = device.caps.row_groups(n)
         self._planes = device.upload(np.concatenate([counted[None], hits & counted]))
         self._priors = device.upload(np.asarray(priors, np.float32))
-        self._order, self._rows = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
+        self.order, self._rows = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
         self._keys = device.empty((n,), np.uint32)
         self._flags = device.empty((self._planes.size,), np.uint32)
         self.means = device.empty((self.n_targets, len(priors), n), np.float32)
         self._sort = RadixSort(device, n, np.uint32, np.uint32)
-        self._into_order = self._sort.bind(self._keys, self._order)
+        self._into_order = self._sort.bind(self._keys, self.order)
         self._scan = Scan(device, self._flags.size, np.uint32).bind(self._flags, self._flags)
 
     def draw(self, permutation: int) -> None:
         """Take the random order of this number for the following columns."""
         self._program.launch(
             "draw_keys", self._groups, n=self.n, seed=self.seed, permutation=permutation,
-            keys=self._keys, rows=self._order,
+            keys=self._keys, rows=self.order,
         )  # fmt: skip
         run(self._into_order)
 
     def take_order(self, order: npt.NDArray[np.uint32]) -> None:
         """Take this order, shape (n_rows,), for the following columns."""
-        self._order.set(order)
+        self.order.set(order)
 
     def launches(
         self,
@@ -104,7 +106,7 @@ class OrderedStatistics:
         steps["row_step"] = 1 if out is None else out.shape[1]
         return [
             bind(
-                "gather_levels", self._groups, n=n, order=self._order, levels=levels, **sorted_rows
+                "gather_levels", self._groups, n=n, order=self.order, levels=levels, **sorted_rows
             ),
             *self._sort.bind(
                 self._keys, self._rows, end_bit=max(1, n_levels.bit_length()), once=once

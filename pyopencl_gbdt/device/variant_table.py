@@ -264,6 +264,7 @@ _ENTRIES = (
     _kernel("combination", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("order_codes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("ordered_statistics", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("pair_scores", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("wide_rows", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("tiles", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel("mean_loss", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),

@@ -127,6 +127,7 @@ _WHOLE = {
     "mean_loss": "largest_loss sum_losses total_losses",
     "order_codes": "encode_shares",
     "ordered_statistics": "add_totals draw_keys gather_levels look_up mark write_means",
+    "pair_scores": "add_up begin gather score subtract",
     "quantize": "gather number transpose",
     "radix_sort": "radix_bases radix_clear radix_offsets",
     "ranking_metric": "rank_hits rank_keys sum_places total_places",

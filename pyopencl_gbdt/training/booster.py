@@ -138,7 +138,7 @@ class Boosting:
         ws.allocate()
         self._orders = self._combining = None
         if replaced is not None:
-            self._orders = replaced.order_codes(device, codes, ws.round_trees)
+            self._orders = replaced.order_codes(device, codes, ws.round_trees, ws["quanta"])
             self._combining = replaced.combining
         own_labels = data.label[ws.own_rows]
         ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
@@ -256,7 +256,7 @@ class Boosting:
         number = self.ws.first_round + self._rounds
         if self._combining is not None and self._combining.is_due(number):
             self._collect()
-            self._combining.choose(self.trees)
+            self._combining.choose(self.trees, number)
         if self._orders is not None:
             for launch in self._orders.launches(number):
                 launch()

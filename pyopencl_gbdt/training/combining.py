@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.pair_scores import score_bytes
 from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.categories.targets import Targets
@@ -22,6 +23,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.training.greedy import Greedy
+from pyopencl_gbdt.training.scored_pairs import ScoredPairs, is_scored, known_scores
 
 F32 = npt.NDArray[np.float32]
 #: Keys of evaluation sets, and their values on the device.
@@ -29,7 +31,7 @@ Watched = Sequence[tuple[CombinationKeys, DeviceArray]]
 #: Rounds between two choices of combinations.
 STRETCH = 4
 #: Most combinations that have features at a time, and that get them at a time.
-MOST_SLOTS, MOST_NEW = 16, 4
+MOST_SLOTS, MOST_NEW = 16, 8
 #: Most combinations of a fit, so that the model's tables stay bounded.
 MOST_FOUND = 64
 #: Most trees that a choice looks at; of more, those at equal distances.
@@ -94,6 +96,7 @@ class Combining:
         self._greedy = self._new_greedy()
         self._before: Ensemble | None = None
         self._first_slots: Greedy | None = None
+        self._scored = ScoredPairs(self._n_levels)
         self._means: dict[tuple[int, int], F32] = {}
         self.earlier: list[Tree] = []
 
@@ -111,16 +114,27 @@ class Combining:
         """Bytes that choosing combinations takes on the device, besides the ordered statistics."""
         keys_rows_runs_codes, sorting = 8 + 3 * 4, 12
         kept = 4 * (len(self._n_levels) + MOST_NEW)
-        return self._data.n_rows * (keys_rows_runs_codes + sorting + kept)
+        n = self._data.n_rows
+        return n * (keys_rows_runs_codes + sorting + kept) + score_bytes(n, len(self._n_levels))
 
     # -- in training -----------------------------------------------------------------------
-    def begin(self, codes: OrderCodes, round_trees: int) -> None:
-        """Take the codes of a fit, whose slots are empty, and its number of trees a round."""
-        self._codes, self._round_trees = codes, round_trees
+    def begin(self, codes: OrderCodes, round_trees: int, quanta: DeviceArray) -> None:
+        """Take the codes of a fit, whose slots are empty.
+
+        Parameters
+        ----------
+        codes : OrderCodes
+        round_trees : int
+            Trees of a round.
+        quanta : DeviceArray of int32, shape (n_trees * n_rows, 2)
+            Before a round, gradients and Hessians of the round before.
+        """
+        self._codes, self._round_trees, self._quanta = codes, round_trees, quanta
 
     def resume(self, before: Ensemble) -> None:
         """Prepare to choose once more what trees of this training chose, round by round."""
         self._before, self.earlier = before, []
+        self._scored = ScoredPairs(self._n_levels, known_scores(before.attributes))
 
     def replayed(self, number: int, trees: Sequence[Tree], values: F32) -> list[Tree]:
         """Choose before a round of the model that is resumed, and return the round's trees.
@@ -139,7 +153,7 @@ class Combining:
             The same trees, with the features of slots.
         """
         if self.is_due(number):
-            self.choose([], keep=True)
+            self.choose([], number, keep=True)
         for (slot, order), means in self._means.items():
             if order == number % self._n_orders:
                 first = self._first + slot * self._n_means
@@ -190,33 +204,43 @@ class Combining:
         """Tell whether combinations are chosen before this round."""
         return number > 0 and number % STRETCH == 0
 
-    def choose(self, trees: Sequence[Tree], *, keep: bool = False) -> None:
+    def choose(self, trees: Sequence[Tree], number: int, *, keep: bool = False) -> None:
         """Choose combinations by the trees of the last rounds, and compute their features.
 
         Parameters
         ----------
         trees : sequence of Tree
             All collected trees of this fit; there may be ``earlier`` ones.
+        number : int
+            The round that comes next.
         keep : bool
-            Whether the host keeps the features.
+            Whether the host keeps the features, and knows the scores.
         """
+        if not keep and is_scored(number):
+            self._take_order(0)
+            columns = self._scored.columns([*self.earlier, *trees], self._parts_of)
+            levels = [self._combined.levels(column) for column in columns]
+            self._scored.score(number, columns, self._ordered.order, self._quanta, levels)
         recent = [*self.earlier, *trees][-STRETCH * self._round_trees :]
         some = recent[:: -(-len(recent) // MOST_TREES) or 1]
-        changed = self._greedy.update(some, self._parts_of)
+        changed = self._greedy.update(some, self._parts_of, self._scored.best(number))
         for slot, codes in zip(changed, self._new, strict=False):
             self._combined.of(self._held(slot), codes)
             self._tell(slot, codes, self._watched)
         for order in range(self._n_orders if changed else 0):
-            if self._in_time:
-                self._ordered.take_order(np.arange(self._data.n_rows, dtype=np.uint32))
-            else:
-                self._ordered.draw(order)
+            self._take_order(order)
             for place, slot in enumerate(changed):
                 run(self._statistics_of(place))
                 if keep:
                     means = self._ordered.means.get()
                     self._means[slot, order] = means.reshape(self._n_means, -1)
                 run(self._encoded(order, slot))
+
+    def _take_order(self, order: int) -> None:
+        if self._in_time:
+            self._ordered.take_order(np.arange(self._data.n_rows, dtype=np.uint32))
+        else:
+            self._ordered.draw(order)
 
     def _held(self, slot: int) -> Combination:
         held = self._greedy.slots[slot]
@@ -301,6 +325,10 @@ class Combining:
         tables = tuple(self._table(self._greedy.found[place]) for place in used)
         found = replace(self._statistics, tables=(*self._statistics.tables, *tables))
         return [self._with_features(tree, place_of) for tree in trees], found
+
+    def attributes(self) -> dict[str, str]:
+        """Return what a model has to tell, so that its training can be resumed."""
+        return self._scored.attributes()
 
     def _table(self, parts: Combination) -> LevelTable:
         """Count the levels of a combination, as ``reference.combination.level_table`` does."""

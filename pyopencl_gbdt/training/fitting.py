@@ -229,6 +229,7 @@ class Fit:
         """
         task, start, ws = self.task, self.start, self.boosting.ws
         made, statistics = task.replaced, None
+        own = {} if made is None else made.attributes()
         earlier = start.trees if made is None else made.earlier(start.trees)
         trees = [*earlier, *self.boosting.finished_trees()]
         trees = trees if n_rounds is None else trees[: n_rounds * ws.round_trees]
@@ -241,7 +242,7 @@ class Fit:
             base_margin=start.base_margin,
             base_score=start.base_score,
             feature_names=task.columns.feature_names,
-            attributes=dict(attributes or {}),
+            attributes={**own, **(attributes or {})},
             n_outputs=ws.n_outputs,
             n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,

@@ -30,7 +30,7 @@ class Greedy:
     n_slots : int
         Most combinations at a time.
     n_new : int
-        Most combinations that get a slot at a time.
+        Most combinations that get a slot at a time; half as many if only trees' gains rank them.
     most_found : int
         Most combinations that ever get one.
     most_parts : int
@@ -63,14 +63,28 @@ class Greedy:
         self._numbers: dict[Combination, int] = {}
         self._pairs: dict[tuple[int, int], int] = {}
 
-    def update(self, trees: Sequence[Tree], parts_of: PartsOf) -> list[int]:
-        """Give slots to the best new candidates of some trees; return the slots that changed."""
+    def update(
+        self, trees: Sequence[Tree], parts_of: PartsOf, scored: Sequence[Combination] = ()
+    ) -> list[int]:
+        """Give slots to the best new candidates; return the slots that changed.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+            Their gains rank candidates.
+        parts_of : callable
+        scored : sequence of Combination
+            Candidates that come before those, best first.
+        """
         gains, candidates = self._gains(trees, parts_of)
         known = set(self.found)
-        ranked = sorted(
+        first = [one for one in scored if one not in known and self._fits(one)]
+        known.update(first)
+        others = sorted(
             (one for one in candidates if one not in known and self._fits(one)),
             key=lambda one: (-candidates[one], [part.order for part in one]),
         )
+        ranked = [*first[: self._n_new], *others[: max(0, (self._n_new + 1) // 2 - len(first))]]
         unused = [
             slot
             for slot, held in enumerate(self.slots)
@@ -78,7 +92,7 @@ class Greedy:
         ]
         changed = []
         left = self._most_found - len(self.found)
-        for slot, one in zip(unused, ranked[: min(self._n_new, left)], strict=False):
+        for slot, one in zip(unused, ranked[:left], strict=False):
             self.found.append(one)
             self.slots[slot] = len(self.found) - 1
             changed.append(slot)

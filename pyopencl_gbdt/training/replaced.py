@@ -13,7 +13,7 @@ from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.categories.wide_rows import WideRows
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
@@ -81,14 +81,14 @@ class Replaced:
             memory.add("codes of orders", self.orders.n_bytes(max_bin), np.uint8)
 
     def order_codes(
-        self, device: Device, codes: QuantizedData, round_trees: int
+        self, device: Device, codes: QuantizedData, round_trees: int, quanta: DeviceArray
     ) -> OrderCodes | None:
         """Return what writes the codes of a round's order into pages; None if none change."""
         if not self.n_ordered:
             return None
         made = OrderCodes(device, codes, self.orders)
         if self.combining is not None:
-            self.combining.begin(made, round_trees)
+            self.combining.begin(made, round_trees, quanta)
         return made
 
     def resumed_margins(self, before: Ensemble, device: Device) -> F32:
@@ -127,6 +127,10 @@ class Replaced:
     def earlier(self, trees: list[Tree]) -> list[Tree]:
         """Return the trees of a model that is resumed, as this fit collects its own."""
         return trees if self.combining is None else self.combining.earlier
+
+    def attributes(self) -> dict[str, str]:
+        """Return what a model has to tell, so that its training can be resumed."""
+        return {} if self.combining is None else self.combining.attributes()
 
     def of_model(self, trees: list[Tree]) -> tuple[list[Tree], Statistics]:
         """Return collected trees as those of a model, and the statistics that they use."""

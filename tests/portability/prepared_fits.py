@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.pair_scores import PairScores
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
@@ -144,6 +145,9 @@ def statistics(device: NullDevice) -> None:
         fit = Boosting(device, params, objective, made.data, 0.0, replaced=made)
         assert fit._orders is not None
         fit._orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
+    levels = [device.empty((N_ROWS,), np.uint32) for _ in range(2)]
+    quanta = device.empty((N_ROWS, 2), np.int32)
+    PairScores(device, N_ROWS, (3, 3)).of(levels[0], quanta, levels)
     codes = CombinationCodes(device, data, {c: own.n_levels for c, own in data.categories.items()})
     there = device.empty((N_ROWS,), np.uint32)
     codes.of((*pair, Part(1, 0.5)), there)

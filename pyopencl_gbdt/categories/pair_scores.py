@@ -1,0 +1,134 @@
+"""Which two categorical columns matter together: scores on the gradients of a sample of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant_program
+
+I64 = npt.NDArray[np.int64]
+#: Most rows of the sample, and most columns that are paired.
+MOST_ROWS, MOST_COLUMNS = 1 << 18, 40
+#: Added to the Hessian of a cell or level, in mean Hessians of a row.
+RIDGE = 20
+#: Work-items that add up the scores of a pair's cells.
+_ITEMS = 256
+_BATCH_BYTES = 64 * 1024 * 1024
+_COARSE, _FINE = 4, 8
+
+
+def n_cells(n_rows: int) -> int:
+    """Return the number of cells that the rows of a sample are hashed to."""
+    return max(1024, min(MOST_ROWS, 1 << (n_rows - 1).bit_length()))
+
+
+def _batch(n_rows: int, n_columns: int) -> int:
+    """Return how many pairs are added up at a time."""
+    n_pairs = n_columns * (n_columns - 1) // 2
+    return max(1, min(n_pairs, _BATCH_BYTES // (16 * n_cells(n_rows))))
+
+
+def score_bytes(n_rows: int, n_columns: int) -> int:
+    """Return the bytes that scores take on a device, of so many categorical columns."""
+    n, paired = min(n_rows, MOST_ROWS), min(n_columns, MOST_COLUMNS)
+    return 4 * n * (2 + paired) + _batch(n, paired) * (16 * n_cells(n) + 8 * _ITEMS)
+
+
+def _alone(variant: Variant) -> bool:
+    """Tell whether a work-item adds up a pair's rows by itself, without atomics."""
+    return variant.params["wg_size"] == 1
+
+
+class PairScores:
+    """Scores of all pairs of some categorical columns.
+
+    First each column's levels, one column after the other, take from the gradients what they
+    explain by themselves. Then rows are put into cells by both their levels. A cell's score is
+    ``(G^2 - Q) / (H + ridge)``, with the sum of its gradients, of their squares and of its
+    Hessians: the products of the gradients of different rows, which are 0 on average unless the
+    levels together tell something. A pair's score is the sum over its cells.
+
+    Parameters
+    ----------
+    device : Device
+    n_rows : int
+        Rows of the training data; the sample has at most ``MOST_ROWS`` of them.
+    n_levels : sequence of int
+        Levels of each column.
+    """
+
+    def __init__(self, device: Device, n_rows: int, n_levels: Sequence[int]) -> None:
+        self.device, self.n, self._n_columns = device, min(n_rows, MOST_ROWS), len(n_levels)
+        self._cells = n_cells(self.n)
+        variant, self._program = build_variant_program(
+            device, "pair_scores", "auto", derived=lambda chosen: {"alone": _alone(chosen)}
+        )
+        n, self._alone = self.n, _alone(variant)
+        self._score_groups = max(1, _ITEMS // self._program.wg_size)
+        self._groups = device.caps.row_groups(n)
+        self._missing = device.upload(np.array(n_levels, np.uint32))
+        self._residuals, self._hessians = device.empty((n,), np.int32), device.empty((n,), np.int32)
+        self._sampled = device.empty((len(n_levels), n), np.uint32)
+        self._pairs = list(combinations(range(len(n_levels)), 2))
+        batch = _batch(self.n, len(n_levels))
+        self._sums = device.empty((batch, self._cells, 4), np.uint32)
+        items = self._score_groups * self._program.wg_size
+        self._partial = device.empty((batch, items), np.int64)
+
+    def of(
+        self, order: DeviceArray, quanta: DeviceArray, levels: Sequence[DeviceArray]
+    ) -> Mapping[tuple[int, int], int]:
+        """Return the score of every two columns, by their places; the host waits.
+
+        Parameters
+        ----------
+        order : DeviceArray of uint32
+            Rows; the first ones are the sample.
+        quanta : DeviceArray of int32, shape (n_trees * n_rows, 2)
+            Gradients and Hessians; those of the first tree count.
+        levels : sequence of DeviceArray of uint32, shape (n_rows,)
+            Of each column; the number of levels is missing.
+        """
+        launch, n = self._program.launch, self.n
+        total = self.device.zeros((1,), np.uint32)
+        launch(
+            "begin", self._groups, n=n, order=order, quanta=quanta, residuals=self._residuals,
+            hessians=self._hessians, total=total,
+        )  # fmt: skip
+        for column, own in enumerate(levels):
+            launch(
+                "gather", self._groups, n=n, first=np.uint64(column * n), order=order, levels=own,
+                sampled=self._sampled,
+            )  # fmt: skip
+        for column in range(self._n_columns):
+            self._add_up([(column, column)], _COARSE)
+            launch(
+                "subtract", self._groups, n=n, mask=self._cells - 1, ridge=RIDGE, column=column,
+                missing=self._missing, sampled=self._sampled, hessians=self._hessians,
+                total=total, sums=self._sums, residuals=self._residuals,
+            )  # fmt: skip
+        found: dict[tuple[int, int], int] = {}
+        for first in range(0, len(self._pairs), self._sums.shape[0]):
+            some = self._pairs[first : first + self._sums.shape[0]]
+            self._add_up(some, _FINE)
+            launch(
+                "score", (self._score_groups, len(some)), n=n, mask=self._cells - 1,
+                ridge=RIDGE, total=total, sums=self._sums, partial=self._partial,
+            )  # fmt: skip
+            scores: I64 = self._partial.get().sum(axis=1)
+            found |= dict(zip(some, scores.tolist(), strict=False))
+        return found
+
+    def _add_up(self, pairs: Sequence[tuple[int, int]], bits: int) -> None:
+        self.device.clear(self._sums)
+        groups = (len(pairs), 1) if self._alone else (self._groups, len(pairs))
+        self._program.launch(
+            "add_up", groups, n=self.n, mask=self._cells - 1, bits=bits,
+            pairs=self.device.upload(np.array(pairs, np.uint32)), missing=self._missing,
+            sampled=self._sampled, residuals=self._residuals, hessians=self._hessians,
+            sums=self._sums,
+        )  # fmt: skip
