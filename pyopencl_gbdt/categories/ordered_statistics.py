@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.categories.statistics import Priors
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.numerics.shrunken_means import prior_sum
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
@@ -21,10 +21,10 @@ NO_KEY = np.uint64(2**64 - 1)
 class OrderedStatistics:
     """Computes statistics of categorical columns in random orders of the rows.
 
-    A row's statistic is ``(sum + prior) / (count + 1)`` over the rows of its level that come before
-    it in the order (Prokhorenkova et al., "CatBoost: unbiased boosting with categorical features",
-    NeurIPS 2018). So it does not tell the row's own target. Rows are sorted into an order, then by
-    level; a scan gives the running sums, which are integers.
+    A row's statistic is ``(sum + weight * prior) / (count + weight)`` over the rows of its level
+    that come before it in the order (Prokhorenkova et al., "CatBoost: unbiased boosting with
+    categorical features", NeurIPS 2018). So it does not tell the row's own target. Rows are sorted
+    into an order, then by level; a scan gives the running sums, which are integers.
 
     Parameters
     ----------
@@ -33,7 +33,9 @@ class OrderedStatistics:
         1 where a row's target lies above a border, or is of a class.
     counted : uint8 array, shape (n_rows,)
         0 where a row has weight 0: it gets a statistic but is not part of any.
-    priors : sequence of float
+    priors : float array-like, shape (n_targets, n_priors)
+    weight : int
+        The rows that a prior counts as.
     seed : int
         Of the random orders.
 
@@ -46,7 +48,7 @@ class OrderedStatistics:
     """
 
     def __init__(
-        self, device: Device, hits: U8, counted: U8, priors: Sequence[float], seed: int
+        self, device: Device, hits: U8, counted: U8, priors: Priors, weight: int, seed: int
     ) -> None:
         self.device, self.seed = device, seed
         self.n_targets, self.n = hits.shape
@@ -54,11 +56,13 @@ class OrderedStatistics:
         self._program = build_variant_program(device, "ordered_statistics", "auto")[1]
         self._groups = device.caps.row_groups(n)
         self._planes = device.upload(np.concatenate([counted[None], hits & counted]))
-        self._priors = device.upload(np.asarray(priors, np.float32))
+        sums = [[prior_sum(prior, weight) for prior in own] for own in priors]
+        self._priors, self._weight = device.upload(np.array(sums, np.float32)), weight
+        self._n_priors = n_priors = len(sums[0]) if sums else 1
         self.order, self._rows = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
         self._keys = device.empty((n,), np.uint32)
         self._flags = device.empty((self._planes.size,), np.uint32)
-        self.means = device.empty((self.n_targets, len(priors), n), np.float32)
+        self.means = device.empty((self.n_targets, n_priors, n), np.float32)
         self._sort = RadixSort(device, n, np.uint32, np.uint32)
         self._into_order = self._sort.bind(self._keys, self.order)
         self._scan = Scan(device, self._flags.size, np.uint32).bind(self._flags, self._flags)
@@ -117,8 +121,9 @@ class OrderedStatistics:
             ),
             *self._scan,
             bind(
-                "write_means", self._groups, n=n, n_planes=n_planes, n_priors=self._priors.size,
-                missing=n_levels, begins=begins, running=self._flags, priors=self._priors,
+                "write_means", self._groups, n=n, n_planes=n_planes, n_priors=self._n_priors,
+                weight=self._weight, missing=n_levels, begins=begins, running=self._flags,
+                priors=self._priors,
                 out=self.means if out is None else out, **steps, **sorted_rows,
             ),
         ]  # fmt: skip
@@ -147,9 +152,9 @@ class OrderedStatistics:
         n = keys.size
         self._program.launch(
             "look_up", self.device.caps.row_groups(n), n=n, n_found=found.size,
-            n_planes=self.n_targets + 1, n_priors=self._priors.size, no_key=NO_KEY, first=first,
-            row_step=out.shape[1], keys=keys, found=found, totals=totals, priors=self._priors,
-            out=out,
+            n_planes=self.n_targets + 1, n_priors=self._n_priors, weight=self._weight,
+            no_key=NO_KEY, first=first, row_step=out.shape[1], keys=keys, found=found,
+            totals=totals, priors=self._priors, out=out,
         )  # fmt: skip
 
     def totals(self, levels: DeviceArray, n_levels: int) -> DeviceArray:

@@ -24,6 +24,10 @@ from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
+#: Priors of each target.
+Priors = tuple[tuple[float, ...], ...]
+#: Most rows that a prior counts as.
+MOST_WEIGHT = 2**20
 #: Most rows that a model counts; sums of float pairs are exact below it.
 _MOST_COUNTED = 2**31 - 1
 
@@ -122,9 +126,9 @@ def _ascend(keys: I64, sizes: tuple[int, ...]) -> bool:
 class Statistics:
     """Numeric features that stand behind the user's columns, made of categorical ones.
 
-    For every target and prior there is the feature ``(hits + prior) / (count + 1)`` of the row's
-    level. A column has its level's count besides; a combination has not. Missing values stay
-    missing. A level that training has not seen has no hits and no count.
+    For every target and prior there is the feature ``(hits + weight * prior) / (count + weight)``
+    of the row's level. A column has its level's count besides; a combination has not. Missing
+    values stay missing. A level that training has not seen has no hits and no count.
 
     Attributes
     ----------
@@ -132,9 +136,12 @@ class Statistics:
         The user's columns; the features have the numbers after them.
     targets : tuple of str
         What a hit is, such as "> 0.5" or "= 2".
-    priors : tuple of float
+    priors : tuple of tuple of float
+        Of each target, equally many.
     tables : tuple of LevelTable
         First those of columns, then those of combinations.
+    weight : int
+        The rows that a prior counts as.
 
     Raises
     ------
@@ -144,8 +151,9 @@ class Statistics:
 
     n_columns: int
     targets: tuple[str, ...]
-    priors: tuple[float, ...]
+    priors: Priors
     tables: tuple[LevelTable, ...]
+    weight: int = 1
 
     def __post_init__(self) -> None:
         for number, table in enumerate(self.tables):
@@ -156,15 +164,26 @@ class Statistics:
                 raise ModelFormatError(f"statistics, table {number}: {wrong}; correct the file")
         if len({table.parts for table in self.tables}) < len(self.tables):
             raise ModelFormatError("statistics: expected every combination once; correct the file")
-        if any(not 0 <= prior <= 1 for prior in self.priors):
+        listed = [prior for own in self.priors for prior in own]
+        if any(not 0 <= prior <= 1 for prior in listed) or not 1 <= self.weight <= MOST_WEIGHT:
             raise ModelFormatError(
-                f"statistics: priors {self.priors}: expected 0..1; correct the file"
+                f"statistics: priors {listed[:9]} of weight {self.weight}: expected 0..1, and a "
+                f"weight of 1..{MOST_WEIGHT}; correct the file"
+            )
+        if len(self.priors) != len(self.targets) or len({len(own) for own in self.priors}) > 1:
+            raise ModelFormatError(
+                f"statistics: {len(self.priors)} lists of priors: expected one for each of "
+                f"{len(self.targets)} targets, equally long; correct the file"
             )
 
     @property
     def n_means(self) -> int:
         """Number of means of a table."""
-        return len(self.targets) * len(self.priors)
+        return len(self.targets) * self._n_priors
+
+    @property
+    def _n_priors(self) -> int:
+        return len(self.priors[0]) if self.priors else 1
 
     @property
     def first_features(self) -> list[int]:
@@ -206,8 +225,8 @@ class Statistics:
         of = " & ".join(parts)
         if which == self.n_means:
             return f"count({of})"
-        target, prior = divmod(which, len(self.priors))
-        more = f", prior {self.priors[prior]:g}" if len(self.priors) > 1 else ""
+        target, prior = divmod(which, self._n_priors)
+        more = f", prior {self.priors[target][prior]:g}" if self._n_priors > 1 else ""
         return f"mean({of}, {self.targets[target]}{more})"
 
     def of_levels(self, table: LevelTable) -> F32:
@@ -219,9 +238,9 @@ class Statistics:
         found = np.empty((n, table.n_levels + 2), np.float32)
         counts = np.append(table.counts, 0)
         for target, hits in enumerate(table.hits):
-            for place, prior in enumerate(self.priors):
-                own = found[target * len(self.priors) + place]
-                own[:-1] = shrunken_mean(np.append(hits, 0), counts, prior)
+            for place, prior in enumerate(self.priors[target]):
+                own = found[target * self._n_priors + place]
+                own[:-1] = shrunken_mean(np.append(hits, 0), counts, prior, self.weight)
         if table.keys is None:
             found[-1, :-1] = counts
         found[:, -1] = np.nan

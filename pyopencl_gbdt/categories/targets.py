@@ -29,6 +29,15 @@ class Targets:
     hits: U8
     counted: U8
 
+    def priors(self, given: float | tuple[float, ...] | None) -> tuple[tuple[float, ...], ...]:
+        """Return the priors of each target; None is the share of rows that hit it."""
+        if given is not None:
+            listed = given if isinstance(given, tuple) else (given,)
+            return (tuple(float(np.float32(prior)) for prior in listed),) * len(self.names)
+        n = max(1, int(self.counted.sum()))
+        shares = [int((hit & self.counted).sum()) / n for hit in self.hits]
+        return tuple((float(np.float32(share)),) for share in shares)
+
 
 def targets_of(
     labels: list[F32], weight: F32 | None, *, classes: int = 0, borders: int = 1

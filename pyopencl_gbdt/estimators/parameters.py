@@ -74,7 +74,7 @@ class Parametrised(Spelled):
     cat_method, permutation_count, max_ctr_complexity, has_time : str, int, int, bool or None
         What becomes of categorical columns, and parameters of their statistics; None is the
         default, see ``parameters``.
-    target_border_count, ctr_priors : int, float or sequence of float, or None
+    target_border_count, ctr_priors, ctr_prior_weight : int, float(s) and int, or None
         Parameters of statistics.
     monotone_constraints : dict of column to int, sequence of int, str or None
         Columns that predictions rise with (1) or fall with (-1).
@@ -190,6 +190,7 @@ class Parametrised(Spelled):
         has_time: bool | None = None,
         target_border_count: int | None = None,
         ctr_priors: float | Sequence[float] | None = None,
+        ctr_prior_weight: int | None = None,
         monotone_constraints: Any = None,
         interaction_constraints: Any = None,
         max_cat_to_onehot: int = 4,
@@ -259,6 +260,7 @@ class Parametrised(Spelled):
         self.has_time = has_time
         self.target_border_count = target_border_count
         self.ctr_priors = ctr_priors
+        self.ctr_prior_weight = ctr_prior_weight
         self.monotone_constraints = monotone_constraints
         self.interaction_constraints = interaction_constraints
         self.max_cat_to_onehot = max_cat_to_onehot

@@ -59,7 +59,8 @@ class Parameters:
     max_ctr_complexity: int
     has_time: bool
     target_border_count: int
-    ctr_priors: float | tuple[float, ...]
+    ctr_priors: float | tuple[float, ...] | None
+    ctr_prior_weight: int
     max_cat_to_onehot: int
     max_cat_threshold: int
     cat_smooth: float

@@ -92,8 +92,11 @@ TABLE: tuple[ParameterRow, ...] = (
                  "time, which is their one order."),
     ParameterRow("target_border_count", int, 1, "Statistics of categories: borders of a label "
                  "that is a number.", low=1, high=255, aliases=("ctr_target_border_count",)),
-    ParameterRow("ctr_priors", float, 0.5, "Statistics of categories: the mean of a level "
-                 "without rows; a list gives a feature for each.", low=0, high=1, several=True),
+    ParameterRow("ctr_priors", float, None, "Statistics of categories: the mean of a level "
+                 "without rows; a list gives a feature for each. None: that of all rows.",
+                 low=0, high=1, several=True),
+    ParameterRow("ctr_prior_weight", int, 10, "Statistics of categories: a prior counts as so "
+                 "many rows of every level.", low=1, high=2**20),
     ParameterRow("max_cat_to_onehot", int, 4, "A categorical column of fewer levels than this is "
                  "split one level against the others.", low=1, high=2**31 - 1),
     ParameterRow("max_cat_threshold", int, 64, "Most levels on the smaller side of a split by a "

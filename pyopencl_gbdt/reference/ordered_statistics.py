@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.categories.statistics import Priors
 from pyopencl_gbdt.numerics.random_numbers import random_bits, stream
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 
@@ -23,7 +24,7 @@ def drawn_order(n_rows: int, seed: int, permutation: int) -> U32:
 
 
 def ordered_statistics(
-    codes: I32, hits: U8, counted: U8, order: U32, priors: tuple[float, ...]
+    codes: I32, hits: U8, counted: U8, order: U32, priors: Priors, weight: int = 1
 ) -> F32:
     """Return the statistics of every row, from the rows before it in an order.
 
@@ -36,15 +37,18 @@ def ordered_statistics(
     counted : uint8 array, shape (n_rows,)
         0 where the row has weight 0; such a row is not part of any sum.
     order : uint32 array, shape (n_rows,)
-    priors : tuple of float
+    priors : tuple of tuple of float
+        Of each target, equally many.
+    weight : int
+        The rows that a prior counts as.
 
     Returns
     -------
-    float32 array, shape (n_targets, len(priors), n_rows)
+    float32 array, shape (n_targets, n_priors, n_rows)
         NaN where the level is missing.
     """
     n_targets, n_rows = hits.shape
-    out = np.full((n_targets, len(priors), n_rows), np.nan, np.float32)
+    out = np.full((n_targets, len(priors[0]), n_rows), np.nan, np.float32)
     counts: dict[int, int] = {}
     sums: dict[int, list[int]] = {}
     for row in order.tolist():
@@ -53,8 +57,8 @@ def ordered_statistics(
             continue
         count, own = counts.get(level, 0), sums.setdefault(level, [0] * n_targets)
         for target in range(n_targets):
-            for place, prior in enumerate(priors):
-                out[target, place, row] = shrunken_mean(own[target], count, prior)
+            for place, prior in enumerate(priors[target]):
+                out[target, place, row] = shrunken_mean(own[target], count, prior, weight)
         if counted[row]:
             counts[level] = count + 1
             sums[level] = [s + int(hit) for s, hit in zip(own, hits[:, row], strict=True)]

@@ -60,11 +60,11 @@ def pair_scores(
         for other in range(one + 1, len(levels)):
             there = (a < n_levels[one]) & (levels[other] < n_levels[other])
             hashed = random_bits(a[there], levels[other][there]) & np.uint32(mask)
-            cell = hashed.astype(np.int64)
-            own, near = values[there], np.clip(values[there], -_MOST, _MOST)
+            at, mine = hashed.astype(np.int64), values[there]
+            near = np.clip(mine, -_MOST, _MOST)
             g, q = (np.zeros(cells, np.int64) for _ in range(2))
-            np.add.at(g, cell, own)
-            np.add.at(q, cell, near * near)
-            total = np.bincount(cell, h[there], cells).astype(np.int64) + more
+            np.add.at(g, at, mine)
+            np.add.at(q, at, near * near)
+            total = np.bincount(at, h[there], cells).astype(np.int64) + more
             found[one, other] = _quotient((g * g - q) * 64, total).sum()
     return found

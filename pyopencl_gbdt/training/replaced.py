@@ -153,17 +153,19 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     targets = targets_of(
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
     )
-    priors = params.ctr_priors if isinstance(params.ctr_priors, tuple) else (params.ctr_priors,)
+    priors, weight = targets.priors(params.ctr_priors), params.ctr_prior_weight
     n_orders = 1 if params.has_time else params.permutation_count
-    made = OrderedStatistics(device, targets.hits, targets.counted, priors, params.random_state)
-    n_means = len(targets.names) * len(priors)
+    made = OrderedStatistics(
+        device, targets.hits, targets.counted, priors, weight, params.random_state
+    )
+    n_means = made.means.size // data.n_rows
     n_slots_there = 0
     if params.max_ctr_complexity > 1 and targets.names and not params.interaction_constraints:
         n_slots_there = n_slots(n_means)
     place = Places(data.n_features, len(columns) * (n_means + 1), n_slots_there * n_means)
     values = statistic_values(params, data, columns, made, place, n_orders)
     tables = tuple(values.tables)
-    statistics = Statistics(data.n_features, targets.names, priors, tables)
+    statistics = Statistics(data.n_features, targets.names, priors, tables, weight)
     combining = None
     if n_slots_there:
         combining = Combining(

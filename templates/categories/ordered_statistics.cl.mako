@@ -51,16 +51,16 @@ KERNEL(${wg_size}) mark(
     }
 }
 
-/* (sum + prior) / (count + 1), as numerics/shrunken_means.py. */
-FN f32 shrunken_mean(const u32 sum, const u32 count, const f32 prior) {
+/* (sum + prior) / (count + weight), as numerics/shrunken_means.py; the prior times its weight. */
+FN f32 shrunken_mean(const u32 sum, const u32 count, const f32 prior, const u32 weight) {
     const df total = df_add(df_from_i64((i64)sum), df_make(prior, 0.0f));
-    return df_div(total, df_from_i64((i64)count + 1)).hi;
+    return df_div(total, df_from_i64((i64)count + weight)).hi;
 }
 
 /* Mean m of a row, one a plane and prior, is out[first + m * mean_step + row * row_step]; NaN for
    rows of level `missing`. */
 KERNEL(${wg_size}) write_means(
-        const u32 n, const u32 n_planes, const u32 n_priors, const u32 missing, const u64 first,
+        const u32 n, const u32 n_planes, const u32 n_priors, const u32 weight, const u32 missing, const u64 first,
         const u64 mean_step, const u64 row_step,
         GLOBAL const u32* RESTRICT keys, GLOBAL const u32* RESTRICT rows,
         GLOBAL const u32* RESTRICT begins, GLOBAL const u32* RESTRICT running,
@@ -73,7 +73,7 @@ KERNEL(${wg_size}) write_means(
             const u64 at = (u64)plane * n;
             const u32 sum = running[at + i] - running[at + begin];
             for (u32 p = 0; p < n_priors; p++) {
-                const f32 mean = shrunken_mean(sum, count, priors[p]);
+                const f32 mean = shrunken_mean(sum, count, priors[(plane - 1) * n_priors + p], weight);
                 const u64 place = first + ((u64)(plane - 1) * n_priors + p) * mean_step;
                 out[place + row * row_step] = level == missing ? as_f32(0x7FC00000u) : mean;
             }
@@ -84,7 +84,7 @@ KERNEL(${wg_size}) write_means(
 /* Means of rows that no statistic was computed from, at out[first + m + row * row_step]: of their
    key's level, by its totals; a key that is not found has none. NaN if the key is `no_key`. */
 KERNEL(${wg_size}) look_up(
-        const u32 n, const u32 n_found, const u32 n_planes, const u32 n_priors, const u64 no_key,
+        const u32 n, const u32 n_found, const u32 n_planes, const u32 n_priors, const u32 weight, const u64 no_key,
         const u32 first, const u32 row_step, GLOBAL const u64* RESTRICT keys,
         GLOBAL const u64* RESTRICT found, GLOBAL const u32* RESTRICT totals,
         GLOBAL const f32* RESTRICT priors, GLOBAL f32* RESTRICT out) {
@@ -102,7 +102,7 @@ KERNEL(${wg_size}) look_up(
             for (u32 p = 0; p < n_priors; p++) {
                 const u32 rows = there ? totals[low] : 0;
                 const u32 sum = there ? totals[(u64)plane * n_found + low] : 0;
-                const f32 mean = shrunken_mean(sum, rows, priors[p]);
+                const f32 mean = shrunken_mean(sum, rows, priors[(plane - 1) * n_priors + p], weight);
                 const u64 place = (u64)i * row_step + first + (plane - 1) * n_priors + p;
                 out[place] = key == no_key ? as_f32(0x7FC00000u) : mean;
             }

@@ -125,7 +125,9 @@ def test_rows_of_evaluation_get_the_means_of_prediction(device, model):
     statistics, rows = model.ensemble.statistics, rows_of(*crossed(seed=6))
     X, y = crossed()
     targets = targets_of([y], None)
-    made = OrderedStatistics(device, targets.hits, targets.counted, statistics.priors, seed=0)
+    made = OrderedStatistics(
+        device, targets.hits, targets.counted, statistics.priors, statistics.weight, seed=0
+    )
     table = next(table for table in statistics.tables if table.keys is not None)
     keys = CombinationKeys(device, rows, n_levels(rows_of(X, y)))
     keys.write(table.parts)

@@ -37,18 +37,18 @@ def means_of(made, codes, n_levels):
 )
 def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
     codes, hits, counted = problem(n_rows, n_levels, n_targets)
-    made = OrderedStatistics(device, hits, counted, PRIORS, seed=7)
+    made = OrderedStatistics(device, hits, counted, (PRIORS,) * len(hits), 3, seed=7)
     for permutation in (0, 3):
         made.draw(permutation)
         order = drawn_order(n_rows, 7, permutation)
         for column in (codes, codes[::-1].copy()):
-            wanted = ordered_statistics(column, hits, counted, order, PRIORS)
+            wanted = ordered_statistics(column, hits, counted, order, (PRIORS,) * len(hits), 3)
             assert_same_bits(means_of(made, column, n_levels), wanted)
 
 
 def test_means_stand_side_by_side_where_they_are_asked_for(device):
     codes, hits, counted = problem(300, 7, 2)
-    made = OrderedStatistics(device, hits, counted, PRIORS, seed=7)
+    made = OrderedStatistics(device, hits, counted, (PRIORS,) * len(hits), 3, seed=7)
     made.draw(0)
     out = device.upload(np.full((300, 9), 5, np.float32))
     for launch in made.launches(levels_there(device, codes, 7), 7, out, 2, once=True):
@@ -61,7 +61,7 @@ def test_means_stand_side_by_side_where_they_are_asked_for(device):
 @pytest.mark.parametrize("n_levels", [0, 1, 900])
 def test_totals_of_levels(device, n_levels):
     codes, hits, counted = problem(700, n_levels, 2)
-    found = OrderedStatistics(device, hits, counted, PRIORS, seed=7).totals(
+    found = OrderedStatistics(device, hits, counted, (PRIORS,) * len(hits), 3, seed=7).totals(
         levels_there(device, codes, n_levels), n_levels
     )
     for plane, own in zip(found.get(), [counted, *(hits & counted)], strict=True):
@@ -71,10 +71,10 @@ def test_totals_of_levels(device, n_levels):
 
 def test_a_given_order_is_taken(device):
     codes, hits, counted = problem(50, 4, 1)
-    made = OrderedStatistics(device, hits, counted, PRIORS, seed=7)
+    made = OrderedStatistics(device, hits, counted, (PRIORS,) * len(hits), 3, seed=7)
     order = np.arange(50, dtype=np.uint32)
     made.take_order(order)
-    wanted = ordered_statistics(codes, hits, counted, order, PRIORS)
+    wanted = ordered_statistics(codes, hits, counted, order, (PRIORS,) * len(hits), 3)
     assert_same_bits(means_of(made, codes, 4), wanted)
 
 
@@ -84,7 +84,9 @@ def test_a_row_does_not_see_its_own_target(device):
     counted[17] = 1
     flipped = hits.copy()
     flipped[0, 17] ^= 1
-    both = [OrderedStatistics(device, one, counted, (0.5,), seed=2) for one in (hits, flipped)]
+    both = [
+        OrderedStatistics(device, one, counted, ((0.5,),), 1, seed=2) for one in (hits, flipped)
+    ]
     for made in both:
         made.draw(0)
     first, second = (means_of(made, codes, 5)[0, 0] for made in both)
@@ -105,8 +107,9 @@ def test_means_are_close_to_the_fractions():
     rng = np.random.default_rng(4)
     counts = np.concatenate([np.arange(50), rng.integers(0, 2**40, 300)])
     sums = (counts * rng.random(counts.size)).astype(np.int64)
-    for prior in PRIORS:
-        exact = [(Fraction(int(s)) + Fraction(prior)) / (int(c) + 1)
+    for prior, weight in ((0.0, 1), (0.5, 1), (1.0, 1), (0.3, 10), (0.7, 2**20)):
+        exact = [(Fraction(int(s)) + weight * Fraction(prior)) / (int(c) + weight)
                  for s, c in zip(sums, counts, strict=True)]  # fmt: skip
-        for found, wanted in zip(shrunken_mean(sums, counts, prior).tolist(), exact, strict=True):
-            assert abs(Fraction(found) - wanted) <= wanted * Fraction(1, 2**23)
+        means = shrunken_mean(sums, counts, prior, weight).tolist()
+        for found, wanted in zip(means, exact, strict=True):
+            assert abs(Fraction(found) - wanted) <= wanted * Fraction(1, 2**22)

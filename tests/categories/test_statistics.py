@@ -197,7 +197,7 @@ def test_values_of_levels_are_shrunken_means():
     table = level_table(data, (Part(0),), (3,), targets_of([data.label], None))
     assert table.counts.tolist() == [3, 1, 0]
     assert table.hits.tolist() == [[2, 1, 0]]
-    found = Statistics(5, ("> 0.5",), (0.5,), (table,)).of_levels(table)
+    found = Statistics(5, ("> 0.5",), ((0.5,),), (table,)).of_levels(table)
     means = [Fraction(5, 8), Fraction(3, 4), Fraction(1, 2), Fraction(1, 2)]
     assert found[0, :-1].tolist() == [float(mean) for mean in means]
     assert found[1, :-1].tolist() == [3, 1, 0, 0]
@@ -223,7 +223,7 @@ def bad_tables():
 @pytest.mark.parametrize(("table", "words"), [*bad_tables()])
 def test_tables_that_lie_are_refused(table, words):
     with pytest.raises(ModelFormatError, match=words):
-        Statistics(4, ("> 0.5",), (0.5,), (table,))
+        Statistics(4, ("> 0.5",), ((0.5,),), (table,))
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_time_is_an_order():
     place = made.statistics.n_columns  # the first row of each level has no history
     codes = data.level_codes(1)
     first = [int(np.flatnonzero(codes == level)[0]) for level in range(4)]
-    assert (made.data.values[first, place] == 0.5).all()
+    assert (made.data.values[first, place] == np.float32(made.statistics.priors[0][0])).all()
 
 
 def test_statistics_that_memory_does_not_hold_are_refused(monkeypatch):

@@ -119,10 +119,10 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
                 yield f"{kernel} {variant.name} {n} {what}", (got, wanted)
     n = SIZES[size][-1]
     codes, hits = rng.integers(-1, 9, n).astype(np.int32), rng.integers(0, 2, (2, n), np.uint8)
-    made = OrderedStatistics(device, hits, heads[n], (0.5,), seed=3)
+    made = OrderedStatistics(device, hits, heads[n], ((0.5,), (0.25,)), 10, seed=3)
     made.draw(1)
     twin = statistics_twin.ordered_statistics(
-        codes, hits, heads[n], statistics_twin.drawn_order(n, 3, 1), (0.5,)
+        codes, hits, heads[n], statistics_twin.drawn_order(n, 3, 1), ((0.5,), (0.25,)), 10
     )
     levels = device.upload(np.where(codes < 0, 9, codes).astype(np.uint32))
     for launch in made.launches(levels, 9):

@@ -152,7 +152,7 @@ def statistics(device: NullDevice) -> None:
     there = device.empty((N_ROWS,), np.uint32)
     codes.of((*pair, Part(1, 0.5)), there)
     hits = np.ones((1, N_ROWS), np.uint8)
-    ordered, keys = OrderedStatistics(device, hits, hits[0], (0.5,), seed=0), codes.keys()
+    ordered, keys = OrderedStatistics(device, hits, hits[0], ((0.5,),), 1, seed=0), codes.keys()
     out = device.empty((N_ROWS, 1), np.float32)
     ordered.look_up(device.empty((N_ROWS,), np.uint64), keys, ordered.totals(there, 1), out, 0)
 

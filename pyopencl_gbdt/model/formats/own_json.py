@@ -1,7 +1,7 @@
 """JSON of a format of our own, for models that XGBoost cannot evaluate.
 
     {"format": "pyopencl_gbdt", "version": 1,
-     "statistics": {"columns": 3, "targets": ["> 0.5"], "priors": [0.5],
+     "statistics": {"columns": 3, "targets": ["> 0.5"], "priors": [[0.5]], "prior_weight": 1,
                     "tables": [{"parts": [{"column": 1, "levels": 2}], "keys": null,
                                 "counts": [7, 2], "hits": [[3, 0]]}]},
      "model": {...}}
@@ -59,7 +59,8 @@ def to_own_json(ensemble: Ensemble) -> str:
     found = {
         "columns": statistics.n_columns,
         "targets": list(statistics.targets),
-        "priors": list(statistics.priors),
+        "priors": [list(own) for own in statistics.priors],
+        "prior_weight": statistics.weight,
         "tables": tables,
     }
     shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
@@ -101,11 +102,17 @@ def read_own(document: Cursor) -> Ensemble:
 def _statistics(given: Cursor) -> Statistics:
     targets = given.member("targets").texts()
     priors = given.member("priors")
-    found = priors.floats(len(priors.array()), "priors")
+    priors.array(len(targets), "one for each target")
+    rows = [priors.entry(i) for i in range(len(targets))]
+    found = [row.floats(len(row.array()), "priors") for row in rows]
     listed = given.member("tables")
     tables = tuple(_table(listed.entry(i), len(targets)) for i in range(len(listed.array())))
     return Statistics(
-        _integer(given.member("columns")), tuple(targets), tuple(map(float, found)), tables
+        _integer(given.member("columns")),
+        tuple(targets),
+        tuple(tuple(map(float, own)) for own in found),
+        tables,
+        _integer(given.member("prior_weight")),
     )
 
 
