@@ -12,7 +12,7 @@ from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant_pro
 
 I64 = npt.NDArray[np.int64]
 #: Most rows of the sample, and most columns that are paired.
-MOST_ROWS, MOST_COLUMNS = 1 << 18, 40
+MOST_ROWS, MOST_COLUMNS = 1 << 16, 40
 #: Added to the Hessian of a cell or level, in mean Hessians of a row.
 RIDGE = 20
 #: Work-items that add up the scores of a pair's cells.
