@@ -208,7 +208,8 @@ def test_floats_keep_every_bit() -> None:
         score = float(part[0])
         ensemble = make_ensemble([len(part)], base_margin=score, base_score=score)
         tree = ensemble.trees[0]
-        values = np.where(tree.is_leaf, np.resize(part, tree.n_nodes), np.float32(0))
+        values = np.zeros(tree.n_nodes, np.float32)
+        values[tree.is_leaf] = np.resize(part, tree.is_leaf.sum())  # each of them in a leaf
         ensemble.trees[0] = dataclasses.replace(tree, value=values[:, None])
         text = to_xgboost_json(ensemble)
         read = from_xgboost_json(text).trees[0].value
