@@ -94,13 +94,13 @@ def test_same_structure_of_exact_search(more):
 @pytest.mark.parametrize("method", ["hist", "exact"])
 def test_exchange(objective, method, tmp_path):
     rng = np.random.default_rng(5)
-    X, y = few_values(objective, seed=9)
+    X, y = few_values(objective, seed=9, n_rows=1000)
     X += rng.standard_normal(X.shape).astype(np.float32)
-    fresh = rng.standard_normal((1000, 6)).astype(np.float32) * 8
+    fresh = rng.standard_normal((300, 6)).astype(np.float32) * 8
     fresh[rng.random(fresh.shape) < 0.2] = np.nan
     params = {"objective": objective, "max_depth": 6}
 
-    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), 12)
+    ours = train({**params, "device": TEST_DEVICE}, Dataset(X, y), 6)
     ours.save_model(tmp_path / "ours.json")
     booster = xgboost.Booster(model_file=tmp_path / "ours.json")
     margins = booster.predict(xgboost.DMatrix(fresh), output_margin=True)
@@ -109,7 +109,7 @@ def test_exchange(objective, method, tmp_path):
     predictions = booster.predict(xgboost.DMatrix(fresh))
     np.testing.assert_allclose(ours.predict(fresh, device=TEST_DEVICE), predictions, atol=2e-6)
 
-    booster = xgboost.train({**params, "tree_method": method}, xgboost.DMatrix(X, y), 12)
+    booster = xgboost.train({**params, "tree_method": method}, xgboost.DMatrix(X, y), 6)
     booster.save_model(tmp_path / "theirs.json")
     read = Model.load_model(tmp_path / "theirs.json")
     margins = booster.predict(xgboost.DMatrix(fresh), output_margin=True)

@@ -15,7 +15,7 @@ from .test_reproducible import loss_labels
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
-N = 1500
+N = 600
 #: Metrics by a loss whose labels and predictions they take.
 METRICS_OF = {
     "reg:squarederror": ["rmse", "mae", "mphe", "quantile"],

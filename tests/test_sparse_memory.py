@@ -36,7 +36,7 @@ def data():
     return {
         "few values": matrix(3000, 400, 0.05, 1),
         "wide": matrix(1000, 21_000, 0.004, 3),
-        "many values": matrix(5000, 40, 0.3, 6),
+        "many values": matrix(3000, 40, 0.3, 6),
     }
 
 

@@ -18,7 +18,7 @@ from pyopencl_gbdt.device import driver_folders
 from pyopencl_gbdt.device.opencl_source import NO_HEADER
 
 _SOURCE = "__kernel void warm_up(__global int* x) { x[0] = 1; }"
-#: The process that loaded the compiler last; 0 if none did.
+#: The process that loaded the compiler last, or found that it need not; 0 if none did.
 _loaded = 0
 
 
@@ -34,9 +34,11 @@ def warm_up(context: Any) -> threading.Thread | None:
         Fits must use the same one: PoCL unloads what no context uses.
     """
     global _loaded  # noqa: PLW0603 - a fact of the process
-    if _loaded == os.getpid() or _keeps_programs():
+    if _loaded == os.getpid():
         return None
     _loaded = os.getpid()
+    if _keeps_programs():
+        return None
     # Not a daemon: Python waits for it at exit, where a driver that still compiles would crash.
     thread = threading.Thread(target=_build, args=(context,), name="warm_up", daemon=False)
     thread.start()

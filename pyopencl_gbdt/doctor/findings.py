@@ -32,7 +32,7 @@ INSTALL: dict[str, dict[str, str]] = {
         "suse": "sudo zypper install 'libOpenCL.so.1()(64bit)'",
     },
     "nvidia": {
-        "debian": "sudo apt install nvidia-opencl-icd  # of the section non-free",
+        "debian": "sudo apt install nvidia-opencl-icd  # from non-free",
         "ubuntu": "sudo ubuntu-drivers install",
         "fedora": "sudo dnf install xorg-x11-drv-nvidia-cuda  # of RPM Fusion",
         "arch": "sudo pacman -S opencl-nvidia",

@@ -14,6 +14,14 @@ from pyopencl_gbdt.device import pocl_target
 V2 = "cx16 popcnt sse4_1 sse4_2 ssse3"
 V3 = f"{V2} avx2 bmi1 bmi2 fma f16c movbe abm"
 V4 = f"{V3} avx512f avx512bw avx512cd avx512dq avx512vl"
+
+
+@pytest.fixture(autouse=True)
+def none_seen(monkeypatch):
+    """Made-up records may lie where others lay before."""
+    monkeypatch.setattr(pocl_target, "_SEEN", set())
+
+
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="PoCL's wheel is for Linux")
 
 
@@ -48,6 +56,7 @@ def test_only_an_unknown_processor_is_named_anew(monkeypatch, name):
     assert now[:3] + now[4:] == words[:3] + words[4:]
     expected = b"x86-64-v3" if name == b"generic" else name
     assert ctypes.string_at(now[3]) == expected
+    monkeypatch.setattr(pocl_target, "_read", None)  # a record is searched once
     assert not pocl_target.mend(device)
 
 

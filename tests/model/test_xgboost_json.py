@@ -203,12 +203,13 @@ def test_floats_keep_every_bit() -> None:
     bits = bits[np.isfinite(bits)]
     edges = [0.0, 1.0, 1e-45, 1.1754944e-38, 3.4028235e38, 16777216.0, 123456792.0, 0.1]
     odd = np.concatenate([bits, np.array(edges, np.float32)])
-    for start in range(0, odd.size, 50):
-        part = odd[start : start + 50]
+    for start in range(0, odd.size, 500):
+        part = odd[start : start + 500]
         score = float(part[0])
         ensemble = make_ensemble([len(part)], base_margin=score, base_score=score)
         tree = ensemble.trees[0]
-        values = np.where(tree.is_leaf, np.resize(part, tree.n_nodes), np.float32(0))
+        values = np.zeros(tree.n_nodes, np.float32)
+        values[tree.is_leaf] = np.resize(part, tree.is_leaf.sum())  # each of them in a leaf
         ensemble.trees[0] = dataclasses.replace(tree, value=values[:, None])
         text = to_xgboost_json(ensemble)
         read = from_xgboost_json(text).trees[0].value
