@@ -153,16 +153,21 @@ def test_a_training_resumes_to_the_same_bytes(models, tmp_path):
 
 
 def test_noise_does_not_leak():
-    """On targets without a cause, levels of few rows must not foretell held-out rows."""
+    """On targets without a cause, levels of few rows foretell neither seen nor held-out rows.
+
+    With means that include a row's own target, the losses would be 0.29 and 1.04 here.
+    """
     rng = np.random.default_rng(6)
     levels, y = rng.integers(0, 10_000, 12_000), rng.integers(0, 2, 12_000)
     X = np.column_stack([levels, rng.normal(size=12_000)]).astype(np.float32)
     first = Dataset(X[:9000], y[:9000], categorical_features=[0])
     params = {"objective": "binary:logistic", "cat_method": "statistics", "device": TEST_DEVICE}
-    model = train({**params, "learning_rate": 0.1, "max_depth": 4}, first, 20)
+    params |= {"learning_rate": 0.1, "max_depth": 4}
+    model = train(params, first, 20, evals=[(first, "train")])
+    assert model.history["train"]["logloss"][-1] > np.log(2) * 0.985
     p = model.predict(X[9000:])
     loss = -np.mean(np.log(np.where(y[9000:] == 1, p, 1 - p)))
-    assert loss < np.log(2) * 1.03
+    assert loss < np.log(2) * 1.01
 
 
 def test_targets_of_labels():
