@@ -42,6 +42,7 @@ CASES = {
     "one level of many": {"max_cat_to_onehot": 50},
     "smoothed": {"cat_smooth": 7.5, "cat_l2": 3.0, "min_data_per_group": 20},
     "few on a side": {"max_cat_threshold": 2, "min_child_weight": 0, "max_depth": 6},
+    "all borders of 12 levels": {"max_cat_threshold": 6},
     "levels of few rows": {"min_child_weight": 3, **LOGISTIC},
     "sampled": {"subsample": 0.3, "colsample_bylevel": 0.6, **LOGISTIC},
     "forest of classes": {
