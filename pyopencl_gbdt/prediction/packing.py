@@ -68,33 +68,27 @@ class PackedTrees:
         return int(self.begin.size) - 1
 
     @cached_property
-    def of_sets(self) -> npt.NDArray[np.bool_]:
-        """Whether the splits of each column are by sets."""
-        without = self.sets is None  # then a column of numbers may have this bit, in sparse rows
-        return np.zeros(self.columns.size, np.bool_) if without else self.columns >= OF_SETS
-
-    @property
-    def numbers(self) -> U32:
-        """The numbers of columns without the bit ``OF_SETS``."""
-        return np.where(self.of_sets, self.columns - np.uint32(OF_SETS), self.columns)
-
-    @cached_property
     def column_of(self) -> U32:
         """Index into ``columns`` of each of its numbers, shape (2 * n_features,).
 
         With splits by sets it has twice the length: their columns come behind the others.
         """
+        of_sets = self.columns & self._set_bit
         n_numbers = 2 * self.n_features
         found = np.zeros(n_numbers * (2 if self.sets is not None else 1), np.uint32)
-        found[self.numbers + n_numbers * self.of_sets.astype(np.int64)] = np.arange(
-            self.columns.size
-        )
+        place = np.where(of_sets > 0, self.columns - of_sets + n_numbers, self.columns)
+        found[place] = np.arange(self.columns.size)
         return found
 
     @cached_property
     def used(self) -> U32:
         """The features that the trees ask for, ascending."""
-        return np.unique(self.numbers >> 1)
+        return np.unique((self.columns & ~self._set_bit) >> 1)
+
+    @property
+    def _set_bit(self) -> np.uint32:
+        """``OF_SETS``; 0 without splits by sets, as the number of a column may have that bit."""
+        return np.uint32(0 if self.sets is None else OF_SETS)
 
     @property
     def mean_steps(self) -> float:
@@ -109,8 +103,9 @@ class PackedTrees:
         inner = nodes["left"] != 0
         nodes["feature"][inner] = np.searchsorted(used, nodes["feature"][inner])
         nodes["feature"][~inner] = 0
-        columns = 2 * np.searchsorted(used, self.numbers >> 1) + (self.numbers & 1)
-        columns = (columns + OF_SETS * self.of_sets).astype(np.uint32)
+        bits = self._set_bit | np.uint32(1)
+        place = np.searchsorted(used, (self.columns & ~self._set_bit) >> 1)
+        columns = (2 * place).astype(np.uint32) | (self.columns & bits)
         tables = None if self.tables is None else replace(self.tables, columns=columns)
         return replace(self, nodes=nodes, columns=columns, n_features=used.size, tables=tables)
 
