@@ -35,7 +35,7 @@ from .test_category_splits import CATEGORICAL, SETS, categories, dataset, device
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
 OPTIMISED = True
-SYMMETRIC = {"grow_policy": "symmetric", "n_estimators": 2, "max_depth": 4}
+SYMMETRIC = {"grow_policy": "symmetric", "n_estimators": 2, "max_depth": 4, "cat_method": "sets"}
 LOGISTIC = {"objective": "binary:logistic"}
 CASES = {
     "level by level": {},
