@@ -38,6 +38,11 @@ OURS: dict[str, dict[str, Any]] = {
     "ours, no pairs": {"max_ctr_complexity": 1},
     "ours, symmetric": {"grow_policy": "symmetric"},
     "ours, sets": {"cat_method": "sets", "cat_smooth": 10.0},
+    "ours, symmetric sets": {
+        "grow_policy": "symmetric",
+        "cat_method": "sets",
+        "cat_smooth": 10.0,
+    },
 }
 
 

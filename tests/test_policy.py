@@ -127,8 +127,6 @@ def test_sizes(most_leaves):
             {
                 "reference/train.py",
                 "training/tree_method.py",
-                "training/category_checks.py",
-                "training/with_statistics.py",
             },
         ),
     ],

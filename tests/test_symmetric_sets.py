@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import fields
 
 import numpy as np
@@ -12,7 +13,9 @@ import xgboost
 from pyopencl_gbdt import train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
+from pyopencl_gbdt.model.formats.xgboost_reader import SYMMETRIC_KEY
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -32,13 +35,14 @@ from .test_category_splits import CATEGORICAL, SETS, categories, dataset, device
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
 OPTIMISED = True
-SYMMETRIC = {"grow_policy": "symmetric", "n_estimators": 2, "max_depth": 4}
+SYMMETRIC = {"grow_policy": "symmetric", "n_estimators": 2, "max_depth": 4, "cat_method": "sets"}
 LOGISTIC = {"objective": "binary:logistic"}
 CASES = {
     "level by level": {},
     "one level of many": {"max_cat_to_onehot": 50},
     "smoothed": {"cat_smooth": 7.5, "cat_l2": 3.0, "min_data_per_group": 20},
     "few on a side": {"max_cat_threshold": 2, "min_child_weight": 0, "max_depth": 6},
+    "all borders of 12 levels": {"max_cat_threshold": 6},
     "levels of few rows": {"min_child_weight": 3, **LOGISTIC},
     "sampled": {"subsample": 0.3, "colsample_bylevel": 0.6, **LOGISTIC},
     "forest of classes": {
@@ -129,7 +133,18 @@ def test_xgboost_predicts_alike(model):
     got = booster.predict(categories(values), output_margin=True)
     assert np.abs(got - predict(ensemble, values)).max() < 1e-6
     assert from_xgboost_json(text).trees == ensemble.trees
+    assert json.loads(text)["learner"]["attributes"][SYMMETRIC_KEY] == "1"
     assert from_xgboost_json(bytes(booster.save_raw("json")).decode()).trees == ensemble.trees
+
+
+def test_a_file_whose_sets_differ_in_a_level_is_refused(model):
+    document = json.loads(to_xgboost_json(model[0].ensemble))
+    trees = document["learner"]["gradient_booster"]["model"]["trees"]
+    number = next(n for n, tree in enumerate(trees) if len(tree["categories_nodes"]) > 1)
+    own = trees[number]
+    own["categories"][-1] += 1  # of the last node of a level of several
+    with pytest.raises(ModelFormatError, match=rf"symmetric_trees='1': expected .* tree {number} "):
+        from_xgboost_json(json.dumps(document))
 
 
 def rule_of(**params):

@@ -10,7 +10,6 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_split import order_arguments
-from pyopencl_gbdt.model.sets import packed, unpacked
 
 
 def reserve(ws: Workspace) -> None:
@@ -35,10 +34,12 @@ def words_of(
     n_levels : uint32 array, shape (n,)
         Levels of its feature.
     """
-    found = []
-    for words, levels in zip(sets[batch, left // 2, 1:], n_levels.tolist(), strict=True):
-        found.append(packed(unpacked(words)[:levels]))
-    return found
+    words = sets[batch, left // 2, 1:]
+    bits = np.clip(n_levels.astype(np.int64)[:, None] - 32 * np.arange(words.shape[1]), 0, 32)
+    words &= (np.left_shift(1, bits) - 1).astype(np.uint32)
+    last = words.shape[1] - np.argmax(words[:, ::-1] != 0, axis=1)
+    sizes = np.where(words.any(axis=1), last, 1).tolist()
+    return [own[:size] for own, size in zip(words, sizes, strict=True)]
 
 
 class CategorySets:

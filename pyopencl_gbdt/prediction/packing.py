@@ -124,7 +124,7 @@ class PackedTrees:
         """The nodes, whose ``number`` says by its bits where a set begins in ``set_keys``."""
         if self.set_keys is None:
             return self.nodes
-        nodes = self.nodes.copy()
+        nodes: npt.NDArray[np.void] = self.nodes.copy()
         nodes["number"].view(np.uint32)[nodes["default_left"] & BY_SET > 0] = self.set_keys.begin
         return nodes
 

@@ -84,6 +84,13 @@ def most_codes(steps: npt.NDArray[Any], keys: SetKeys | None) -> int:
     return max(1 << int(steps.max()), of_sets)
 
 
+def _as_codes(
+    numbers: npt.NDArray[np.int64], dtype: np.dtype[np.uint8] | np.dtype[np.uint16]
+) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
+    found: npt.NDArray[Any] = numbers.astype(dtype)
+    return found
+
+
 def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
     """Return the arrays of an ensemble's tables; None if codes would take more than 16 bits.
 
@@ -130,7 +137,7 @@ def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
         borders=borders.astype(np.uint32),
         shapes=np.column_stack(shapes).astype(np.uint32),
         split_columns=column.astype(np.uint32),
-        split_borders=rank.astype(code_dtype(most_codes(steps, set_bits))),
+        split_borders=_as_codes(rank, code_dtype(most_codes(steps, set_bits))),
         leaves=np.concatenate([table.values for table in tables]),
         split_sets=split_sets,
         keys=set_bits,

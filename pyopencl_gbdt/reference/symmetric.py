@@ -80,8 +80,8 @@ class SymmetricGrower(Grower):
             return {}
         root_h = int(self.quanta[:, 1].sum())
         cells = {
-            int(f): self._cells(self._of_all_rows, f)
-            for f in np.flatnonzero(self.layout.categorical)
+            feature: self._cells(self._of_all_rows, feature)
+            for feature in np.flatnonzero(self.layout.categorical).tolist()
         }
         return {f: set_borders(self._categories, own, root_h) for f, own in cells.items()}
 
@@ -91,11 +91,16 @@ class SymmetricGrower(Grower):
     def _borders(self) -> Borders:
         """Return the borders of all features: those between bins, then those between levels."""
         feature, bins, direction, code = self._numeric_borders()
-        parts = [(feature, bins, direction, np.zeros(feature.size, np.bool_))]
-        for number, own in self._sets.items():
-            n = own.place.size
-            parts.append((np.full(n, number), own.place, own.direction, np.full(n, own.smoothed)))
-        return Borders(*(np.concatenate(values) for values in zip(*parts, strict=True)), code)
+        sets = self._sets
+        sizes = [own.place.size for own in sets.values()]
+        smoothed = np.repeat([False, *(own.smoothed for own in sets.values())], [bins.size, *sizes])
+        return Borders(
+            feature=np.append(feature, np.repeat(np.array([*sets], np.int64), sizes)),
+            bins=np.concatenate([bins, *(own.place for own in sets.values())]),
+            direction=np.concatenate([direction, *(own.direction for own in sets.values())]),
+            smoothed=smoothed,
+            code=code,
+        )
 
     def _numeric_borders(self) -> tuple[I64, I64, I64, I64]:
         """Return feature, bin, direction and code of every border between bins."""

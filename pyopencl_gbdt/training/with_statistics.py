@@ -22,11 +22,9 @@ MOST_SET_LEVELS = 16
 def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
     """Return the categorical columns that become statistics, ascending.
 
-    ``auto`` leaves columns of few levels to sets; of symmetric trees, which have none, it leaves no
-    column, and of losses whose labels are no targets all of them.
+    ``auto`` leaves columns of few levels to sets, and of losses whose labels are no targets all.
     """
-    few = -1.0 if params.symmetric_trees else MOST_SET_LEVELS
-    auto = few if _has_targets(params) else np.inf
+    auto = MOST_SET_LEVELS if _has_targets(params) else np.inf
     least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
     return sorted(column for column, own in data.categories.items() if own.n_levels > least)
 

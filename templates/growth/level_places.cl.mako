@@ -29,7 +29,7 @@ FN u32 code_of(const places_t places, const u32 j) {
 
 /* Cells of a feature's borders, before that of the rest. */
 FN u32 capacity_of(const u32 n_levels, const u32 most, const u32 one_hot) {
-    return one_hot || n_levels / 2 < most ? n_levels : 2 * most + 1;
+    return one_hot || n_levels / 2 <= most ? n_levels : 2 * most + 1;
 }
 
 FN u32 is_ordered(GLOBAL const u32* bits, const u32 code, const u32 n_levels) {

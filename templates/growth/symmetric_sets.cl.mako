@@ -81,6 +81,25 @@ FN level_sums_t read_in_order(GLOBAL const node_t* node, GLOBAL const i64* cells
                               const u32 n_levels, const u32 full, GLOBAL const u32* bits, i64* in_order_g,
                               i64* in_order_h, LOCAL i64* shared) {
     i64 g = 0, h = 0, some_g = 0, some_h = 0, before, all_g, all_h;
+% if wg_size == 1:
+    for (u32 first = 0; first < n_levels; first += 32) { /* a word at a time, for vectors */
+        const u64 word = bits[first / 32];
+        const u32 n = n_levels - first < 32 ? n_levels - first : 32;
+        GLOBAL const i64* here = cells + 2 * (u64)first;
+        for (u32 k = 0; k < n; k++) {
+            const i64 listed = -(i64)((word >> k) & 1);
+            g += here[2 * k];
+            h += here[2 * k + 1];
+            some_g += here[2 * k] & listed;
+            some_h += here[2 * k + 1] & listed;
+        }
+    }
+    const i64 full_g = cells[2 * (u64)full], full_h = cells[2 * (u64)full + 1];
+    g += (n_codes > n_levels ? cells[2 * (u64)n_levels] : 0) - full_g;
+    h += (n_codes > n_levels ? cells[2 * (u64)n_levels + 1] : 0) - full_h;
+    some_g -= is_ordered(bits, full, n_levels) ? full_g : 0;
+    some_h -= is_ordered(bits, full, n_levels) ? full_h : 0;
+% else:
     for (u32 code = LOCAL_ID; code < n_codes; code += ${wg_size}) {
         const i64x2 sum = ((GLOBAL const i64x2*)cells)[code];
         const int kept = code != full, listed = kept & (int)is_ordered(bits, code, n_levels);
@@ -89,6 +108,7 @@ FN level_sums_t read_in_order(GLOBAL const node_t* node, GLOBAL const i64* cells
         some_g += listed ? sum.x : 0;
         some_h += listed ? sum.y : 0;
     }
+% endif
     cell_scan(g, h, some_g, some_h, shared, &before, &all_g, &before, &all_h, &before, in_order_g, &before,
               in_order_h);
     level_sums_t sums;

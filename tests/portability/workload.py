@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -12,7 +13,7 @@ from pyopencl_gbdt import primitives
 from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.prediction import predict_sparse
+from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
@@ -177,6 +178,18 @@ def full_tree(depth: int) -> Tree:
     )
 
 
+def tree_of_sets(depth: int) -> Tree:
+    """Return the same with splits by one set of codes."""
+    tree = full_tree(depth)
+    n_inner = int((~tree.is_leaf).sum())
+    return replace(
+        tree,
+        split_kind=(~tree.is_leaf).astype(np.uint8),
+        sets=np.full(n_inner, 5, np.uint32),
+        set_begin=np.minimum(np.arange(tree.n_nodes + 1), n_inner).astype(np.int32),
+    )
+
+
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -194,6 +207,10 @@ def _prediction(device: NullDevice) -> None:
     predict_margins(ensemble, values, device)
     of_tables = Ensemble([full_tree(depth) for depth in (2, 9)], "reg:squarederror", 2, 0.0, 0.0)
     predict_margins(of_tables, values, device)
+    of_sets = Ensemble([tree_of_sets(2)], "reg:squarederror", 2, 0.0, 0.0)
+    predict_margins(of_sets, values, device)
+    with patch.object(predict, "plan_tables", lambda *_: None):
+        predict_margins(of_sets, values, device)
     for way in (True, False):  # to gather columns, and to search them
         with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
             predict_margins(ensemble, present(values), device)
