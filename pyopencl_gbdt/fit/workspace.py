@@ -136,7 +136,7 @@ class Workspace(FitVariants):
         Margins and labels, or gradients and Hessians that are given; rows, the first tree, trees
         of an output, and the distance of two outputs' labels.
         """
-        names = ("given_g", "given_h") if self.given else ("margins", "labels")
+        names = ("given_g", "given_h") if self.given else (self.gradients_at, "labels")
         margins, labels = (self[name] for name in names)
         if self.keeps_margins:
             margins = self["before"]

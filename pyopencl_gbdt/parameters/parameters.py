@@ -36,6 +36,7 @@ class Parameters:
     max_depth: int
     max_leaves: int
     grow_policy: str
+    boosting_type: str
     tree_method: str
     max_bin: int
     proposal: str | None

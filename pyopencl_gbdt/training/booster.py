@@ -155,12 +155,12 @@ class Boosting:
         self.steps.begin()
         if self._combining is not None:
             self._combining.restart()
-        source = self.steps.source
+        self.steps.start(self.base_margin)
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:
             margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
-        self._before = [] if source is None else source.launches()
+        self._before = self.steps.round_begins()
         self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
         self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
@@ -258,7 +258,7 @@ class Boosting:
         if self._orders is not None:
             for launch in self._orders.launches(number):
                 launch()
-        for launch in self._before:
+        for launch in self._before[number % len(self._before)]:
             launch()
         if self.ws.keeps_margins:
             self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)

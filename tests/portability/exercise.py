@@ -30,6 +30,7 @@ from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.numerics.row_orders import drawn_order
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_sparse
@@ -121,9 +122,7 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
     codes, hits = rng.integers(-1, 9, n).astype(np.int32), rng.integers(0, 2, (2, n), np.uint8)
     made = OrderedStatistics(device, hits, heads[n], (0.5,), seed=3)
     made.draw(1)
-    twin = statistics_twin.ordered_statistics(
-        codes, hits, heads[n], statistics_twin.drawn_order(n, 3, 1), (0.5,)
-    )
+    twin = statistics_twin.ordered_statistics(codes, hits, heads[n], drawn_order(n, 3, 1), (0.5,))
     yield "ordered statistics", (made.of(codes, 9).get(), twin)
 
 

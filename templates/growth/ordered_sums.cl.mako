@@ -1,0 +1,62 @@
+## ordered_sums: sums of 64 bits as two words, and leaf weights; ordered_leaves imports it
+
+<%def name="functions(wg_size)">
+FN void count_one(LOCAL u32* count) {
+% if wg_size == 1:
+    (*count)++;
+% else:
+    atomic_add_local_u32(count, 1);
+% endif
+}
+
+/* A sum has two words, the low one first; `old` is the low word before. */
+FN u32 high_word(const i64 x, const u32 old) {
+    const u32 low = (u32)x;
+    return (u32)((u64)x >> 32) + (old + low < old ? 1u : 0u);
+}
+
+FN void add_local_sum(LOCAL u32* sum, const i64 x) {
+% if wg_size == 1:
+    const u32 old = sum[0];
+    sum[0] = old + (u32)x;
+    sum[1] += high_word(x, old);
+% else:
+    const u32 high = high_word(x, atomic_add_local_u32(&sum[0], (u32)x));
+    if (high) atomic_add_local_u32(&sum[1], high);
+% endif
+}
+
+FN void add_global_sum(GLOBAL u32* sum, const i64 x) {
+    if (x == 0) return;
+    const u32 high = high_word(x, atomic_add_global_u32(&sum[0], (u32)x));
+    if (high) atomic_add_global_u32(&sum[1], high);
+}
+
+/* Read a sum and set it to 0 for the next tree. */
+FN i64 take_sum(GLOBAL u32* sum) {
+    const i64 found = (i64)((u64)sum[1] << 32 | sum[0]);
+    sum[0] = 0;
+    sum[1] = 0;
+    return found;
+}
+
+FN f32 moved_bound(const f32 bound, const i32 power) {
+    const int unbounded = bound >= UNBOUNDED || bound <= -UNBOUNDED;
+    return unbounded ? bound : finite(scale_by(bound, power));
+}
+
+/* The rule of a leaf whose bounds are in the units of another fixed point. */
+FN rule_t ordered_rule(const rule_t rule, GLOBAL const scale_t* theirs, const f32 lower,
+                       const f32 upper) {
+    const i32 power = theirs->h - theirs->g - rule.weight_power;
+    return within(rule, moved_bound(lower, power), moved_bound(upper, power));
+}
+
+/* A leaf without rows has weight 0, within its bounds. */
+FN f32 ordered_weight(const i64 g, const i64 h, const rule_t rule) {
+    const df none = df_make(0.0f, 0.0f), one = in_units(1);
+    const f32 empty = unit_weight(none, one, rule).hi;
+    const f32 weight = h == 0 ? empty : weight_in_units(g, h, rule);
+    return finite(scale_by(weight, rule.weight_power));
+}
+</%def>
