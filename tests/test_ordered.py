@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCheckPoint
+from pyopencl_gbdt.callbacks.training_state import as_text, from_text
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.reference.train import train_reference
+from pyopencl_gbdt.training.booster import Boosting
+from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.test_checkpoint import DATA, PARAMS, crash, text_of
 from tests.test_reference_train import LOGISTIC, SQUARED, check, rows
 
 #: All combinations are ``thorough``, see tests/conftest.py.
@@ -50,6 +60,107 @@ def test_numbers_of_rows(n):
 def test_parameters(params):
     X, score, weight = rows(200, weighted="base_score" in params)
     check(X, score, weight, **{**ORDERED, **params})
+
+
+def compare(data, params, **given):
+    """Train on both sides; return the device's model."""
+    values = (data.values, data.label, data.weight)
+    want = train_reference(Parameters.from_dict(params), *values, **given)
+    got = train({**params, "device": TEST_DEVICE}, data)
+    for tree, other in zip(got.ensemble.trees, want.trees, strict=True):
+        assert_same_bits(tree.value, other.value, "value")
+        assert_same_bits(tree.feature, other.feature, "feature")
+    return got
+
+
+@pytest.mark.parametrize("kind", ["classes", "targets", "sets"])
+@pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
+def test_outputs_and_categories(kind, policy):
+    X, score, weight = rows(150, weighted=kind == "classes")
+    params = {**ORDERED, "grow_policy": policy, "max_leaves": 6}
+    label, given = score, {}
+    if kind == "classes":
+        label = np.digitize(score, [-0.5, 0.5]).astype(np.float32)
+        params |= {"objective": "multi:softprob", "num_class": 3, "subsample": 0.7}
+    elif kind == "targets":
+        label = np.stack([score, score**2], axis=1)
+    else:
+        X[:, 0] = np.arange(150) % 5
+        given = {"categorical_features": [0]}
+    compare(Dataset(X, label, weight, **given), params, **given)
+
+
+def test_several_batches_and_pages(monkeypatch):
+    X, score, _ = rows(150)
+    label = np.digitize(score, [-0.5, 0.5]).astype(np.float32)
+    data = Dataset(X, label)
+    params = {**ORDERED, "objective": "multi:softprob", "num_class": 3, "device": TEST_DEVICE}
+    p, whole = Parameters.from_dict(params), train(params, data).ensemble.trees
+    objective = get_objective(p.objective, p)
+    base = objective.to_margin(objective.starting_scores(label, None))
+    start = np.array(base, np.float32)[:, None].repeat(150, 1)
+    device = open_device(TEST_DEVICE)
+    assert Boosting(device, p, objective, data, start, n_pages=3).run(4) == whole
+    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws: ws.n_trees == 1)
+    one = Boosting(device, p, objective, data, start)
+    assert len(one.ws.batches) == 3
+    assert one.run(4) == whole
+    margins = one.ws["margins"].get()
+    assert_same_bits(one.state()["ordered margins"].reshape(3, -1)[:, -150:], margins)
+
+
+@pytest.mark.parametrize("has_time", [False, True])
+def test_statistics_of_categories_and_evaluation_sets(has_time):
+    X, score, _ = rows(300)
+    X[:, 0] = np.arange(300) * 7 % 40
+    params = {
+        **ORDERED, "objective": LOGISTIC, "cat_method": "statistics", "device": TEST_DEVICE,
+        "has_time": has_time,
+    }  # fmt: skip
+    label = (score > 0).astype(np.float32)
+    data, test = (
+        Dataset(X[some], label[some], categorical_features=[0])
+        for some in (slice(200), slice(200, None))
+    )
+    evals = [(data, "train"), (test, "test")]
+    model = train(params, data, evals=evals, eval_metric="logloss")
+    plain = train({**params, "boosting_type": "plain"}, data)
+    assert model.ensemble.trees != plain.ensemble.trees
+    p = np.clip(model.predict(test), 1e-7, 1 - 1e-7)
+    loss = -np.mean(np.where(test.label > 0, np.log(p), np.log(1 - p)))
+    assert model.history["test"]["logloss"][-1] == pytest.approx(loss, rel=1e-5)
+
+
+def test_large_gradients_get_high_words():
+    X, score, _ = rows(200)
+    score[:3] = [1e30, -3e35, 1e33]
+    compare(Dataset(X, score), ORDERED)
+
+
+def test_a_resumed_training_has_the_same_bytes(tmp_path):
+    def schedule():
+        return LearningRateScheduler(lambda n: 1 / (n + 1))
+
+    params = {**PARAMS, "boosting_type": "ordered"}
+    whole = train(params, DATA, 5, callbacks=[schedule()])
+    crash(tmp_path, 3, schedule(), params=params, n_rounds=5)
+    assert len(list(tmp_path.iterdir())) == 1
+    saver = TrainingCheckPoint(tmp_path, interval=4)
+    again = train(params, DATA, 5, callbacks=[saver, schedule()])
+    assert text_of(again) == text_of(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("AAA", "not base64"), ("AAAA", "3 bytes: expected 8"), ("AADAfwAAgD8=", "finite")],
+)
+def test_damaged_states_are_refused(text, words):
+    with pytest.raises(ModelFormatError, match=words):
+        from_text({"a": text}, {"a": 2}, "file")
+    with pytest.raises(ModelFormatError, match="expected"):
+        from_text({"b": text}, {"a": 2}, "file")
+    state = {"a": np.array([1.5, -2], np.float32)}
+    assert_same_bits(from_text(as_text(state), {"a": 2}, "file")["a"], state["a"])
 
 
 @pytest.mark.parametrize(

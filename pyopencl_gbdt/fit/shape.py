@@ -233,11 +233,6 @@ class FitShape:
         return self.params.boosting_type == "ordered"
 
     @property
-    def n_orders(self) -> int:
-        """Orders of the rows, for statistics of categories and for ordered boosting."""
-        return 1 if self.params.has_time else self.params.permutation_count
-
-    @property
     def gradients_at(self) -> str:
         """The array of the margins that a round's splits take their gradients of."""
         return "seen_margins" if self.is_ordered else "margins"

@@ -12,6 +12,7 @@ prefix has `FIRST_PREFIX` rows, which take their gradients from the model that l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,21 @@ from pyopencl_gbdt.gradients.softmax import Softmax
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.numerics.row_orders import PrefixModels, n_entries, n_models
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
+#: The name of the models' margins in checkpoints.
+_STATE = "ordered margins"
 
 
 def reserve(ws: Workspace) -> None:
     """Plan what ordered boosting takes."""
-    entries, models = n_entries(ws.n_rows, ws.n_orders), n_models(ws.n_rows, ws.n_orders)
+    n_orders = ws.params.n_orders
+    entries, models = n_entries(ws.n_rows, n_orders), n_models(ws.n_rows, n_orders)
     outputs, nodes = ws.n_outputs, ws.max_nodes
     ws.reserve("ordered_rows", entries, ROW)
     ws.reserve("ordered_table", (models, 3), np.uint32)
-    ws.reserve("ordered_entry_of", (ws.n_orders, ws.n_rows), np.uint32)
+    ws.reserve("ordered_entry_of", (n_orders, ws.n_rows), np.uint32)
     ws.reserve("ordered_margins", (outputs, entries), VALUE)
     ws.reserve("ordered_labels", entries if ws.n_targets == 1 else (ws.n_targets, entries), VALUE)
     for name in ("ordered_g", "ordered_h"):
@@ -49,6 +54,13 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("ordered_scale", ws.n_trees, SCALE)
     ws.reserve("ordered_sums", (models, nodes, 4), np.uint32)
     ws.reserve("ordered_values", (models, nodes), VALUE)
+
+
+def state_sizes(params: Parameters, n_rows: int, n_outputs: int) -> dict[str, int]:
+    """Return how many numbers each array of ``OrderedLeaves.state`` has."""
+    if params.boosting_type != "ordered":
+        return {}
+    return {_STATE: n_outputs * n_entries(n_rows, params.n_orders)}
 
 
 class OrderedLeaves:
@@ -65,7 +77,7 @@ class OrderedLeaves:
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws, self._label = ws, data.label
         p = ws.params
-        self.models = PrefixModels.drawn(ws.n_rows, ws.n_orders, p.random_state, in_time=p.has_time)
+        self.models = PrefixModels.drawn(ws.n_rows, p.n_orders, p.random_state, in_time=p.has_time)
         reserve(ws)
         self.program = ws.build(
             "ordered_leaves",
@@ -99,16 +111,25 @@ class OrderedLeaves:
         ws["ordered_entry_of"].set(models.entry_of)
         ws["ordered_labels"].set(np.ascontiguousarray(self._label[models.rows].T))
 
-    def start(self, margins: Any) -> None:
+    def start(self, margins: Any, state: Mapping[str, F32]) -> None:
         """Set the margins of all models before the first round.
 
         Parameters
         ----------
         margins : float, or float32 array of shape (n_rows,) or (n_outputs, n_rows)
+        state : mapping of str to float32 array
+            What ``state`` has returned after the rounds so far; empty before the first one.
         """
         ws = self.ws
+        if state:
+            ws["ordered_margins"].set(state[_STATE].reshape(ws["ordered_margins"].shape))
+            return
         every = np.broadcast_to(np.asarray(margins, np.float32), (ws.n_outputs, ws.n_rows))
         ws["ordered_margins"].set(every[:, self.models.rows])
+
+    def state(self) -> dict[str, F32]:
+        """Return the margins of all models; waits for the device."""
+        return {_STATE: self.ws["ordered_margins"].get().ravel()}
 
     def round_begins(self, source: GradientSource | None) -> list[list[Launch]]:
         """Return what computes gradients before a round's trees; rounds take turns.
@@ -132,7 +153,7 @@ class OrderedLeaves:
                 ),
                 *given,
             ]
-            for order in range(ws.n_orders)
+            for order in range(ws.params.n_orders)
         ]  # fmt: skip
 
     def launches(self, batch: Batch) -> list[Action]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Protocol
 
@@ -135,10 +135,18 @@ class Steps:
             if part is not None:
                 part.begin()
 
-    def start(self, margins: float | npt.NDArray[np.float32]) -> None:
-        """Take the margins of the rows before the first round."""
+    def start(
+        self,
+        margins: float | npt.NDArray[np.float32],
+        state: Mapping[str, npt.NDArray[np.float32]],
+    ) -> None:
+        """Take the margins of the rows before the first round, and what ``state`` has returned."""
         if self.ordered is not None:
-            self.ordered.start(margins)
+            self.ordered.start(margins, state)
+
+    def state(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Return what the rounds to come need beside the trees; waits for the device."""
+        return {} if self.ordered is None else self.ordered.state()
 
     def round_begins(self) -> Sequence[list[Launch]]:
         """Return what a round begins with, before its trees; rounds take turns."""

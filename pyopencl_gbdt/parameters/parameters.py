@@ -222,6 +222,11 @@ class Parameters:
         return self.grow_policy == "symmetric"
 
     @property
+    def n_orders(self) -> int:
+        """Orders of the rows, for statistics of categories and for ordered boosting."""
+        return 1 if self.has_time else self.permutation_count
+
+    @property
     def samples_rows(self) -> bool:
         """Whether each tree is trained on a sample of the rows."""
         return self.sampling_method == "goss" or self.subsample < 1

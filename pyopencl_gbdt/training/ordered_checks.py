@@ -49,7 +49,7 @@ def check_ordered(p: Parameters, objective: Objective, data: Dataset, *, continu
             "model: expected none to continue with ordered boosting, since a model does not keep "
             f"the ones that learnt from parts of its rows; train a new one, {_MOVE}"
         )
-    orders = 1 if p.has_time else p.permutation_count
+    orders = p.n_orders
     entries = n_entries(data.n_rows, orders)
     if entries > _MOST_ENTRIES:
         raise DataError(

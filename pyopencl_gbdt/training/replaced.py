@@ -146,7 +146,7 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     priors = params.ctr_priors
     listed = priors if isinstance(priors, tuple) else (priors,)
     statistics = Statistics(data.n_features, targets.names, listed, tuple(tables))
-    n_orders = 1 if params.has_time else params.permutation_count
+    n_orders = params.n_orders
     most = statistics.n_features + n_slots(statistics.n_means) * statistics.n_means
     check_free(  # an array for each order, and three on the way
         4 * data.n_rows * (n_orders + 3) * most,
@@ -188,7 +188,7 @@ def _ordered(
         made.levels_of(own, table.n_levels)
         for own, table in zip(codes, statistics.tables, strict=True)
     ]
-    n_orders = 1 if params.has_time else params.permutation_count
+    n_orders = params.n_orders
     found = [np.empty((data.n_rows, statistics.n_features), np.float32) for _ in range(n_orders)]
     for table, first, own in zip(statistics.tables, places, codes, strict=False):
         counts = np.append(table.counts.astype(np.float32), np.float32(np.nan))[own]

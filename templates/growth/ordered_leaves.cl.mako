@@ -155,8 +155,9 @@ KERNEL(${wg_size}) sum_entries(
     for (u32 i = LOCAL_ID; i < (fits ? 4 * n_nodes : 0); i += ${wg_size}) own[i] = 0;
     BARRIER();
     for (u32 part = 0; part < 2; part++) {
-        u32 wide;
+        u32 wide = 0; /* sums are made of numbers of 64 bits anyway */
         if (LOCAL_ID == part * ${wg_size // 2}) powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide);
+        (void)wide;
     }
     BARRIER();
     const i32 scale_g = powers[0], scale_h = powers[1];
