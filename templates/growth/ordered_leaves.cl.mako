@@ -86,26 +86,7 @@ KERNEL(${wg_size}) find_leaves(
         leaves[(u64)tree * n_rows + row] = leaf;
     }
 }
-<%def name="each_gradient()">
-    for (u32 entry = share.begin + LOCAL_ID; entry < share.end; entry += ${wg_size}) {
-        const u32 row = rows[entry];
-        (void)row;
-% if weighted:
-        if (as_u32(weights[row]) == 0) continue;
-% endif
-% if sampled:
-        const f32 factor = factors[(u64)tree * n_rows + row];
-        if (as_u32(factor) == 0) continue;
-% endif
-        f32 g, h;
-        gradient(margins[entry], labels[entry], tree + first_tree, &g, &h);
-% if sampled:
-        g = finite(g * factor);
-        h = finite(h * factor);
-% endif
-        ${caller.body()}
-    }
-</%def>
+
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) count_entries(
         const u32 n_rows, const u32 n_entries, const u32 n_models, const u32 first_tree,
@@ -122,10 +103,10 @@ KERNEL(${wg_size}) count_entries(
     (void)n_rows; (void)weights; (void)factors;
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = 0;
     BARRIER();
-    <%self:each_gradient>
+    <%sums:each_gradient wg_size="${wg_size}" weighted="${weighted}" sampled="${sampled}">
         count_one(&counts[(as_u32(g) >> 23) & 0xFF]);
         count_one(&counts[256 + ((as_u32(h) >> 23) & 0xFF)]);
-    </%self:each_gradient>
+    </%sums:each_gradient>
     BARRIER();
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size})
         if (counts[i]) atomic_add_global_u32(&exponents[i], counts[i]);
@@ -142,6 +123,7 @@ KERNEL(${wg_size}) sum_entries(
         GLOBAL const u32* RESTRICT exponents, GLOBAL scale_t* RESTRICT scale, GLOBAL u32* sums) {
     LOCAL_ARRAY(u32, counts, 512);
     LOCAL_ARRAY(i32, powers, 2);
+    LOCAL_ARRAY(u32, wides, 2);
     LOCAL_ARRAY(u32, own, ${4 * cells});
     const u32 tree = GROUP_ID_Y, n_nodes = leaf_header[0];
     const int fits = n_nodes <= ${cells};
@@ -155,19 +137,25 @@ KERNEL(${wg_size}) sum_entries(
     for (u32 i = LOCAL_ID; i < (fits ? 4 * n_nodes : 0); i += ${wg_size}) own[i] = 0;
     BARRIER();
     for (u32 part = 0; part < 2; part++) {
-        u32 wide = 0; /* sums are made of numbers of 64 bits anyway */
-        if (LOCAL_ID == part * ${wg_size // 2}) powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide);
-        (void)wide;
+        u32 wide_part = 0;
+        if (LOCAL_ID == part * ${wg_size // 2}) {
+            powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide_part);
+            wides[part] = wide_part;
+        }
     }
     BARRIER();
     const i32 scale_g = powers[0], scale_h = powers[1];
+    const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
+    const u32 wide = wides[0] | wides[1];
     if (GROUP_ID == 0 && LOCAL_ID == 0) {
         scale[tree].g = scale_g;
         scale[tree].h = scale_h;
         scale[tree].weight_shift = weight_shift;
     }
-    <%self:each_gradient>
-        i64 quanta_g = to_quanta(g, scale_g), quanta_h = to_quanta(h, scale_h);
+    <%sums:each_gradient wg_size="${wg_size}" weighted="${weighted}" sampled="${sampled}">
+        /* the product with a power of two is exact; wide ones do not fit 31 bits */
+        i64 quanta_g = wide ? to_quanta(g, scale_g) : round_to_i32(g * unit_g);
+        i64 quanta_h = wide ? to_quanta(h, scale_h) : round_to_i32(h * unit_h);
         if (quanta_h < 1) quanta_h = 1; /* a row that counts has at least 1 quantum */
 % if weighted:
         quanta_g = weigh(quanta_g, weights[row]);
@@ -182,7 +170,7 @@ KERNEL(${wg_size}) sum_entries(
             add_global_sum(&sums[4 * (u64)leaf], quanta_g);
             add_global_sum(&sums[4 * (u64)leaf + 2], quanta_h);
         }
-    </%self:each_gradient>
+    </%sums:each_gradient>
     BARRIER();
     for (u32 i = LOCAL_ID; i < (fits ? 2 * n_nodes : 0); i += ${wg_size})
         add_global_sum(&sums[2 * i], (i64)((u64)own[2 * i + 1] << 32 | own[2 * i]));

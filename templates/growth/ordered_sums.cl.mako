@@ -1,4 +1,39 @@
-## ordered_sums: sums of 64 bits as two words, and leaf weights; ordered_leaves imports it
+## ordered_sums: gradients of entries, sums of 64 bits as two words, and leaf weights; `ordered_leaves`
+## imports these defs
+
+## The loop over the gradients g and h of the entries of `share`, from which rows that count are taken: the
+## body sees `row`, too.
+<%def name="each_gradient(wg_size, weighted, sampled)">
+% if wg_size == 1:
+    f32 gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the other one is not */
+    for (u32 at = share.begin; at < share.end; at += 64) {
+        const u32 n = share.end - at < 64 ? share.end - at : 64;
+        for (u32 i = 0; i < n; i++)
+            gradient(margins[at + i], labels[at + i], tree + first_tree, &gs[i], &hs[i]);
+        for (u32 i = 0; i < n; i++) {
+            f32 g = gs[i], h = hs[i];
+            const u32 row = rows[at + i];
+% else:
+    for (u32 entry = share.begin + LOCAL_ID; entry < share.end; entry += ${wg_size}) {
+        {
+            f32 g, h;
+            const u32 row = rows[entry];
+            gradient(margins[entry], labels[entry], tree + first_tree, &g, &h);
+% endif
+            (void)row;
+% if weighted:
+            if (as_u32(weights[row]) == 0) continue;
+% endif
+% if sampled:
+            const f32 factor = factors[(u64)tree * n_rows + row];
+            if (as_u32(factor) == 0) continue;
+            g = finite(g * factor);
+            h = finite(h * factor);
+% endif
+            ${caller.body()}
+        }
+    }
+</%def>
 
 <%def name="functions(wg_size)">
 FN void count_one(LOCAL u32* count) {
