@@ -10,9 +10,9 @@ from pyopencl_gbdt.profiling.tree_counts import count_tree
 
 from .test_traffic import Workspace, tree
 
-#: 40 rows in 2 orders: each has models that learn from 16 and 32 rows, and know 32 and 40.
-ROWS, ORDERS = 40, 2
-LEARNT, ENTRIES, MODELS = 40 + 2 * (16 + 32), 40 + 2 * (32 + 40), 5
+#: 160 rows in 2 orders: each has models that learn from 64 and 128 rows, and know 128 and 160.
+ROWS, ORDERS = 160, 2
+LEARNT, ENTRIES, MODELS = 160 + 2 * (64 + 128), 160 + 2 * (128 + 160), 5
 #: Leaves are b, e, f and g.
 ORDERED = {
     "take_margins": ROWS * (4 + 4 + 4),  # the entry's number and margin in, the margin out
