@@ -22,6 +22,8 @@ Rows = tuple[F64, F64]
 _HELD_OUT = 0.4
 #: Rows of the made sets.
 _MADE_ROWS = 600
+#: Levels of a categorical column.
+_LEVELS = 50
 WAYS = {
     "plain": {},
     "ordered, 1 order": {"boosting_type": "ordered", "permutation_count": 1},
@@ -46,6 +48,16 @@ def _friedman(seed: int) -> Rows:
     return datasets.make_friedman1(_MADE_ROWS, 10, noise=3.0, random_state=seed)  # type: ignore[no-any-return]
 
 
+def _levels(seed: int) -> Rows:
+    """Return two columns of levels with effects of their own, and two of numbers."""
+    rng = np.random.default_rng(seed)
+    levels = rng.integers(0, _LEVELS, (_MADE_ROWS, 2))
+    numbers = rng.normal(size=(_MADE_ROWS, 2))
+    score = numbers[:, 0] + rng.normal(size=(2, _LEVELS))[[0, 1], levels].sum(axis=1)
+    hit = rng.random(_MADE_ROWS) < 1 / (1 + np.exp(-score))
+    return np.column_stack([levels, numbers]), hit.astype(np.float64)
+
+
 #: Loss, metric, and what returns features and labels of a seed.
 SETS = {
     "diabetes": ("reg:squarederror", "rmse", _bundled(datasets.load_diabetes)),
@@ -54,6 +66,7 @@ SETS = {
     "iris": ("multi:softprob", "mlogloss", _bundled(datasets.load_iris)),
     "noisy classes": ("binary:logistic", "logloss", _noisy),
     "friedman, noisy": ("reg:squarederror", "rmse", _friedman),
+    "levels": ("binary:logistic", "logloss", _levels),
 }
 
 
@@ -64,7 +77,8 @@ def losses(name: str, seed: int, device: str, **params: object) -> dict[str, tup
     order = np.random.default_rng(seed).permutation(len(y))
     cut = int(len(y) * _HELD_OUT)
     own = {"num_class": 3} if metric == "mlogloss" else {}
-    data, test = (Dataset(X[some], y[some]) for some in (order[cut:], order[:cut]))
+    columns = {"categorical_features": [0, 1]} if name == "levels" else {}
+    data, test = (Dataset(X[some], y[some], **columns) for some in (order[cut:], order[:cut]))
     found = {}
     for way, more in WAYS.items():
         given = {**_SHARED, "objective": objective, "device": device, "random_state": seed}

@@ -85,7 +85,7 @@ def as_mapping(params: Any) -> dict[Any, Any]:
 
 def renamed(name: Any, value: Any) -> tuple[Any, Any]:
     """Return this library's name and value for a parameter that CatBoost spells otherwise."""
-    if name == "boosting_type" and value in ("Plain", "Ordered"):
+    if name == "boosting_type" and isinstance(value, str) and value in ("Plain", "Ordered"):
         return name, value.lower()
     if name != "one_hot_max_size" or value is None:
         return name, value

@@ -115,6 +115,6 @@ class OrderedLeaves:
             bound if abs(bound) >= _LARGEST else finite(scale_by(np.array([bound]), power))[0]
             for bound in (leaf.lower, leaf.upper)
         )
-        weight = leaf_weight(*sums, replace(rule, lower=lower, upper=upper))
+        weight = leaf_weight(sums[0], sums[1], replace(rule, lower=lower, upper=upper))
         value: np.float32 = finite(np.array([weight * np.float32(p.learning_rate)]))[0]
         return value
