@@ -16,7 +16,8 @@ LEARNT, ENTRIES, MODELS = 160 + 2 * (64 + 128), 160 + 2 * (128 + 160), 5
 #: Leaves are b, e, f and g.
 ORDERED = {
     "take_margins": ROWS * (4 + 4 + 4),  # the entry's number and margin in, the margin out
-    "find_leaves": ROWS * 4 + 21,  # a code for every split on the way: 10 + 6 + 5
+    # a code for every split on the way: 21 for 10 rows
+    "find_leaves": ROWS * 4 + ROWS // 10 * 21,
     "count_entries": LEARNT * 8,  # margin and label
     "sum_entries": LEARNT * (8 + 4) + ROWS * 4,  # the entry's row; its leaf
     "value_leaves": MODELS * 4 * (16 + 16 + 4),  # sums in and cleared, a value out

@@ -90,6 +90,8 @@ class OrderedLeaves:
                 cells=variant.params["cells"],
                 code="" if ws.columns is not None else ws.code_type,
                 categories=ws.has_categories,
+                walk=ws.variant("update_margins").name == "walk",
+                chunk=ws.variant("update_margins").params["chunk"],
             ),
         )
 
@@ -208,13 +210,23 @@ class OrderedLeaves:
 
     def _find(self, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that finds the leaf of every row of a page."""
-        ws = self.ws
+        ws, bind, leaves = self.ws, self.program.bind, self.ws["ordered_leaf"]
+        variant = ws.variant("update_margins")
+        if ws.columns is None and variant.name != "walk":
+            most = ws.n_trees * page.n_rows // variant.params["chunk"] + ws.max_nodes
+            return bind(
+                "find_leaves", min(most, 16 * ws.device.caps.compute_units), n_rows=ws.n_rows,
+                first_row=page.first_row, header=page["leaf_header"],
+                task_begin=page["leaf_task_begin"], nodes=page["nodes"], leaves=leaves,
+                **page.codes.column_arguments(), **ws.set_arguments(),
+                **ws.arguments("even_rows", "odd_rows", "feature_bins"),
+            )  # fmt: skip
         how: dict[str, Any] = {"row_nodes": ws["row_nodes"]} if ws.columns is not None else {
             "steps": ws["steps"], **ws.category_arguments("sets"), **page.codes.row_arguments(),
         }  # fmt: skip
-        return self.program.bind(
-            "find_leaves", (ws.row_groups, batch.size), n_rows=ws.n_rows, **page.rows, **how,
-            leaves=ws["ordered_leaf"],
+        groups = (ws.row_groups, batch.size)
+        return bind(
+            "find_leaves", groups, n_rows=ws.n_rows, **page.rows, **how, leaves=leaves
         )  # fmt: skip
 
     def _set(self, page: FitPage) -> Launch:

@@ -10,7 +10,7 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.numerics.row_orders import n_entries, n_models, prefix_sizes
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import TreeCounts
-from pyopencl_gbdt.profiling.tree_traffic import outputs_of
+from pyopencl_gbdt.profiling.tree_traffic import outputs_of, to_leaves
 
 _ROW_ID = _FLOAT = 4
 #: Bytes of the sums of gradients and Hessians of a leaf.
@@ -42,7 +42,7 @@ def _find_leaves(ws: Workspace, tree: TreeCounts) -> int:
     written = int(tree.nodes[0]) * ws.n_rows * _ROW_ID
     if ws.columns is not None:
         return 2 * written  # every row has its node
-    return written + int(tree.split_rows.sum()) * ws.code_bytes
+    return written + to_leaves(ws, tree)
 
 
 @of_tree("ordered_leaves.count_entries")

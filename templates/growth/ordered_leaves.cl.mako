@@ -1,5 +1,5 @@
 ## ordered_leaves: what a finished tree adds to each model of ordered boosting
-## uses: portable_math portable_log structs gain decision quantum_scale
+## uses: portable_math portable_log structs gain tasks decision quantum_scale
 ## uses if categories: set_decision
 ##
 ##   an order of the rows   |. . . .|. . . .|. . . . . . . .|. . .
@@ -12,7 +12,7 @@
 ##
 ##   take_margins   every row's margin by the largest model that has not learnt from it; splits are found
 ##                  by gradients of these
-##   find_leaves    every row walks the tree
+##   find_leaves    the leaf of every row
 ##   count_entries  how many gradients of the entries to learn from have each exponent
 ##   sum_entries    sums[model][leaf] += (g, h), in one fixed point for all models of a tree
 ##   value_leaves   values[model][leaf] from these sums; clears sums and counts
@@ -22,16 +22,13 @@
 ##   Work-group i takes a share of the entries of model i % n_models. Twin: reference/ordered_leaves.py.
 ##
 ## params: wg_size; loss, weighted, sampled as in `gradients`; cells, nodes whose sums lie in local memory;
-##         code, categories as in `renew_leaves`
-<%page args="wg_size, loss, weighted, sampled, cells, code, categories"/>
-<%namespace name="codes" file="row_codes.cl.mako"/>
+##         code, categories as in `renew_leaves`; walk, chunk as in `update_margins`
+<%page args="wg_size, loss, weighted, sampled, cells, code, categories, walk, chunk"/>
+<%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
 ${losses.gradient(loss)}
 ${sums.functions(wg_size)}
-% if code:
-${codes.in_rows(code)}
-% endif
 /* The part of a model's entries that a work-group takes. */
 typedef struct { u32 model; u32 begin; u32 end; } share_t;
 
@@ -56,37 +53,13 @@ KERNEL(${wg_size}) take_margins(
         margins[row] = entry_margins[entry_of[row]];
 }
 
-KERNEL(${wg_size}) find_leaves(
-        const u32 n_rows, const u32 first_row, const u32 page_rows,
-% if code:
-        ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT steps,
-% if categories:
-        GLOBAL const u32* RESTRICT sets,
-% endif
+% if not code:
+${leaf_of_rows.by_node(wg_size)}
+% elif walk:
+${leaf_of_rows.walk(wg_size, code, categories)}
 % else:
-        GLOBAL const u32* RESTRICT row_nodes,
+${leaf_of_rows.by_rows(wg_size, code, categories, chunk)}
 % endif
-        GLOBAL u32* RESTRICT leaves) {
-    const u32 tree = GROUP_ID_Y;
-    for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
-        const u32 row = first_row + at;
-% if code:
-        const row_t mine = row_of(${codes.row(code)}, at);
-        u32 leaf = tree; /* the root */
-        u32x4 step = steps[leaf]; /* a step_t */
-        while (step.x) {
-            const u32 c = code_at(mine, step.y${" & ~BY_SET" if categories else ""});
-            const u32 left = ${"step_goes_left(c, step.y, step.z, sets)" if categories else "code_goes_left(c, unpacked_split(step.z))"};
-            leaf = tree + (left ? step.x : step.x + 1);
-            step = steps[leaf];
-        }
-% else:
-        const u32 leaf = row_nodes[(u64)tree * n_rows + row];
-% endif
-        leaves[(u64)tree * n_rows + row] = leaf;
-    }
-}
-
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) count_entries(
         const u32 n_rows, const u32 n_entries, const u32 n_models, const u32 first_tree,

@@ -31,7 +31,7 @@ LIBRARIES = frozenset(
         ),
         "level_borders",
         "stretches",
-        *("column_walks", "closed_features", "runs_of_borders", "ordered_sums"),
+        *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
     }
 )
 

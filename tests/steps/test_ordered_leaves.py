@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.device import variants
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
@@ -25,7 +26,7 @@ KERNEL = "ordered_leaves"
 WG_SIZES, WG_SIZES_CPU = (1, 64, 256), (1, 64)
 #: The size of the work-group is given: rows differ in nothing else.
 THOROUGH = {
-    "test_equals_twin": lambda variant, wg, sampled, weighted, cells: (
+    "test_equals_twin": lambda variant, wg, sampled, weighted, cells, leaf: (
         (wg == 1) != (variant.params["wg_size"] == 1)
     )
 }
@@ -50,6 +51,13 @@ def prepare(device, rng, wg, n, weights, **params):
     levels = ws["levels"].get()
     levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
     ws["levels"].set(levels)
+    lists = {name: spoil(ws[name], rng) for name in ("even_rows", "odd_rows")}
+    for node, mine in zip(nodes, rows, strict=True):
+        if node["depth"]:
+            place = slice(node["begin"], node["begin"] + node["count"])
+            lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = mine
+    for name, content in lists.items():
+        ws[name].set(content)
     run(Finalize(ws).tree(Batch(0, 1)))
     return ws, ws["nodes"].get(), rows
 
@@ -100,7 +108,10 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("cells", [512, 4])
-def test_equals_twin(device, variant, force, rng, wg, sampled, weighted, cells):
+@pytest.mark.parametrize("leaf", ["walk", "by_rows"])
+def test_equals_twin(device, variant, force, rng, wg, sampled, weighted, cells, leaf):
     force(variant, cells=cells)
+    (how,) = (v for v in variants.KERNELS["update_margins"].variants if v.name == leaf)
+    force(how)
     for n, name in ((700, OBJECTIVES[0]), (700, OBJECTIVES[1]), (20, OBJECTIVES[1])):
         check(device, rng, wg, n, name, weighted=weighted, sampled=sampled)
