@@ -15,6 +15,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.test_checkpoint import DATA, PARAMS, crash, text_of
@@ -129,6 +130,24 @@ def test_statistics_of_categories_and_evaluation_sets(has_time):
     p = np.clip(model.predict(test), 1e-7, 1 - 1e-7)
     loss = -np.mean(np.where(test.label > 0, np.log(p), np.log(1 - p)))
     assert model.history["test"]["logloss"][-1] == pytest.approx(loss, rel=1e-5)
+
+
+def test_sparse_rows_have_the_model_of_dense_ones():
+    sparse = pytest.importorskip("scipy.sparse")
+    X, score, _ = rows(150)
+    dense = np.where(np.isnan(X), 0, X)
+    params = {**ORDERED, "device": TEST_DEVICE}
+    trees = train(params, Dataset(np.where(dense == 0, np.nan, dense), score)).ensemble.trees
+    assert train(params, Dataset(sparse.csr_matrix(dense), score)).ensemble.trees == trees
+
+
+def test_memory_is_estimated():
+    device, n = open_device(TEST_DEVICE), 10_000
+    plain, ordered = (
+        estimate_memory(device, Parameters.from_dict({"boosting_type": kind}), n, 5).training_bytes
+        for kind in ("plain", "ordered")
+    )
+    assert 2 * n * 28 < ordered - plain < 2 * n * 40 + 2**20
 
 
 def test_large_gradients_get_high_words():
