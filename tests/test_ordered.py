@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,13 +11,14 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.training_state import as_text, from_text
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.errors import MemoryPlanError, ModelFormatError, ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
+from pyopencl_gbdt.training.together import train_together
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.test_checkpoint import DATA, PARAMS, crash, text_of
@@ -148,6 +151,12 @@ def test_memory_is_estimated():
         for kind in ("plain", "ordered")
     )
     assert 2 * n * 28 < ordered - plain < 2 * n * 40 + 2**20
+    device.caps = replace(device.caps, global_bytes=device.allocated_bytes + ordered // 2)
+    p = Parameters.from_dict({"boosting_type": "ordered"})
+    data, taken = Dataset(np.zeros((n, 5), np.float32), np.zeros(n)), device.allocated_bytes
+    with pytest.raises(MemoryPlanError, match="or lower permutation_count, or leave out boosting"):
+        Boosting(device, p, get_objective(p.objective, p), data, 0.0)
+    assert device.allocated_bytes == taken
 
 
 def test_large_gradients_get_high_words():
@@ -201,6 +210,15 @@ def test_refusals(params, wrong, move):
         train({"boosting_type": "ordered", **params}, data)
     assert wrong in str(error.value)
     assert move in str(error.value)
+
+
+def test_teams_are_refused():
+    X, score, _ = rows(60)
+    params = Parameters.from_dict({"boosting_type": "ordered", "max_depth": 2})
+    team = [open_device(TEST_DEVICE) for _ in range(2)]
+    objective = get_objective(params.objective, params)
+    with pytest.raises(ParameterError, match="expected 'plain' where several devices train"):
+        train_together(team, params, objective, Dataset(X, score), 0.5)
 
 
 def test_models_cannot_be_continued():

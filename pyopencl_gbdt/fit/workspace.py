@@ -218,6 +218,8 @@ class Workspace(FitVariants):
         plan = self._plan_with_codes()
         plan.arrays |= self.beside.arrays
         also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
+        if self.is_ordered:
+            also += "; or lower permutation_count, or leave out boosting_type='ordered'"
         plan.check(self.device, _ADVICE + also)
 
     def _plan_with_codes(self) -> MemoryPlan:
