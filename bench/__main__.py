@@ -11,6 +11,7 @@ COMMANDS = {
     "large": "bench.large",
     "losses": "bench.losses",
     "metrics": "bench.metrics",
+    "ordered": "bench.ordered",
     "page": "bench.page",
     "primitives": "bench.primitives",
     "quality": "bench.quality",

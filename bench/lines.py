@@ -78,6 +78,7 @@ def lines(n_features: int) -> list[Line]:
         (f"lossguide, {LEAVES} leaves", _LEAF_BY_LEAF, "any"),
         (f"max_leaves={LEAVES}", {"max_leaves": LEAVES}, "any"),
         ("symmetric", {"grow_policy": "symmetric"}, ""),
+        ("ordered", {"boosting_type": "ordered"}, ""),
         (f"forest of {FOREST} trees", {"num_parallel_tree": FOREST, "subsample": 0.5}, "any"),
     ]  # fmt: skip
     found = [*losses, *(Line(name, "way", params, peer) for name, params, peer in ways)]

@@ -42,6 +42,9 @@ KINDS = {
         },
         {"feature_weights": [1, 2, 3, 4, 5, 6]},
     ),
+    "ordered": (
+        {"objective": "binary:logistic", "boosting_type": "ordered", "subsample": 0.7}, {},
+    ),
     "leaf by leaf": (
         {
             "sampling_method": "goss", "grow_policy": "lossguide", "max_leaves": 7,

@@ -84,6 +84,7 @@ WAYS = {
         {},
         "approx.mark_ends",
     ),
+    "ordered": ({"boosting_type": "ordered"}, {}, "ordered_leaves.sum_entries"),
     "max_leaves": ({"max_leaves": 7}, {}, "plan.decide"),
     "top": ({"objective": "rank:ndcg"}, {"label": GRADES, "group": QUERIES}, "gradients.lambdas"),
     "clicks": (CLICKS, {"group": QUERIES}, "gradients.update_bias"),

@@ -78,6 +78,11 @@ SETTINGS = {
     "lossguide": {"grow_policy": "lossguide", "max_leaves": 21, "max_depth": 0},
     "max_leaves": {"max_leaves": 21},
     "symmetric": {"grow_policy": "symmetric", "min_child_weight": 20.0},
+    "ordered": {
+        "boosting_type": "ordered", "permutation_count": 3, "subsample": 0.8,
+        "monotone_constraints": SIGNS,
+    },
+    "ordered classes": {"boosting_type": "ordered", "objective": "multi:softprob", "num_class": 4},
     "forest": {"num_parallel_tree": 3, "subsample": 0.7, "colsample_bynode": 0.5},
     "targets": {"objective": "reg:squarederror"},
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]},
@@ -87,7 +92,7 @@ SETTINGS = {
         "interaction_constraints": GROUPS, "colsample_bylevel": 0.8,
     },
 }  # fmt: skip
-#: Of every one of ``SETTINGS``; the same on PoCL and Intel's CPU runtime so far.
+#: Of every one of ``SETTINGS``; the same on PoCL and Intel's CPU runtime so far (ordered: PoCL).
 GROWN = {
     "uniform": "bc17994e399e8ca372218aae91a146330972b25a26e2bc41732ea1402e8ce5de",
     "gradient_based": "88e4d3b0a29f8df211ca6a7a3acb020b2a0f7b0040c01f482c0e63f353fbadfc",
@@ -99,6 +104,8 @@ GROWN = {
     "lossguide": "5eb17ba934bf8fa243de2555c75b103510b451d8ab84f2a0a321b6f13d675123",
     "max_leaves": "4ccc4e2d93d9353c01e91ce4463da7b1e6dd2e8c16c2d9b42cef4191df602565",
     "symmetric": "0371d12175246ecfa43ee2c2a6c283efe4627d025d6bb70745925d82afec0728",
+    "ordered": "ab93bf17b28395d30bdae6ef081218e78cb8a09405dd9d522d984a6e1831d411",
+    "ordered classes": "102fc27347a7bd04d0c6f9c8e67d7c67dd1f98ccb8a79d4b7812ff9e1d94e3fc",
     "forest": "f2be3a2bac06c239e884440bb0c706ed002991110a4e5c87b2cd83d760c3a6f7",
     "targets": "458210e6ae9551e9c8cfa2632fc4285598564c11d107fed2a4b3aef680646e12",
     "quantiles": "d836d9bd3c4d3ebff3711b2ac8783804a4cbfebf8123a4a3779f93a27b28ec35",
@@ -144,7 +151,7 @@ def problem(name: str):
         return {**params, **own}, Dataset(X, loss_labels(name, X, y[:3000]), weight, qid=qid)
     if name in SETTINGS:
         own = {"objective": "binary:logistic", "max_bin": 64, **SETTINGS[name]}
-        label = loss_labels("multi:softprob" if name == "together" else "", X, y[:3000])
+        label = loss_labels("multi:softprob" if "num_class" in own else "", X, y[:3000])
         if name == "targets":
             label = np.column_stack([label, np.nan_to_num(X[:, 1]), y[:3000]])
         elif own["objective"] == "binary:logistic":

@@ -58,7 +58,7 @@ class Workspace(dict):
     interleaved_levels, n_stretches = 0, 2
     left_out = (
         "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
-        "column_search", "category_split", "category_sets", "symmetric_sets",
+        "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
     )  # fmt: skip
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(

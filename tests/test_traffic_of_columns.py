@@ -13,6 +13,7 @@ from pyopencl_gbdt.profiling.least_bytes import RULES
 from pyopencl_gbdt.profiling.tree_counts import count_tree
 
 from .test_traffic import ATOMICS, Workspace, tree
+from .test_traffic_of_ordered import ORDERED
 from .test_traffic_of_tables import LEVEL_SETS, TABLES
 
 #: The counts are of entries, two for each of 5 rows.
@@ -132,7 +133,7 @@ def test_roots_of_sorted_columns_count_entries():
     ws = along_columns()
     ws.left_out = (
         "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
-        "column_search", "category_split", "category_sets", "symmetric_sets",
+        "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
     )  # fmt: skip
     tally = traffic.Tally(ws)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
@@ -145,7 +146,8 @@ def test_every_formula_is_counted_by_hand():
     of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
     tiled = {"tiled_histogram", "tiled_histogram.reduce"}  # the formulas of dense codes
     counted = ATOMICS.keys() | COLUMNS.keys() | TABLES.keys() | INTERLEAVED.keys()
-    counted |= CATEGORIES.keys() | LEVEL_SETS.keys()
+    counted |= CATEGORIES.keys() | {f"ordered_leaves.{function}" for function in ORDERED}
+    counted |= LEVEL_SETS.keys()
     assert of_trees - counted == {"histogram.reduce", *tiled}
 
 

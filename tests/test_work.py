@@ -46,7 +46,7 @@ def boosting(
 
 def round_launches(fit):
     """Return what a round takes."""
-    return [*fit._before, *itertools.chain(*fit._batches)]
+    return [*fit._before[0], *itertools.chain(*fit._batches)]
 
 
 @pytest.fixture

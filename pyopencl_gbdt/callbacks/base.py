@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
@@ -29,12 +29,15 @@ class Plan:
     begins_with : callable or None
         Returns the fields of ``Ensemble`` that every model of this training shares; ``trees``
         are those of the model to continue. None in cross-validation.
+    state_sizes : mapping of str to int
+        How many numbers each array has that the training keeps beside its model.
     """
 
     n_rounds: int
     watched: Mapping[str, Sequence[str]]
     fingerprint: Callable[[], dict[str, str]] | None
     begins_with: Callable[[], dict[str, Any]] | None = None
+    state_sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 class TrainingCallback:

@@ -143,6 +143,7 @@ class TrainingCheckPoint(TrainingCallback):
             callbacks=[] if self._callbacks is None else self._callbacks.states(),
             attributes=model.attributes,
             fingerprint=self._fingerprint,
+            state=model.state(),
         )
         target = self.directory / f"{self.name}_{n_rounds}.json"
         try:
@@ -182,7 +183,7 @@ class TrainingCheckPoint(TrainingCallback):
             if not 1 <= number <= self._plan.n_rounds:
                 continue
             try:
-                point = read_checkpoint(path, number)
+                point = read_checkpoint(path, number, self._plan.state_sizes)
                 self._compare(path, point.fingerprint)
                 check_checkpoint(point, path, self._plan.watched, begins_with)
                 if self._callbacks is not None:

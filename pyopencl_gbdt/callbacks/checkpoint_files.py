@@ -10,10 +10,11 @@ import math
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyopencl_gbdt.callbacks.training_state import State, as_text, from_text
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble, read_model, to_json
 from pyopencl_gbdt.model.best_round import check_best_round
@@ -42,6 +43,8 @@ class CheckPoint:
         The model's attributes so far.
     fingerprint : dict of str to str
         Everything that the model depends on, as text by name.
+    state : dict of str to float32 array
+        What the training keeps beside the model.
     """
 
     n_rounds: int
@@ -51,6 +54,7 @@ class CheckPoint:
     callbacks: list[list[Any]]
     attributes: dict[str, str]
     fingerprint: dict[str, str]
+    state: State = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the file's content."""
@@ -63,13 +67,21 @@ class CheckPoint:
                 "history": self.history,
                 "callbacks": self.callbacks,
                 "attributes": self.attributes,
+                **({"state": as_text(self.state)} if self.state else {}),
             }
         )
         return to_json(ensemble).encode("utf-8")
 
 
-def read_checkpoint(path: Path, n_rounds: int) -> CheckPoint:
+def read_checkpoint(path: Path, n_rounds: int, state_sizes: Mapping[str, int]) -> CheckPoint:
     """Read a checkpoint whose file name claims ``n_rounds`` rounds.
+
+    Parameters
+    ----------
+    path : Path
+    n_rounds : int
+    state_sizes : mapping of str to int
+        As in ``Plan``.
 
     Raises
     ------
@@ -86,6 +98,8 @@ def read_checkpoint(path: Path, n_rounds: int) -> CheckPoint:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"{path}: attribute {_KEY} is not JSON ({error})") from error
+    if isinstance(facts, dict):
+        facts.setdefault("state", {})  # most trainings have none
     for name, (is_good, expected) in _CHECKS.items():
         value = facts.get(name) if isinstance(facts, dict) else None
         if not is_good(value):
@@ -97,6 +111,7 @@ def read_checkpoint(path: Path, n_rounds: int) -> CheckPoint:
         )
     check_best_round(facts["attributes"], f"{path}: {_KEY}: attributes")
     known = {name: facts[name] for name in _CHECKS}
+    known["state"] = from_text(known["state"], state_sizes, f"{path}: {_KEY}: state")
     return CheckPoint(ensemble=ensemble, **known)
 
 
@@ -208,4 +223,5 @@ _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "history": (_is_history, "lists of numbers by evaluation set and metric"),
     "callbacks": (_is_callbacks, "a list of pairs, the kind and the state of a callback"),
     "attributes": (lambda value: _is_dict(value, _is_text), "an object of strings"),
+    "state": (lambda value: _is_dict(value, _is_text), "an object of strings"),
 }

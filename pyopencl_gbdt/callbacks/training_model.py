@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from pyopencl_gbdt.callbacks.training_state import State
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.prediction.model import Model
@@ -22,6 +23,9 @@ class RunningFit(Protocol):
 
     def model(self, n_rounds: int | None, attributes: dict[str, str] | None) -> Model:
         """Return the model so far, or only its first rounds; waits for the device."""
+
+    def state(self) -> State:
+        """Return what the rounds to come need beside the model; waits for the device."""
 
 
 class TrainingModel:
@@ -80,6 +84,10 @@ class TrainingModel:
         if len(fits) > 1:
             raise ParameterError("cross-validation has no single model; train one with train")
         return fits[0].model(self._keep, self.attributes)
+
+    def state(self) -> State:
+        """Return what the rounds to come need beside the model; waits for the device."""
+        return self._alive()[0].state()
 
     def close(self) -> None:
         """Release the fits, and thus the device's memory."""

@@ -367,6 +367,10 @@ _ENTRIES = (
         tuned={"wg_size": _GROUP, "chunk": _CHUNK},
         timed_with=("plan",),
     ),
+    _kernel(
+        "ordered_leaves",
+        *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),
+    ),
     _kernel("renew_leaves", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "predict",

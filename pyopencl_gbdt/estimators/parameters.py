@@ -37,6 +37,8 @@ class Parametrised(Spelled):
     grow_policy : str, default "depthwise"
         Which nodes split first: ``"depthwise"``, those closest to the root, or ``"lossguide"``,
         the leaf with the largest gain; ``"symmetric"``: all nodes of a level, by one split.
+    boosting_type : str, default "plain"
+        Or "ordered": splits are found by gradients of models that have not learnt from the row.
     tree_method : str, default "auto"
         How splits are found: ``"hist"``, between bins of values; ``"exact"``, between all
         distinct values; ``"approx"``, between bins that are cut anew for every tree; ``"auto"``
@@ -166,6 +168,7 @@ class Parametrised(Spelled):
         max_depth: int = 6,
         max_leaves: int = 0,
         grow_policy: str = "depthwise",
+        boosting_type: str = "plain",
         tree_method: str = "auto",
         max_bin: int = 256,
         proposal: str | None = None,
@@ -236,6 +239,7 @@ class Parametrised(Spelled):
         self.max_depth = max_depth
         self.max_leaves = max_leaves
         self.grow_policy = grow_policy
+        self.boosting_type = boosting_type
         self.tree_method = tree_method
         self.max_bin = max_bin
         self.proposal = proposal

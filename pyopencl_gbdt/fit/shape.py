@@ -225,4 +225,14 @@ class FitShape:
     @property
     def keeps_margins(self) -> bool:
         """Whether a round's margins change while gradients are still to be taken of them."""
-        return len(self.batches) > 1 and not self.given
+        return len(self.batches) > 1 and not self.given and not self.is_ordered
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether splits are found by gradients of models that have not learnt from the row."""
+        return self.params.boosting_type == "ordered"
+
+    @property
+    def gradients_at(self) -> str:
+        """The array of the margins that a round's splits take their gradients of."""
+        return "seen_margins" if self.is_ordered else "margins"

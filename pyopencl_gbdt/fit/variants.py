@@ -227,8 +227,20 @@ class FitVariants(FitShape):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit does not take."""
-        every = {*_BY_HISTOGRAM, *_BY_PIECES, *_BY_WALKS, *_BY_LEVEL_SETS, "approx"}
-        return tuple(sorted(every - set(self._taken)))
+        every = {
+            *_BY_HISTOGRAM,
+            *_BY_PIECES,
+            *_BY_WALKS,
+            *_BY_LEVEL_SETS,
+            "approx",
+            "ordered_leaves",
+        }
+        return tuple(sorted(every - {*self._taken, *self._ordered}))
+
+    @property
+    def _ordered(self) -> tuple[str, ...]:
+        """Kernels of ordered boosting, if the fit takes them."""
+        return ("ordered_leaves",) if self.is_ordered else ()
 
     @property
     def _by_sets(self) -> tuple[str, ...]:
@@ -256,6 +268,7 @@ class FitVariants(FitShape):
             kernels = ["symmetric" if name == "split" else name for name in kernels]
         if self.has_categories:
             kernels += self._by_sets
+        kernels += self._ordered
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.columns is not None:

@@ -136,7 +136,7 @@ class Workspace(FitVariants):
         Margins and labels, or gradients and Hessians that are given; rows, the first tree, trees
         of an output, and the distance of two outputs' labels.
         """
-        names = ("given_g", "given_h") if self.given else ("margins", "labels")
+        names = ("given_g", "given_h") if self.given else (self.gradients_at, "labels")
         margins, labels = (self[name] for name in names)
         if self.keeps_margins:
             margins = self["before"]
@@ -218,6 +218,8 @@ class Workspace(FitVariants):
         plan = self._plan_with_codes()
         plan.arrays |= self.beside.arrays
         also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
+        if self.is_ordered:
+            also += "; or lower permutation_count, or leave out boosting_type='ordered'"
         plan.check(self.device, _ADVICE + also)
 
     def _plan_with_codes(self) -> MemoryPlan:

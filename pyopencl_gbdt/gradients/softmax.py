@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
@@ -26,10 +26,19 @@ class Softmax:
     def launches(self) -> list[Launch]:
         """Return the launch of a round."""
         ws = self.ws
-        return [
-            self.program.bind(
-                "softmax", ws.row_groups, n_rows=ws.n_rows, n_classes=ws.n_outputs,
-                gradients=ws["given_g"], hessians=ws["given_h"],
-                **ws.arguments("margins", "labels"),
-            )
-        ]  # fmt: skip
+        names = (ws.gradients_at, "labels", "given_g", "given_h")
+        return [self.of(ws.n_rows, *(ws[name] for name in names))]
+
+    def of(
+        self,
+        n_rows: int,
+        margins: DeviceArray,
+        labels: DeviceArray,
+        gradients: DeviceArray,
+        hessians: DeviceArray,
+    ) -> Launch:
+        """Return the launch that computes the gradients of some rows."""
+        return self.program.bind(
+            "softmax", self.ws.row_groups, n_rows=n_rows, n_classes=self.ws.n_outputs,
+            margins=margins, labels=labels, gradients=gradients, hessians=hessians,
+        )  # fmt: skip

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.shape import Batch
@@ -33,6 +39,7 @@ from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.grower import Grower
+from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
@@ -91,6 +98,16 @@ def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
     return exactly, moves, UpdateMarginsByNode(ws, moves.rows)
 
 
+class LeafValues(Protocol):
+    """What replaces the leaf values of finished trees."""
+
+    def begin(self) -> None:
+        """Set what the first tree expects."""
+
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return the launches that do it, before margins move."""
+
+
 class Steps:
     """The kernels of one fit, built."""
 
@@ -102,12 +119,19 @@ class Steps:
                 f"objective={objective.name}: expected a loss whose gradients depend on each row's "
                 "own label and margin where several devices train together; train on one device"
             )
+        if ws.team.size > 1 and ws.is_ordered:
+            raise ParameterError(
+                "boosting_type='ordered': expected 'plain' where several devices train together; "
+                "train on one device"
+            )
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.search, moves, self.leaf = _ways(ws)
         self.grower = Grower(ws, self.search, policy, moves)
         self.finish = Finalize(ws)
-        self.renewal = RenewLeaves(ws, objective, data) if objective.renews else None
+        self.ordered = OrderedLeaves(ws, objective, data) if ws.is_ordered else None
+        renewal = RenewLeaves(ws, objective, data) if objective.renews else None
+        self.renewal: LeafValues | None = self.ordered or renewal
         reserve(ws)  # again: another variant than planned may have been built
 
     def begin(self) -> None:
@@ -116,6 +140,25 @@ class Steps:
         for part in (self.source, self.renewal):
             if part is not None:
                 part.begin()
+
+    def start(
+        self,
+        margins: float | npt.NDArray[np.float32],
+        state: Mapping[str, npt.NDArray[np.float32]],
+    ) -> None:
+        """Take the margins of the rows before the first round, and what ``state`` has returned."""
+        if self.ordered is not None:
+            self.ordered.start(margins, state)
+
+    def state(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Return what the rounds to come need beside the trees; waits for the device."""
+        return {} if self.ordered is None else self.ordered.state()
+
+    def round_begins(self) -> Sequence[list[Launch]]:
+        """Return what a round begins with, before its trees; rounds take turns."""
+        if self.ordered is not None:
+            return self.ordered.round_begins(self.source)
+        return [[] if self.source is None else self.source.launches()]
 
     def trees(self, batch: Batch) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""

@@ -84,7 +84,9 @@ def as_mapping(params: Any) -> dict[Any, Any]:
 
 
 def renamed(name: Any, value: Any) -> tuple[Any, Any]:
-    """Return this library's name and value for a parameter of CatBoost that counts otherwise."""
+    """Return this library's name and value for a parameter that CatBoost spells otherwise."""
+    if name == "boosting_type" and isinstance(value, str) and value in ("Plain", "Ordered"):
+        return name, value.lower()
     if name != "one_hot_max_size" or value is None:
         return name, value
     row = ROWS["max_cat_to_onehot"]

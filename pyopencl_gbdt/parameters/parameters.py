@@ -36,6 +36,7 @@ class Parameters:
     max_depth: int
     max_leaves: int
     grow_policy: str
+    boosting_type: str
     tree_method: str
     max_bin: int
     proposal: str | None
@@ -220,6 +221,11 @@ class Parameters:
     def symmetric_trees(self) -> bool:
         """Whether all nodes of a level share a split."""
         return self.grow_policy == "symmetric"
+
+    @property
+    def n_orders(self) -> int:
+        """Orders of the rows, for statistics of categories and for ordered boosting."""
+        return 1 if self.has_time else self.permutation_count
 
     @property
     def samples_rows(self) -> bool:

@@ -40,6 +40,9 @@ TABLE: tuple[ParameterRow, ...] = (
                  "root, or (lossguide) the leaf with the largest gain; symmetric: all nodes of a "
                  "level, by one feature and threshold.",
                  allowed=("depthwise", "lossguide", "symmetric")),
+    ParameterRow("boosting_type", str, "plain", "What splits are found by: gradients of the "
+                 "model (plain), or (ordered) of models that have not learnt from the row, for "
+                 "small data.", allowed=("plain", "ordered")),
     ParameterRow("tree_method", str, "auto", "How splits are found: hist, between max_bin bins; "
                  "exact, between all distinct values; approx, between bins that are cut anew for "
                  "every tree; auto, see docs/tree-methods.md.",
@@ -84,12 +87,13 @@ TABLE: tuple[ParameterRow, ...] = (
                  "sets of levels; statistics, numeric features made of the target's means of "
                  "levels; auto, sets for columns of 16 levels at most.",
                  allowed=("auto", "sets", "statistics")),
-    ParameterRow("permutation_count", int, 2, "Statistics of categories: random orders of the "
-                 "rows; the rounds take turns.", low=1, high=64),
+    ParameterRow("permutation_count", int, 2, "Statistics of categories, and "
+                 "boosting_type=ordered: random orders of the rows; the rounds take turns.",
+                 low=1, high=64),
     ParameterRow("max_ctr_complexity", int, 2, "Statistics of categories: most columns of a "
                  "combination; 1 is no combinations.", low=1, high=8),
-    ParameterRow("has_time", bool, False, "Statistics of categories: rows are in the order of "
-                 "time, which is their one order."),
+    ParameterRow("has_time", bool, False, "Statistics of categories, and boosting_type=ordered: "
+                 "rows are in the order of time, which is their one order."),
     ParameterRow("target_border_count", int, 1, "Statistics of categories: borders of a label "
                  "that is a number.", low=1, high=255, aliases=("ctr_target_border_count",)),
     ParameterRow("ctr_priors", float, None, "Statistics of categories: the mean of a level "

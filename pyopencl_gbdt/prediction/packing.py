@@ -88,7 +88,8 @@ class PackedTrees:
     @property
     def _set_bit(self) -> np.uint32:
         """``OF_SETS``; 0 without splits by sets, as the number of a column may have that bit."""
-        return np.uint32(0 if self.sets is None else OF_SETS)
+        bit: np.uint32 = np.uint32(0 if self.sets is None else OF_SETS)
+        return bit
 
     @property
     def mean_steps(self) -> float:

@@ -5,8 +5,8 @@ the finished trees, which tell how many rows each node had. Small tables (task o
 feature) are not counted. A kernel that reads a value twice, or a whole memory transaction for one
 byte, moves more; its share of the bandwidth shows that.
 
-A new kernel needs one rule, here, in `tree_traffic`, in `column_traffic`, in
-`interleaved_traffic` or in `category_traffic`; a test finds kernels without one.
+A new kernel needs one rule, here, in `tree_traffic`, or in a module for one way of training, such
+as `column_traffic` or `ordered_traffic`; a test finds kernels without one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.profiling import (
     category_traffic,  # noqa: F401  (registers its rules)
     interleaved_traffic,  # noqa: F401  (registers its rules)
+    ordered_traffic,  # noqa: F401  (registers its rules)
 )
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, whole_arrays

@@ -238,13 +238,18 @@ def _replace_codes(ws: Workspace, tree: TreeCounts) -> int:
     return 3 * n_codes * ws.code_bytes // len(ws.batches) if n_codes else 0
 
 
-@of_tree("update_margins.add_leaves")
-def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
-    margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
+def to_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    """Return the bytes that tell the leaf of every row: codes, or row lists."""
     codes = ws.code_bytes
     if ws.variant("update_margins").name == "walk":  # reads a code at every node of a row's path
-        return margins + round(_rows(ws, tree) * mean_steps(tree)) * codes
+        return round(_rows(ws, tree) * mean_steps(tree)) * codes
     all_listed = ws.policy.moves_last_rows
     in_order = ws.n_levels == 1 and not all_listed  # the root's rows have no list
     listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID
-    return margins + listed + (0 if all_listed else int(tree.split_rows[-2]) * codes)
+    return listed + (0 if all_listed else int(tree.split_rows[-2]) * codes)
+
+
+@of_tree("update_margins.add_leaves")
+def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
+    return margins + to_leaves(ws, tree)

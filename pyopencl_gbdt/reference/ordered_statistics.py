@@ -6,21 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.statistics import Priors
-from pyopencl_gbdt.numerics.random_numbers import random_bits, stream
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 
 F32 = npt.NDArray[np.float32]
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]
 U32 = npt.NDArray[np.uint32]
-#: Number of the random stream of permutations.
-ORDERS = 0x5EED
-
-
-def drawn_order(n_rows: int, seed: int, permutation: int) -> U32:
-    """Return a random order of the rows: uint32 array of row numbers, shape (n_rows,)."""
-    keys = random_bits(stream(seed, permutation, ORDERS), np.arange(n_rows))
-    return np.argsort(keys, kind="stable").astype(np.uint32)
 
 
 def ordered_statistics(

@@ -22,6 +22,7 @@ from pyopencl_gbdt.reference.gradients import choose_scale
 from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
 from pyopencl_gbdt.reference.grow import Grower, Node, Rank, to_tree
 from pyopencl_gbdt.reference.host_gradients import host_gradients
+from pyopencl_gbdt.reference.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
 from pyopencl_gbdt.reference.sample import factors
 from pyopencl_gbdt.reference.symmetric import SymmetricGrower
@@ -86,9 +87,14 @@ def train_reference(
     limits = limits_of(params, data)
     make = SymmetricGrower if params.symmetric_trees else Grower
     gradients_of = host_gradients(objective, data, params.random_state)
+    ordered = None
+    if params.boosting_type == "ordered":
+        ordered = OrderedLeaves(params, objective, data, scaled, powers, margins)
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            gradients, before = gradients_of(number, margins), margins.copy()
+            before = margins.copy()
+            seen = margins if ordered is None else ordered.begin_round(number)
+            gradients = gradients_of(number, seen)
             gradients = finite(gradients[0]), finite(gradients[1])
             for output, g, h in zip(range(n_outputs), *gradients, strict=True):
                 for parallel in range(params.num_parallel_tree):
@@ -101,6 +107,8 @@ def train_reference(
                     leaves = [node for node in nodes if node.left == NO_NODE]
                     if objective.renews:
                         _renew(leaves, before[output], output, objective, data, params)
+                    if ordered is not None:
+                        ordered.finish(output, leaves, scale, drawn)
                     added = ((leaf.rows, leaf.value) for leaf in leaves)
                     margins[output] = add_leaves(margins[output], added)
                     trees.append(to_tree(nodes, layout))

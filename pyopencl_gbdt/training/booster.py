@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.callbacks.training_state import State
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
@@ -77,6 +78,8 @@ class Boosting:
         Which of the data's rows this device trains on, and with which others; None is all, alone.
     replaced : Replaced or None
         Statistics in place of categorical columns of ``data``, some of which change every round.
+    state : dict of str to float32 array, or None
+        What ``state`` returned after the rounds so far.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class Boosting:
         n_pages: int = 0,
         share: Share | None = None,
         replaced: Replaced | None = None,
+        state: State | None = None,
     ) -> None:
         check_width(data)
         share = share or Share(n_rows=data.n_rows)
@@ -146,6 +150,7 @@ class Boosting:
             ws["weights"].set(weight[ws.own_rows])
         self.steps.search.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
+        self._state = state or {}
         self.evaluation: list[WatchedRows] = []
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
@@ -157,12 +162,12 @@ class Boosting:
         self.steps.begin()
         if self._combining is not None:
             self._combining.restart()
-        source = self.steps.source
+        self.steps.start(self.base_margin, self._state)
         every = [(self.ws["margins"], self.base_margin)]
         every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
         for margins, start in every:
             margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
-        self._before = [] if source is None else source.launches()
+        self._before = self.steps.round_begins()
         self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
         self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
@@ -241,6 +246,11 @@ class Boosting:
         self.settle()
         return [rows.margins.get() for rows in self.evaluation]
 
+    def state(self) -> State:
+        """Return what the rounds to come need beside the trees; waits for the last round."""
+        self._check_high_words()
+        return self.steps.state()
+
     def finished_trees(self) -> list[Tree]:
         """Return all trees so far; waits for the last round."""
         self._collect()
@@ -260,7 +270,7 @@ class Boosting:
         if self._orders is not None:
             for launch in self._orders.launches(number):
                 launch()
-        for launch in self._before:
+        for launch in self._before[number % len(self._before)]:
             launch()
         if self.ws.keeps_margins:
             self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.callbacks.training_state import State
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
@@ -18,6 +19,7 @@ from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import Start, start_of
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
@@ -77,6 +79,8 @@ class Task:
         Metrics of the finished rounds of a resumed training.
     replaced : Replaced or None
         Where statistics have replaced categorical columns in ``data`` and ``evals``.
+    state : dict of str to float32 array
+        What a resumed training kept beside its model.
     """
 
     params: Parameters
@@ -87,6 +91,17 @@ class Task:
     start: StartingPoint | None
     history: History = field(default_factory=dict)
     replaced: Replaced | None = None
+    state: State = field(default_factory=dict)
+
+    @property
+    def n_outputs(self) -> int:
+        """Margins of a row."""
+        return max(self.objective.n_outputs, self.data.n_targets)
+
+    @property
+    def state_sizes(self) -> dict[str, int]:
+        """How many numbers each array has that this training keeps beside its model."""
+        return ordered_leaves.state_sizes(self.params, self.data.n_rows, self.n_outputs)
 
     @property
     def columns(self) -> Dataset:
@@ -100,7 +115,7 @@ class Task:
             "objective": self.params.objective,
             "objective_parameters": self.objective.parameters,
             "n_features": self.columns.n_features,
-            "n_outputs": max(self.objective.n_outputs, self.data.n_targets),
+            "n_outputs": self.n_outputs,
             "n_parallel": self.params.num_parallel_tree,
             "categories": self.columns.categories,
         }
@@ -137,6 +152,7 @@ class Fit:
             first_round,
             beside=beside,
             replaced=task.replaced,
+            state=task.state,
         )
         others = others or self._margins_of_evals()
         for number, ((rows, _), other) in enumerate(zip(task.evals, others, strict=True)):
@@ -253,6 +269,10 @@ class Fit:
         model.training_device = self.device.caps.label
         model.variants = ws.variants()
         return model
+
+    def state(self) -> State:
+        """Return what the rounds to come need beside the model; waits for the last round."""
+        return self.boosting.state()
 
     def finish(self, model: Model) -> Model:
         """Add to the model what was measured in the whole fit."""

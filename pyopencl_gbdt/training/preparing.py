@@ -35,6 +35,7 @@ from pyopencl_gbdt.training.continuing import (
 )
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
+from pyopencl_gbdt.training.ordered_checks import check_ordered
 from pyopencl_gbdt.training.tree_method import resolved
 from pyopencl_gbdt.training.with_statistics import check_statistics
 
@@ -114,6 +115,7 @@ def prepare(
     if before is not None and p.cat_method == "auto":
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
     check_statistics(p, data, continued=before is not None)
+    check_ordered(p, objective, data, continued=before is not None)
     p = resolved(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)

@@ -154,7 +154,7 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
     )
     priors, weight = targets.priors(params.ctr_priors), params.ctr_prior_weight
-    n_orders = 1 if params.has_time else params.permutation_count
+    n_orders = params.n_orders
     made = OrderedStatistics(
         device, targets.hits, targets.counted, priors, weight, params.random_state
     )

@@ -136,7 +136,13 @@ def train(
     everyone = CallbackList(listed)
     watched = {name: list(task.metrics) for _, name in task.evals}
     everyone.check(
-        Plan(task.params.n_estimators, watched, partial(fingerprint, task), task.begins_with)
+        Plan(
+            task.params.n_estimators,
+            watched,
+            partial(fingerprint, task),
+            task.begins_with,
+            task.state_sizes,
+        )
     )
     saved = _saved(everyone)
     try:
@@ -168,7 +174,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
     if saved is not None:
         before = saved.ensemble
         start = StartingPoint(before.base_score, before.base_margin, before)
-        task = replace(task, start=start, history=saved.history)
+        task = replace(task, start=start, history=saved.history, state=saved.state)
     device = open_device(task.params.device, profile=profile)
     device.warm_up()
     with settled(device):

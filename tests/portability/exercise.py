@@ -30,6 +30,7 @@ from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.numerics.row_orders import drawn_order
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_sparse
@@ -122,7 +123,7 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
     made = OrderedStatistics(device, hits, heads[n], ((0.5,), (0.25,)), 10, seed=3)
     made.draw(1)
     twin = statistics_twin.ordered_statistics(
-        codes, hits, heads[n], statistics_twin.drawn_order(n, 3, 1), ((0.5,), (0.25,)), 10
+        codes, hits, heads[n], drawn_order(n, 3, 1), ((0.5,), (0.25,)), 10
     )
     levels = device.upload(np.where(codes < 0, 9, codes).astype(np.uint32))
     for launch in made.launches(levels, 9):

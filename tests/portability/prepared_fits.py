@@ -44,6 +44,8 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"tree_method": "approx"},
     {"tree_method": "approx", "proposal": "local"},
     {"grow_policy": "symmetric"},
+    {"boosting_type": "ordered", "monotone_constraints": [1, -1]},
+    {"boosting_type": "ordered", "tree_method": "exact", "subsample": 0.5},
     {"grow_policy": "symmetric", "max_delta_step": 1.0, "colsample_bylevel": 0.5},
     {"grow_policy": "symmetric", "monotone_constraints": [1, -1], "reg_alpha": 1.0},
     {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
@@ -56,11 +58,13 @@ SETS: tuple[dict[str, Any], ...] = (
     {"grow_policy": "lossguide", "max_leaves": 5, "objective": "reg:absoluteerror"},
     {"grow_policy": "symmetric", "monotone_constraints": [0, 1, 0], "reg_alpha": 1},
     {"grow_policy": "symmetric", "colsample_bylevel": 0.5, "max_delta_step": 1},
+    {"boosting_type": "ordered"},
 )
-#: Losses with and without weights, and with sampling by gradients, which is built for a loss: a
-#: cheap one, a dear one, one with kernels of its own.
+#: Losses with and without weights, ordered, and with sampling by gradients, which is built for a
+#: loss: a cheap one, a dear one, one with kernels of its own.
 SAMPLED = ("binary:logistic", "reg:tweedie", "multi:softprob")
 METHODS: tuple[dict[str, Any], ...] = (
+    {"boosting_type": "ordered"},
     {"sampling_method": "goss"},
     {"sampling_method": "gradient_based", "subsample": 0.5},
 )

@@ -42,6 +42,14 @@ OTHERS: dict[str, dict[str, Any]] = {
         **_CLASSES, **_SIGNS, "grow_policy": "symmetric", "subsample": 0.7,
         "colsample_bylevel": 0.7,
     },
+    "ordered classes": {
+        "objective": "multi:softprob", "num_class": 3, "boosting_type": "ordered",
+        "subsample": 0.7,
+    },
+    "ordered, symmetric": {
+        "objective": "binary:logistic", "boosting_type": "ordered", "grow_policy": "symmetric",
+        **_SIGNS,
+    },
     "absolute error": {"objective": "reg:absoluteerror"},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},
     "exact, leaf by leaf": {

@@ -1,0 +1,97 @@
+## ordered_sums: gradients of entries, sums of 64 bits as two words, and leaf weights; `ordered_leaves`
+## imports these defs
+
+## The loop over the gradients g and h of the entries of `share`, from which rows that count are taken: the
+## body sees `row`, too.
+<%def name="each_gradient(wg_size, weighted, sampled)">
+% if wg_size == 1:
+    f32 gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the other one is not */
+    for (u32 at = share.begin; at < share.end; at += 64) {
+        const u32 n = share.end - at < 64 ? share.end - at : 64;
+        for (u32 i = 0; i < n; i++)
+            gradient(margins[at + i], labels[at + i], tree + first_tree, &gs[i], &hs[i]);
+        for (u32 i = 0; i < n; i++) {
+            f32 g = gs[i], h = hs[i];
+            const u32 row = rows[at + i];
+% else:
+    for (u32 entry = share.begin + LOCAL_ID; entry < share.end; entry += ${wg_size}) {
+        {
+            f32 g, h;
+            const u32 row = rows[entry];
+            gradient(margins[entry], labels[entry], tree + first_tree, &g, &h);
+% endif
+            (void)row;
+% if weighted:
+            if (as_u32(weights[row]) == 0) continue;
+% endif
+% if sampled:
+            const f32 factor = factors[(u64)tree * n_rows + row];
+            if (as_u32(factor) == 0) continue;
+            g = finite(g * factor);
+            h = finite(h * factor);
+% endif
+            ${caller.body()}
+        }
+    }
+</%def>
+
+<%def name="functions(wg_size)">
+FN void count_one(LOCAL u32* count) {
+% if wg_size == 1:
+    (*count)++;
+% else:
+    atomic_add_local_u32(count, 1);
+% endif
+}
+
+/* A sum has two words, the low one first; `old` is the low word before. */
+FN u32 high_word(const i64 x, const u32 old) {
+    const u32 low = (u32)x;
+    return (u32)((u64)x >> 32) + (old + low < old ? 1u : 0u);
+}
+
+FN void add_local_sum(LOCAL u32* sum, const i64 x) {
+% if wg_size == 1:
+    const u32 old = sum[0];
+    sum[0] = old + (u32)x;
+    sum[1] += high_word(x, old);
+% else:
+    const u32 high = high_word(x, atomic_add_local_u32(&sum[0], (u32)x));
+    if (high) atomic_add_local_u32(&sum[1], high);
+% endif
+}
+
+FN void add_global_sum(GLOBAL u32* sum, const i64 x) {
+    if (x == 0) return;
+    const u32 high = high_word(x, atomic_add_global_u32(&sum[0], (u32)x));
+    if (high) atomic_add_global_u32(&sum[1], high);
+}
+
+/* Read a sum and set it to 0 for the next tree. */
+FN i64 take_sum(GLOBAL u32* sum) {
+    const i64 found = (i64)((u64)sum[1] << 32 | sum[0]);
+    sum[0] = 0;
+    sum[1] = 0;
+    return found;
+}
+
+FN f32 moved_bound(const f32 bound, const i32 power) {
+    const int unbounded = bound >= UNBOUNDED || bound <= -UNBOUNDED;
+    return unbounded ? bound : finite(scale_by(bound, power));
+}
+
+/* The rule of a leaf whose bounds are in the units of another fixed point. */
+FN rule_t ordered_rule(const rule_t rule, GLOBAL const scale_t* theirs, const f32 lower,
+                       const f32 upper) {
+    const i32 power = theirs->h - theirs->g - rule.weight_power;
+    return within(rule, moved_bound(lower, power), moved_bound(upper, power));
+}
+
+/* A leaf without rows has weight 0, within its bounds. */
+FN f32 ordered_weight(const i64 g, const i64 h, const rule_t rule) {
+    const df none = df_make(0.0f, 0.0f), one = in_units(1);
+    const f32 empty = unit_weight(none, one, rule).hi;
+    const f32 weight = h == 0 ? empty : weight_in_units(g, h, rule);
+    return finite(scale_by(weight, rule.weight_power));
+}
+</%def>

@@ -1,0 +1,117 @@
+"""ordered_leaves: what a finished tree adds to the models of prefixes, as the twin does."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.device import variants
+from pyopencl_gbdt.dtypes import NO_NODE
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth.finalize import Finalize
+from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
+from pyopencl_gbdt.numerics.weights import normalise
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.primitives.checks import run
+from pyopencl_gbdt.reference.gradients import Scale
+from pyopencl_gbdt.reference.ordered_leaves import OrderedLeaves as Twin
+from tests.compare import assert_same_bits
+from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
+from tests.steps.test_update_margins import random_trees
+
+KERNEL = "ordered_leaves"
+WG_SIZES, WG_SIZES_CPU = (1, 64, 256), (1, 64)
+#: The size of the work-group is given: rows differ in nothing else.
+THOROUGH = {
+    "test_equals_twin": lambda variant, wg, sampled, weighted, cells, leaf: (
+        (wg == 1) != (variant.params["wg_size"] == 1)
+    )
+}
+LAYOUT = make_layout([9, 255, 1, 30] * 3, [True, True, False, False] * 3)
+OBJECTIVES = ("binary:logistic", "reg:squarederror")
+SCALE = Scale(20, 22, wide=False)
+
+
+def prepare(device, rng, wg, n, weights, **params):
+    """Return a workspace with a finished tree, its nodes, and the rows of each."""
+    codes = random_codes(rng, LAYOUT, n)
+    ws = make_workspace(
+        device, LAYOUT, codes, max_depth=4, work_group_size=wg, weights=weights, **params
+    )
+    nodes, rows, counts = random_trees(rng, ws, codes, LAYOUT, "bushy")
+    nodes = nodes[: ws.max_nodes]
+    nodes["sum_h"] = 2**22
+    bounded = rng.random(nodes.size) < 0.3
+    nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
+    set_scale(ws, SCALE)
+    ws["nodes"].set(np.resize(nodes, ws.max_nodes))
+    levels = ws["levels"].get()
+    levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
+    ws["levels"].set(levels)
+    lists = {name: spoil(ws[name], rng) for name in ("even_rows", "odd_rows")}
+    for node, mine in zip(nodes, rows, strict=True):
+        if node["depth"]:
+            place = slice(node["begin"], node["begin"] + node["count"])
+            lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = mine
+    for name, content in lists.items():
+        ws[name].set(content)
+    run(Finalize(ws).tree(Batch(0, 1)))
+    return ws, ws["nodes"].get(), rows
+
+
+def check(device, rng, wg, n, name, *, weighted, sampled):
+    weight = None
+    if weighted:
+        weight = (np.exp(rng.normal(0, 2, n)) * (rng.random(n) < 0.8)).astype(np.float32)
+        weight[0] = 1
+    scaled, *powers = normalise(weight)
+    params = {"subsample": 0.5} if sampled else {}
+    params |= {"reg_alpha": 0.1, "max_delta_step": 0.7, "objective": name}
+    ws, before, rows = prepare(device, rng, wg, n, (scaled, *powers), **params)
+    label = rng.integers(0, 2, n).astype(np.float32)
+    objective, data = get_objective(name), Dataset(np.zeros((n, 1), np.float32), label, weight)
+    step = OrderedLeaves(ws, objective, data)
+    own = {name: plan for name, plan in ws.reserved.items() if name.startswith("ordered_")}
+    for array, (size, dtype) in own.items():
+        ws.arrays[array] = device.empty(size, dtype)
+        spoil(ws[array], rng)
+    start = rng.normal(size=(1, n)).astype(np.float32)
+    twin = Twin(ws.params, objective, data, scaled, powers, start)
+    drawn = rng.choice(np.array([0, 1, 2.5], np.float32), n) if sampled else None
+    if drawn is not None:
+        ws["factors"].set(drawn)
+    step.begin()
+    step.start(start, {})
+    leaves = [
+        SimpleNamespace(id=i, rows=rows[i], lower=before["lower"][i], upper=before["upper"][i])
+        for i in np.flatnonzero(before["left"][: len(rows)] == NO_NODE)
+    ]
+    walk, steps = ws["walk"].get(), ws["steps"].get()
+    for number in range(2):
+        twin.begin_round(number)
+        twin.finish(0, leaves, SCALE, drawn)
+        run(step.launches(Batch(0, 1)))
+        for leaf in leaves:
+            before["value"][leaf.id] = walk["number"][leaf.id] = leaf.value
+            steps["value"][leaf.id] = leaf.value
+        assert_same_bits(step.state()["ordered margins"], twin.margins.ravel(), "margins")
+        assert_same_bits(ws["nodes"].get()[: len(rows)], before[: len(rows)], "nodes")
+        assert_same_bits(ws["walk"].get()[: len(rows)], walk[: len(rows)], "walk")
+        assert_same_bits(ws["steps"].get()[: len(rows)], steps[: len(rows)], "steps")
+    assert not ws["ordered_sums"].get().any()
+    assert not ws["ordered_exponents"].get().any()
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cells", [512, 4])
+@pytest.mark.parametrize("leaf", ["walk", "by_rows"])
+def test_equals_twin(device, variant, force, rng, wg, sampled, weighted, cells, leaf):
+    force(variant, cells=cells)
+    (how,) = (v for v in variants.KERNELS["update_margins"].variants if v.name == leaf)
+    force(how)
+    for n, name in ((700, OBJECTIVES[0]), (700, OBJECTIVES[1]), (20, OBJECTIVES[1])):
+        check(device, rng, wg, n, name, weighted=weighted, sampled=sampled)
