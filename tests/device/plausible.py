@@ -111,6 +111,7 @@ VALUES: dict[str, list[Any]] = {
     "block": [16, 8],
     "unroll": [False, True],
     "in_registers": [False, True],
+    "alone": (False, True),
     "adds": [False, True],
     "stages": ["", "tree level node"],
     "bins": ["values", "tree", "node"],
@@ -187,6 +188,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)
+    if template == "pair_scores":
+        return (params["wg_size"] == 1) == params["alone"]
     if template == "predict_tables":
         return params["code"] != "tiled" and params["rows"] > 0
     if template in ("quantize", "pack_codes"):
