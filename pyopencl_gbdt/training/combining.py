@@ -17,6 +17,7 @@ from pyopencl_gbdt.categories.statistics import LevelTable, Statistics, level_ta
 from pyopencl_gbdt.categories.targets import Targets
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
@@ -256,11 +257,22 @@ class Combining:
         return [self._with_features(tree, held) for tree in trees]
 
     def _with_features(self, tree: Tree, place_of: npt.NDArray[np.int64]) -> Tree:
-        """Return a tree whose combinations, by their place, have other places."""
+        """Return a tree whose combinations, by their place, have other places.
+
+        Raises
+        ------
+        ModelFormatError
+            If a tree to resume uses a combination that this training had not found by then.
+        """
         at = tree.feature - self._first
         if at.max() < 0:
             return tree
         place, mean = np.divmod(np.maximum(at, 0), self._n_means)
+        if (place_of[place[at >= 0]] < 0).any():
+            raise ModelFormatError(
+                "the model to resume uses combinations of columns that this training did not "
+                "find: expected those of the interrupted training; delete the checkpoint"
+            )
         moved = self._first + place_of[place] * self._n_means + mean
         arrays: dict[str, Any] = {field.name: getattr(tree, field.name) for field in fields(tree)}
         arrays["feature"] = np.where(at >= 0, moved, tree.feature).astype(np.int32)

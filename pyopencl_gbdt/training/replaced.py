@@ -16,6 +16,7 @@ from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders
@@ -86,7 +87,13 @@ class Replaced:
 
         Each round is walked by the values of its order, so the margins have the same bits as if
         the trees had just been trained.
+
+        Raises
+        ------
+        ModelFormatError
+            If the model has other statistics than this training.
         """
+        self._check_same_statistics(before)
         margins: F32 | None = None if self.given.base_margin is None else self.given.base_margin.T
         values, first = self.data.values.copy(), self.given.n_features
         end = first + self.statistics.n_features
@@ -106,6 +113,16 @@ class Replaced:
         if margins is None:
             margins = predict_margins(plain, values, device)
         return margins
+
+    def _check_same_statistics(self, before: Ensemble) -> None:
+        own, found = self.statistics, before.statistics
+        if found is not None:
+            found = replace(found, tables=found.tables[: len(own.tables)])
+        if found != own:
+            raise ModelFormatError(
+                "the model to resume has other statistics of categories than these rows: expected "
+                "those of the interrupted training; delete the checkpoint"
+            )
 
     def eval_margins(self, rows: Dataset, before: Ensemble, device: Device) -> F32:
         """Return the margins of other rows, with the user's columns, under trees."""
