@@ -86,6 +86,11 @@ def check_categorical(
     """
     if given is None:
         return []
+    if isinstance(given, np.ndarray) and given.dtype == np.bool_ and given.shape != (n_features,):
+        raise DataError(
+            f"categorical_features, or feature_types, has the shape {given.shape}: expected "
+            f"({n_features},), an entry for each column of X; correct it"
+        )
     if isinstance(given, str):
         if given in (FROM_DTYPE, "auto"):
             return sorted(by_dtype)
