@@ -9,12 +9,34 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
 from pyopencl_gbdt.primitives.checks import run
+from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
 F32 = npt.NDArray[np.float32]
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]
+
+
+def kept_bytes(device: Device, n: int, n_targets: int, n_priors: int) -> int:
+    """Return the bytes that `OrderedStatistics` of ``n`` rows holds on a device."""
+    planes_flags, order_rows_keys = 5 * (n_targets + 1), 12
+    out = 4 * n_targets * n_priors
+    return n * (planes_flags + order_rows_keys + out) + _sort_bytes(device, n)
+
+
+def set_up_bytes(
+    device: Device, n: int, n_targets: int, n_priors: int, n_levels: Sequence[int]
+) -> int:
+    """Return these and what columns with these numbers of levels take while they are computed."""
+    begins = 4 * (max(n_levels) + 1)
+    levels_of_rows = 4 * n * len(n_levels)
+    kept = kept_bytes(device, n, n_targets, n_priors)
+    return kept + levels_of_rows + begins + _sort_bytes(device, n)
+
+
+def _sort_bytes(device: Device, n: int) -> int:
+    return scratch_bytes(device, n, 1, has_values=True, key_dtype=np.uint32)
 
 
 class OrderedStatistics:

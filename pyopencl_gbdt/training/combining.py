@@ -41,6 +41,19 @@ def n_slots(n_means: int) -> int:
     return min(MOST_SLOTS, max(1, MOST_FEATURES // max(1, n_means)))
 
 
+def combining_bytes(n_rows: int, n_categorical: int) -> int:
+    """Return the bytes that choosing combinations takes on a device besides their statistics.
+
+    Parameters
+    ----------
+    n_rows : int
+    n_categorical : int
+        Number of categorical columns, whose levels stay there.
+    """
+    keys_rows_runs_codes, sorting = 8 + 3 * 4, 12
+    return n_rows * (keys_rows_runs_codes + sorting + 4 * (n_categorical + MOST_NEW))
+
+
 class Combining:
     """Combinations of a fit: their features in training, their tables in the model.
 
@@ -97,10 +110,8 @@ class Combining:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that choosing combinations takes on the device, besides the ordered statistics."""
-        keys_rows_runs_codes, sorting = 8 + 3 * 4, 12
-        kept = 4 * (len(self._n_levels) + MOST_NEW)
-        return self._data.n_rows * (keys_rows_runs_codes + sorting + kept)
+        """Bytes that choosing combinations takes on the device."""
+        return combining_bytes(self._data.n_rows, len(self._n_levels))
 
     # -- in training -----------------------------------------------------------------------
     def begin(self, device: Device, codes: OrderCodes, round_trees: int) -> None:

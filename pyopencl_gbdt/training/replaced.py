@@ -19,11 +19,12 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.pages.orders import OrderCodes, Orders
+from pyopencl_gbdt.pages.orders import OrderCodes, Orders, encoding_bytes
 from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.combining import Combining, n_slots
+from pyopencl_gbdt.training.combining import Combining
+from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 
 F32 = npt.NDArray[np.float32]
 
@@ -64,12 +65,15 @@ class Replaced:
         changes = self.orders.n_orders > 1 or self.combining is not None
         return self.orders.n_features if changes else 0
 
-    def plan(self, memory: MemoryPlan, max_bin: int) -> None:
-        """Plan what ``order_codes`` allocates."""
-        if self.combining is not None:
-            memory.add("combinations", self.combining.n_bytes, np.uint8)
+    def plan(self, device: Device, memory: MemoryPlan, max_bin: int) -> None:
+        """Plan what ``order_codes`` allocates, for a while or until the end."""
+        later = 0 if self.combining is None else self.combining.n_bytes
         if self.n_ordered:
             memory.add("codes of orders", self.orders.n_bytes(max_bin), np.uint8)
+            n_rows, n_given = self.orders.values[0].shape
+            later = max(later, encoding_bytes(device, n_rows, n_given, max_bin + 1))
+        if later:
+            memory.add("scratch of statistics", later, np.uint8)
 
     def order_codes(
         self, device: Device, codes: QuantizedData, round_trees: int
@@ -153,30 +157,27 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
         Categorical columns, ascending.
     device : Device
     """
+    n_levels = {column: data.categories[column].n_levels for column in columns}
+    sizes = StatisticSizes.of(
+        params, data.n_rows, data.n_features, data.n_targets, n_levels, len(data.categories)
+    )
+    _check_memory(sizes, device)
     targets = targets_of(
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
     )
     tables = [
-        level_table(data, (Part(column),), (data.categories[column].n_levels,), targets)
-        for column in columns
+        level_table(data, (Part(column),), (levels,), targets)
+        for column, levels in n_levels.items()
     ]
     priors = params.ctr_priors
     listed = priors if isinstance(priors, tuple) else (priors,)
     statistics = Statistics(data.n_features, targets.names, listed, tuple(tables))
-    n_orders = 1 if params.has_time else params.permutation_count
-    most = statistics.n_features + n_slots(statistics.n_means) * statistics.n_means
-    check_free(  # an array for each order, and three on the way
-        4 * data.n_rows * (n_orders + 3) * most,
-        f"statistics of {len(columns)} categorical columns, {most} for each row,",
-        "lower permutation_count or target_border_count, give one of ctr_priors, or use "
-        "cat_method='sets'",
-    )
     made = OrderedStatistics(
         device, targets.hits, targets.counted, statistics.priors, params.random_state
     )
     orders = _ordered(params, data, statistics, made)
     combining = None
-    if params.max_ctr_complexity > 1 and targets.names and not params.interaction_constraints:
+    if sizes.combines and targets.names:
         combining = Combining(
             data, statistics, targets, made, params.max_ctr_complexity, len(orders),
             in_time=params.has_time,
@@ -184,6 +185,22 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     wide = _widened(data, statistics, orders[0], combining)
     n_empty = 0 if combining is None else combining.n_features
     return Replaced(data, wide, statistics, Orders(orders, n_empty), combining)
+
+
+def _check_memory(sizes: StatisticSizes, device: Device) -> None:
+    """Raise an error if the host or the device has too little memory for statistics."""
+    n = len(sizes.n_levels)
+    move = "lower permutation_count or target_border_count, give one of ctr_priors, or use "
+    move += "cat_method='sets'"
+    check_free(
+        sizes.host_bytes,
+        f"statistics of {n} categorical columns, {sizes.n_statistics} for each row,",
+        move,
+    )
+    memory = MemoryPlan()
+    memory.add("statistics of categories", sizes.set_up_bytes(device), np.uint8)
+    if memory.total_bytes > device.caps.global_bytes - device.allocated_bytes:
+        memory.check(device, move)  # only then: it is not one piece
 
 
 def _widened(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,12 @@ MOST_SET_LEVELS = 16
 
 
 def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
-    """Return the categorical columns that become statistics, ascending.
+    """Return the categorical columns that become statistics, ascending."""
+    return becoming(params, {c: own.n_levels for c, own in data.categories.items()})
+
+
+def becoming(params: Parameters, n_levels: Mapping[int, int]) -> list[int]:
+    """Return the columns that become statistics, given the levels of all categorical ones.
 
     ``auto`` leaves columns of few levels to sets; of symmetric trees, which have none, it leaves no
     column, and of losses whose labels are no targets all of them.
@@ -29,7 +35,7 @@ def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
     few = -1.0 if params.symmetric_trees else MOST_SET_LEVELS
     auto = few if has_targets(params) else np.inf
     least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
-    return sorted(column for column, own in data.categories.items() if own.n_levels > least)
+    return sorted(column for column, levels in n_levels.items() if levels > least)
 
 
 def has_targets(params: Parameters) -> bool:
