@@ -84,7 +84,7 @@ def check_categorical(
     ------
     DataError
     """
-    if given is None:
+    if given is None or (isinstance(given, np.ndarray) and not given.size):
         return []
     if isinstance(given, np.ndarray) and given.dtype == np.bool_ and given.shape != (n_features,):
         raise DataError(
