@@ -136,6 +136,21 @@ def test_names_of_categorical_features(model):
         fitted().fit(rows, Y)
 
 
+def test_fit_takes_names_of_other_libraries(model):
+    rows, expected = OTHER.astype({"town": object}).to_numpy(), model.predict(FRAME)
+    for given in ({"cat_features": [0, 2]}, {"categorical_feature": "0,2"}):
+        assert np.array_equal(fitted().fit(rows, Y, **given).predict(rows), expected)
+    with pytest.raises(ParameterError, match="two names of one parameter"):
+        fitted().fit(rows, Y, cat_features=[0], categorical_feature=[0])
+    with pytest.raises(ParameterError, match=r"\[0\]: expected none beside those that the est"):
+        fitted(cat_features=[2]).fit(rows, Y, cat_features=[0])
+    with pytest.raises(DataError, match=r"shape \(2,\): expected \(3,\)"):
+        fitted(feature_types=["c", "q"]).fit(rows, Y)
+    ranks = GBDTRanker(n_estimators=1, **PARAMS)
+    ranks.fit(rows, Y > 1, group=[300], cat_features=[0, 2])
+    assert ranks.model_.categories.keys() == {0, 2}
+
+
 def test_one_hot_max_size_is_one_less():
     for make in (Parameters.from_dict, lambda given: fitted(**given)):
         assert make({"one_hot_max_size": 6}).max_cat_to_onehot == 7

@@ -155,8 +155,8 @@ def test_numbers_of_levels(n_levels, pretence):
 @pytest.mark.parametrize("growth", ["level by level", "leaf by leaf"])
 def test_pages_and_queues(growth):
     X, y, weight = rows()
-    own = {"cat_method": "sets", **CASES[growth]}  # a team has no statistics
-    params = Parameters.from_dict({"n_estimators": 2, "max_depth": 4, **own})
+    given = {"n_estimators": 2, "max_depth": 4, "cat_method": "sets", **CASES[growth]}
+    params = Parameters.from_dict(given)
     objective, data = get_objective(params.objective, params), dataset(X, y, weight)
     alone = Boosting(open_device(TEST_DEVICE), params, objective, data, 0.5).run(2)
     pages = Boosting(open_device(TEST_DEVICE), params, objective, data, 0.5, n_pages=3).run(2)

@@ -184,7 +184,7 @@ def test_parameters_of_estimators(kind, name):
 @pytest.mark.parametrize(
     "name",
     ["X", "y", "sample_weight", "base_margin", "eval_set", "xgb_model", "init_model", "verbose",
-     "profile"],
+     "profile", "cat_features"],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", [GBDTRegressor, GBDTClassifier, GBDTRanker])
 def test_arguments_of_fit(kind, name, capsys):

@@ -9,6 +9,7 @@ from pyopencl_gbdt.categories.statistics import Priors
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.numerics.shrunken_means import prior_sum
 from pyopencl_gbdt.primitives.checks import run
+from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
@@ -16,6 +17,17 @@ F32 = npt.NDArray[np.float32]
 U8 = npt.NDArray[np.uint8]
 #: Key of a row where a part of a combination is missing.
 NO_KEY = np.uint64(2**64 - 1)
+
+
+def kept_bytes(device: Device, n: int, n_targets: int, n_priors: int) -> int:
+    """Return the bytes that `OrderedStatistics` of ``n`` rows holds on a device."""
+    planes_flags, order_rows_keys = 5 * (n_targets + 1), 12
+    out = 4 * n_targets * n_priors
+    return n * (planes_flags + order_rows_keys + out) + _sort_bytes(device, n)
+
+
+def _sort_bytes(device: Device, n: int) -> int:
+    return scratch_bytes(device, n, 1, has_values=True, key_dtype=np.uint32)
 
 
 class OrderedStatistics:
@@ -64,6 +76,7 @@ class OrderedStatistics:
         self._flags = device.empty((self._planes.size,), np.uint32)
         self.means = device.empty((self.n_targets, n_priors, n), np.float32)
         self._sort = RadixSort(device, n, np.uint32, np.uint32)
+        self._begins: dict[int, DeviceArray] = {}  # of launches that are bound
         self._into_order = self._sort.bind(self._keys, self.order)
         self._scan = Scan(device, self._flags.size, np.uint32).bind(self._flags, self._flags)
 
@@ -104,7 +117,9 @@ class OrderedStatistics:
         """
         n, n_planes, program = self.n, self.n_targets + 1, self._program
         bind = program.prepare if once else program.bind
-        begins = self.device.empty((n_levels + 1,), np.uint32)
+        begins = self._begins.get(n_levels) or self.device.empty((n_levels + 1,), np.uint32)
+        if not once:
+            self._begins[n_levels] = begins
         sorted_rows = {"keys": self._keys, "rows": self._rows}
         steps = {"first": first, "mean_step": n if out is None else 1}
         steps["row_step"] = 1 if out is None else out.shape[1]

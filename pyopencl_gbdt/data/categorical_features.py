@@ -84,8 +84,13 @@ def check_categorical(
     ------
     DataError
     """
-    if given is None:
+    if given is None or (isinstance(given, np.ndarray) and not given.size):
         return []
+    if isinstance(given, np.ndarray) and given.dtype == np.bool_ and given.shape != (n_features,):
+        raise DataError(
+            f"categorical_features, or feature_types, has the shape {given.shape}: expected "
+            f"({n_features},), an entry for each column of X; correct it"
+        )
     if isinstance(given, str):
         if given in (FROM_DTYPE, "auto"):
             return sorted(by_dtype)

@@ -67,6 +67,8 @@ class Base(Parametrised):
         base_margin_eval_set: Sequence[Any] | None = None,
         xgb_model: Any = None,
         init_model: Any = None,
+        categorical_feature: Any = None,
+        cat_features: Any = None,
         verbose: bool | int | None = False,
         profile: bool = False,
     ) -> _Own:
@@ -92,6 +94,8 @@ class Base(Parametrised):
             A model to continue: rounds are added to a copy of it.
         init_model : estimator, Model, path or None
             LightGBM's name for ``xgb_model``.
+        categorical_feature, cat_features : as ``categorical_features`` of the estimator, or None
+            LightGBM's and CatBoost's names for it, for this fit; one of them at most.
         verbose : bool, int or None, default False
             Print metrics every round, or every so many rounds.
         profile : bool, default False
@@ -118,11 +122,12 @@ class Base(Parametrised):
                 stacklevel=2,
             )
         self._check_own()
+        asked = self._categorical_argument(categorical_feature, cat_features)
         given = (X, y, sample_weight, base_margin)
         sets = (eval_set, sample_weight_eval_set, base_margin_eval_set)
         before = self._before(xgb_model, init_model)
         try:
-            data, evals, names = self._data(given, sets)
+            data, evals, names = self._data(given, sets, asked)
             if before is not None:
                 self._check_before(before)
             params, former = self._training_parameters(), self._former()
@@ -150,11 +155,13 @@ class Base(Parametrised):
         return self
 
     def _data(
-        self, given: tuple[Any, Any, Any, Any], sets: tuple[Any, Any, Any]
+        self, given: tuple[Any, Any, Any, Any], sets: tuple[Any, Any, Any], asked: Any
     ) -> tuple[Dataset, list[tuple[Dataset, str]], list[str] | None]:
-        """Return the checked training rows, evaluation sets and column names."""
+        """Return the checked training rows, evaluation sets and column names.
+
+        ``asked`` says which columns are categorical.
+        """
         X, y, sample_weight, base_margin = given
-        asked = self._categorical_argument()
         features = check_features(X, missing=self.missing, categorical=asked)
         labels = self._labels(y, features.values.shape[0])
         own, weight = self._extra(None), self._row_weight(labels, sample_weight)

@@ -9,7 +9,10 @@ import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.signatures import alike
 from pyopencl_gbdt.estimators.spellings import Spelled
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
 from pyopencl_gbdt.parameters.table import TABLE
@@ -315,11 +318,27 @@ class Parametrised(Spelled):
         params["objective"] = self._loss()
         return {name: value for name, value in params.items() if value is not None}
 
-    def _categorical_argument(self) -> Any:
-        """Return ``categorical_features``, by whichever of its names it was given."""
+    def _categorical_argument(self, *of_fit: Any) -> Any:
+        """Return ``categorical_features``, by whichever of its names it was given.
+
+        ``of_fit`` are the arguments of ``fit`` that stand for it.
+        """
         given = self._given_of_xgboost()
+        own = self.categorical_features
+        asked = [one for one in of_fit if one is not None]
+        if len(asked) > 1:
+            raise ParameterError(
+                "categorical_feature and cat_features are two names of one parameter; give one"
+            )
+        if asked:
+            if not alike(own, FROM_DTYPE) or given.get("feature_types") is not None:
+                raise ParameterError(
+                    f"fit: categorical columns {show(asked[0])}: expected none beside those that "
+                    "the estimator was made with; give one"
+                )
+            own = asked[0]
         return categorical_argument(
-            self.categorical_features, given.get("feature_types"), given.get("enable_categorical")
+            own, given.get("feature_types"), given.get("enable_categorical")
         )
 
     def _training_parameters(self) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class GBDTRanker(Base):
         base_margin_eval_set: Sequence[Any] | None = None,
         xgb_model: Any = None,
         init_model: Any = None,
+        categorical_feature: Any = None,
+        cat_features: Any = None,
         verbose: bool | int | None = False,
         profile: bool = False,
     ) -> _Own:
@@ -83,7 +85,7 @@ class GBDTRanker(Base):
             The queries of every set.
         base_margin, sample_weight_eval_set, base_margin_eval_set
             As in ``GBDTRegressor.fit``.
-        xgb_model, init_model, verbose, profile
+        xgb_model, init_model, categorical_feature, cat_features, verbose, profile
             As in ``GBDTRegressor.fit``.
 
         Returns
@@ -112,7 +114,8 @@ class GBDTRanker(Base):
                 X, y, sample_weight, base_margin=base_margin, eval_set=pairs or None,
                 sample_weight_eval_set=sample_weight_eval_set,
                 base_margin_eval_set=base_margin_eval_set, xgb_model=xgb_model,
-                init_model=init_model, verbose=verbose, profile=profile,
+                init_model=init_model, categorical_feature=categorical_feature,
+                cat_features=cat_features, verbose=verbose, profile=profile,
             )  # fmt: skip
         finally:
             del self._queries

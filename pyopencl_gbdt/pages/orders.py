@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.dtypes import c_type, code_dtype
+from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.shares import CUTS
@@ -54,6 +55,18 @@ class Orders:
         self.values = []
 
 
+def encoding_bytes(
+    device: Device, n_rows: int, n_features: int, max_bin: int, *, resident: bool
+) -> int:
+    """Return the bytes that encoding the given features of an order takes for a while.
+
+    ``resident`` says that the values are on the device already.
+    """
+    rows = plan_set_up(device, n_rows, n_features, max_bin, weighted=False).piece_rows
+    values = 0 if device.borrows or resident else 4 * n_features * rows
+    return page_bytes(device, n_rows, n_features, max_bin) + values
+
+
 class OrderCodes:
     """Writes the codes of an order into the pages of a fit.
 
@@ -77,12 +90,9 @@ class OrderCodes:
         self._cuts = device.upload(CUTS)
         self._launches: list[list[Launch]] = [[] for _ in range(orders.n_orders)]
         sets = [device.empty((orders.n_orders, n, page.n_rows), dtype) for page in data.pages]
-        for order, values in enumerate(orders.values):
-            encoded = Quantizer(device, values, None, own.most_codes, len(sets)).encode(own)
-            for kept, made in zip(sets, encoded, strict=True):
-                assert isinstance(made.codes, PackedCodes)
-                device.copy(made.codes.by_feature, kept, order * n * made.n_rows)
         self._sets = sets
+        for order, values in enumerate(orders.values):
+            self._encode_given(order, values, own)
         nothing = device.upload(np.full(orders.n_rows, np.nan, np.float32))
         for order, empty in product(range(orders.n_orders), range(orders.n_empty)):
             self.encode(order, n - orders.n_empty + empty, nothing, 0)
@@ -98,6 +108,14 @@ class OrderCodes:
                         by_feature=page.codes.by_feature, **page.codes.row_arguments(),
                     )
                 )  # fmt: skip
+
+    def _encode_given(self, order: int, values: F32 | DeviceArray, own: Layout) -> None:
+        """Write the codes of the given features in an order; what that takes is freed."""
+        quantizer = Quantizer(self._device, values, None, own.most_codes, len(self._sets))
+        for kept, made in zip(self._sets, quantizer.encode(own), strict=True):
+            assert isinstance(made.codes, PackedCodes)
+            place = order * kept.shape[1] * made.n_rows
+            self._device.copy(made.codes.by_feature, kept, place)
 
     def encode(self, order: int, feature: int, shares: DeviceArray, begin: int) -> None:
         """Replace the codes of one feature in an order; the arguments are those of ``encoding``."""

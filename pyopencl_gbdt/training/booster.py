@@ -103,7 +103,7 @@ class Boosting:
         policy = policy or policy_of(params)
         beside = beside or MemoryPlan()
         if replaced is not None:
-            replaced.plan(beside, params.max_bin)
+            replaced.plan(device, beside, params.max_bin)
         reservations, limits = Reservations.of(objective, data), limits_of(params, data)
 
         def workspace(

@@ -17,11 +17,13 @@ from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.categories.targets import Targets
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
 from pyopencl_gbdt.primitives.checks import run
+from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 from pyopencl_gbdt.training.greedy import Greedy
 from pyopencl_gbdt.training.scored_pairs import ScoredPairs, is_scored, known_scores
 
@@ -43,6 +45,28 @@ MOST_FEATURES = 64
 def n_slots(n_means: int) -> int:
     """Return how many combinations have features at a time, each with so many means."""
     return min(MOST_SLOTS, max(1, MOST_FEATURES // max(1, n_means)))
+
+
+def held_bytes(device: Device, n_rows: int, n_means: int) -> int:
+    """Return the bytes that `Combining` holds from the start, besides the levels of columns."""
+    keys_bit_rows_runs, codes = 8 + 3 * 4, 4 * min(MOST_NEW, n_slots(n_means))
+    sorting = scratch_bytes(device, n_rows, 1, has_values=True, key_dtype=np.uint64)
+    return n_rows * (keys_bit_rows_runs + codes) + sorting
+
+
+def combining_bytes(n_rows: int, n_columns: int, n_categorical: int, n_replaced: int) -> int:
+    """Return the most bytes that choosing combinations takes besides.
+
+    Parameters
+    ----------
+    n_rows : int
+    n_columns : int
+        The user's columns: numbers among them may be copied to the device.
+    n_categorical, n_replaced : int
+        Categorical columns, and those of them whose levels are there already.
+    """
+    begins = 4 * (n_rows + 1)
+    return 4 * n_rows * (n_categorical - n_replaced) + begins + score_bytes(n_rows, n_categorical)
 
 
 class Combining:
@@ -90,6 +114,7 @@ class Combining:
         self._codes: OrderCodes | None = None
         device, n = ordered.device, data.n_rows
         self._combined = CombinationCodes(device, data, self._n_levels, levels)
+        self._n_there = len(levels)
         n_new = min(MOST_NEW, n_slots(self._n_means))
         self._new = [device.empty((n,), np.uint32) for _ in range(n_new)]
         self._bound: dict[tuple[int, ...], list[Launch]] = {}
@@ -111,11 +136,9 @@ class Combining:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that choosing combinations takes on the device, besides the ordered statistics."""
-        keys_rows_runs_codes, sorting = 8 + 3 * 4, 12
-        kept = 4 * (len(self._n_levels) + MOST_NEW)
-        n = self._data.n_rows
-        return n * (keys_rows_runs_codes + sorting + kept) + score_bytes(n, len(self._n_levels))
+        """Bytes that choosing combinations takes on the device."""
+        own = len(self._n_levels)
+        return combining_bytes(self._data.n_rows, self._data.n_features, own, self._n_there)
 
     # -- in training -----------------------------------------------------------------------
     def begin(self, codes: OrderCodes, round_trees: int, quanta: DeviceArray) -> None:
@@ -306,11 +329,22 @@ class Combining:
         return [self._with_features(tree, held) for tree in trees]
 
     def _with_features(self, tree: Tree, place_of: npt.NDArray[np.int64]) -> Tree:
-        """Return a tree whose combinations, by their place, have other places."""
+        """Return a tree whose combinations, by their place, have other places.
+
+        Raises
+        ------
+        ModelFormatError
+            If a tree to resume uses a combination that this training had not found by then.
+        """
         at = tree.feature - self._first
         if at.max() < 0:
             return tree
         place, mean = np.divmod(np.maximum(at, 0), self._n_means)
+        if (place_of[place[at >= 0]] < 0).any():
+            raise ModelFormatError(
+                "the model to resume uses combinations of columns that this training did not "
+                "find: expected those of the interrupted training; delete the checkpoint"
+            )
         moved = self._first + place_of[place] * self._n_means + mean
         arrays: dict[str, Any] = {field.name: getattr(tree, field.name) for field in fields(tree)}
         arrays["feature"] = np.where(at >= 0, moved, tree.feature).astype(np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,9 @@ from pyopencl_gbdt.pages.value_counts import ValueCounts
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.reservations import Reservations
+from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 from pyopencl_gbdt.training.tree_method import of_sparse
+from pyopencl_gbdt.training.with_statistics import becoming
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,13 @@ class MemoryEstimate:
     Attributes
     ----------
     set_up_bytes : int
-        Peak while the data are quantised, or their columns sorted.
+        Peak while the data are quantised, or their columns sorted, or statistics encoded.
     training_bytes : int
         During training: codes or sorted columns, histograms, evaluation sets and everything else.
     host_bytes : int
-        Peak of the host's arrays while the columns of a sparse matrix are sorted, without the
-        matrix; 0 for dense data, of which this is not estimated.
+        Peak of the host's arrays while the columns of a sparse matrix are sorted, or with
+        statistics of categories, without the rows given; 0 for other data, of which this is not
+        estimated.
     """
 
     set_up_bytes: int
@@ -51,11 +55,19 @@ class MemoryEstimate:
 
 def expected_layout(n_features: int, n_bins: int) -> Layout:
     """Return the layout of features that all have ``n_bins`` bins and no missing values."""
-    bins = np.full(n_features, n_bins, np.uint32)
-    offset = n_bins * np.arange(n_features + 1, dtype=np.int64)
-    zeros = np.zeros(n_features, np.uint32)
-    thresholds = np.zeros(n_features * n_bins, np.float32)
-    return Layout(bins, offset.astype(np.uint32), thresholds, zeros)
+    return _layout_of(np.full(n_features, n_bins, np.uint32))
+
+
+def _layout_of(bins: npt.NDArray[np.uint32], sets: Sequence[int] = ()) -> Layout:
+    """Return the layout of features with these bins, of which some are split by sets."""
+    offset = np.concatenate([[0], np.cumsum(bins, dtype=np.int64)])
+    zeros = np.zeros(bins.size, np.uint32)
+    thresholds = np.zeros(int(offset[-1]), np.float32)
+    categorical = None
+    if sets:
+        categorical = np.zeros(bins.size, np.bool_)
+        categorical[list(sets)] = True
+    return Layout(bins, offset.astype(np.uint32), thresholds, zeros, categorical)
 
 
 @dataclass
@@ -78,6 +90,7 @@ def estimate_memory(
     evaluation_rows: int = 0,
     counts: ValueCounts | None = None,
     evaluation_entries: int = 0,
+    n_levels: Mapping[int, int] | None = None,
 ) -> MemoryEstimate:
     """Estimate the device memory of a fit; allocates nothing.
 
@@ -107,6 +120,9 @@ def estimate_memory(
         Present and distinct values of the columns of a sparse matrix; None is dense data.
     evaluation_entries : int, default 0
         Present values of all evaluation sets, where these are sparse.
+    n_levels : mapping of int to int, or None
+        Number of levels of each categorical column. Columns that become statistics are counted with
+        the most targets that labels can have.
 
     Raises
     ------
@@ -118,7 +134,15 @@ def estimate_memory(
             f"counts of {counts.n_rows} rows and {counts.n_features} columns: expected "
             f"{n_rows} and {n_features}; count the values of the matrix that is meant"
         )
-    data = _dense(device, params, n_rows, n_features, weighted=weighted)
+    n_levels = n_levels or {}
+    columns = becoming(params, n_levels)
+    statistics = None
+    if columns:
+        replaced = {column: n_levels[column] for column in columns}
+        statistics = StatisticSizes.of(
+            params, n_rows, n_features, n_targets, replaced, len(n_levels)
+        )
+    data = _dense(device, params, n_rows, n_features, n_levels, statistics, weighted=weighted)
     if counts is not None:
         params = of_sparse(params, n_features, counts.density)
         data = _sparse(device, params, counts)
@@ -129,15 +153,18 @@ def estimate_memory(
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
     ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)
-    row = n_features + ws.n_outputs + n_targets  # values, margins and labels
+    row = data.layout.n_features + ws.n_outputs + n_targets  # values, margins and labels
     evaluated = evaluation_rows * row * VALUE.itemsize
     if counts is not None:
         row = ws.n_outputs + n_targets
         evaluated = evaluation_rows * row * VALUE.itemsize
         if not device.borrows:
             evaluated += 8 * (evaluation_rows + evaluation_entries)
-    training = ws.plan().total_bytes + data.page_bytes + evaluated
-    return MemoryEstimate(data.set_up_bytes, training, data.host_bytes)
+    begun = ws.plan().total_bytes + data.page_bytes
+    training = begun + data.combining_bytes + evaluated
+    return MemoryEstimate(
+        max(data.set_up_bytes, begun + data.encoding_bytes), training, data.host_bytes
+    )
 
 
 @dataclass(frozen=True)
@@ -150,10 +177,19 @@ class _Data:
     page_bytes: int
     set_up_bytes: int
     host_bytes: int = 0
+    encoding_bytes: int = 0
+    combining_bytes: int = 0
 
 
 def _dense(
-    device: Device, params: Parameters, n_rows: int, n_features: int, *, weighted: bool
+    device: Device,
+    params: Parameters,
+    n_rows: int,
+    n_features: int,
+    n_levels: Mapping[int, int],
+    statistics: StatisticSizes | None,
+    *,
+    weighted: bool,
 ) -> _Data:
     if params.search != "hist":
         layout, n_values = expected_layout(n_features, n_rows), n_rows * n_features
@@ -161,9 +197,26 @@ def _dense(
         sizes = n_values, layout.n_codes
         return _Data(layout, columns, None, columns_bytes(*sizes), sorting_bytes(*sizes))
     n_bins = min(params.max_bin, n_rows)
-    layout = expected_layout(n_features, n_bins)
-    set_up = plan_set_up(device, n_rows, n_features, params.max_bin, weighted=weighted).n_bytes
-    return _Data(layout, None, None, page_bytes(device, n_rows, n_features, n_bins), set_up)
+    bins = np.full(n_features, n_bins, np.uint32) if statistics is None else statistics.bins(n_bins)
+    replaced: Mapping[int, int] = {} if statistics is None else statistics.n_levels
+    sets = sorted(n_levels.keys() - replaced.keys())
+    bins[sets] = [n_levels[column] for column in sets]
+    layout, most = _layout_of(bins, sets), max(params.max_bin, int(bins[sets].max(initial=0)))
+    resident = statistics is not None and statistics.lie_on(device)
+    set_up = plan_set_up(
+        device, n_rows, bins.size, most, weighted=weighted, resident=resident
+    ).n_bytes
+    pages = page_bytes(device, n_rows, bins.size, int(bins.max()))
+    if statistics is None:
+        return _Data(layout, None, None, pages, set_up)
+    kept = statistics.kept_bytes(device)
+    set_up += kept + statistics.value_bytes(device)
+    set_up = max(statistics.set_up_bytes(device), set_up)
+    most = int(bins.max())
+    pages += kept + statistics.orders_bytes(most)
+    encoding = statistics.encoding_bytes(device, most)
+    host, combining = statistics.host_bytes(device), statistics.combining_bytes
+    return _Data(layout, None, None, pages, set_up, host, encoding, combining)
 
 
 def _sparse(device: Device, params: Parameters, counts: ValueCounts) -> _Data:

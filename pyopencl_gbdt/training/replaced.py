@@ -12,17 +12,20 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.categories.wide_rows import WideRows
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.pages.orders import OrderCodes, Orders
+from pyopencl_gbdt.pages.orders import OrderCodes, Orders, encoding_bytes
 from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.training.combining import Combining, n_slots
 from pyopencl_gbdt.training.statistic_values import Places, statistic_values, with_columns
+from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 
 F32 = npt.NDArray[np.float32]
 
@@ -73,12 +76,17 @@ class Replaced:
         changes = self.orders.n_orders > 1 or self.combining is not None
         return self.orders.n_features if changes else 0
 
-    def plan(self, memory: MemoryPlan, max_bin: int) -> None:
-        """Plan what ``order_codes`` allocates."""
-        if self.combining is not None:
-            memory.add("combinations", self.combining.n_bytes, np.uint8)
+    def plan(self, device: Device, memory: MemoryPlan, max_bin: int) -> None:
+        """Plan what ``order_codes`` allocates, for a while or until the end."""
+        later = 0 if self.combining is None else self.combining.n_bytes
         if self.n_ordered:
             memory.add("codes of orders", self.orders.n_bytes(max_bin), np.uint8)
+            n_rows, n_given = self.orders.values[0].shape
+            resident = isinstance(self.data.features, WideRows)
+            encoding = encoding_bytes(device, n_rows, n_given, max_bin + 1, resident=resident)
+            later = max(later, encoding)
+        if later:
+            memory.add("scratch of statistics", later, np.uint8)
 
     def order_codes(
         self, device: Device, codes: QuantizedData, round_trees: int, quanta: DeviceArray
@@ -96,7 +104,13 @@ class Replaced:
 
         Each round is walked by the values of its order, so the margins have the same bits as if
         the trees had just been trained.
+
+        Raises
+        ------
+        ModelFormatError
+            If the model has other statistics than this training.
         """
+        self._check_same_statistics(before)
         margins: F32 | None = None if self.given.base_margin is None else self.given.base_margin.T
         values, first = self.data.values.copy(), self.given.n_features
         end = first + self.statistics.n_features
@@ -116,6 +130,16 @@ class Replaced:
         if margins is None:
             margins = predict_margins(plain, values, device)
         return margins
+
+    def _check_same_statistics(self, before: Ensemble) -> None:
+        own, found = self.statistics, before.statistics
+        if found is not None:
+            found = replace(found, tables=found.tables[: len(own.tables)])
+        if found != own:
+            raise ModelFormatError(
+                "the model to resume has other statistics of categories than these rows: expected "
+                "those of the interrupted training; delete the checkpoint"
+            )
 
     def eval_margins(self, rows: Dataset, before: Ensemble, device: Device) -> F32:
         """Return the margins of other rows, with the user's columns, under trees."""
@@ -150,6 +174,11 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
         Categorical columns, ascending.
     device : Device
     """
+    n_levels = {column: data.categories[column].n_levels for column in columns}
+    sizes = StatisticSizes.of(
+        params, data.n_rows, data.n_features, data.n_targets, n_levels, len(data.categories)
+    )
+    _check_memory(sizes, device)
     targets = targets_of(
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
     )
@@ -160,7 +189,7 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     )
     n_means = made.means.size // data.n_rows
     n_slots_there = 0
-    if params.max_ctr_complexity > 1 and targets.names and not params.interaction_constraints:
+    if sizes.combines and targets.names:
         n_slots_there = n_slots(n_means)
     place = Places(data.n_features, len(columns) * (n_means + 1), n_slots_there * n_means)
     values = statistic_values(params, data, columns, made, place, n_orders)
@@ -176,6 +205,22 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     wide = data.widened(values.wide, names, statistics.replaced, place.n_empty)
     orders = Orders(values.orders, place.n_empty)
     return Replaced(data, wide, statistics, orders, combining)
+
+
+def _check_memory(sizes: StatisticSizes, device: Device) -> None:
+    """Raise an error if the host or the device has too little memory for statistics."""
+    n = len(sizes.n_levels)
+    move = "lower permutation_count or target_border_count, give one of ctr_priors, or use "
+    move += "cat_method='sets'"
+    check_free(
+        sizes.host_bytes(device),
+        f"statistics of {n} categorical columns, {sizes.n_statistics} for each row,",
+        move,
+    )
+    memory = MemoryPlan()
+    memory.add("statistics of categories", sizes.set_up_bytes(device), np.uint8)
+    if memory.total_bytes > device.caps.global_bytes - device.allocated_bytes:
+        memory.check(device, move)  # only then: it is not one piece
 
 
 def _names(data: Dataset, statistics: Statistics, n_empty: int) -> list[str]:

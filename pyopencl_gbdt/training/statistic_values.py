@@ -13,7 +13,6 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable
 from pyopencl_gbdt.categories.wide_rows import WideRows
-from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -66,13 +65,6 @@ def statistic_values(
     """Compute the statistics of categorical columns, where they are encoded if there is room."""
     device, n_rows = made.device, data.n_rows
     there = fits_on(device, n_rows, place, n_orders)
-    if device.borrows or not there:
-        check_free(  # an array for each order, and three on the way
-            4 * n_rows * (n_orders + 3) * place.n_columns,
-            f"statistics of {len(columns)} categorical columns, {place.n_columns} for each row,",
-            "lower permutation_count or target_border_count, give one of ctr_priors, or use "
-            "cat_method='sets'",
-        )
     wide: F32 | WideRows
     orders: list[F32 | DeviceArray] = []
     if there:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import Task
 from pyopencl_gbdt.training.replaced import replaced
@@ -20,16 +22,22 @@ MOST_SET_LEVELS = 16
 
 
 def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
-    """Return the categorical columns that become statistics, ascending.
+    """Return the categorical columns that become statistics, ascending."""
+    return becoming(params, {c: own.n_levels for c, own in data.categories.items()})
+
+
+def becoming(params: Parameters, n_levels: Mapping[int, int]) -> list[int]:
+    """Return the columns that become statistics, given the levels of all categorical ones.
 
     ``auto`` leaves columns of few levels to sets, and of losses whose labels are no targets all.
     """
-    auto = MOST_SET_LEVELS if _has_targets(params) else np.inf
+    auto = MOST_SET_LEVELS if has_targets(params) else np.inf
     least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
-    return sorted(column for column, own in data.categories.items() if own.n_levels > least)
+    return sorted(column for column, levels in n_levels.items() if levels > least)
 
 
-def _has_targets(params: Parameters) -> bool:
+def has_targets(params: Parameters) -> bool:
+    """Tell whether labels are numbers or classes that statistics can count."""
     return not (params.objective.startswith("survival:") or params.objective == "custom")
 
 
@@ -48,7 +56,7 @@ def check_statistics(params: Parameters, data: Dataset, *, continued: bool) -> N
             f"tree_method={params.tree_method!r}: expected 'hist' or 'auto' for statistics of "
             "categories; leave it out, or leave the columns out"
         )
-    if not _has_targets(params):
+    if not has_targets(params):
         raise ParameterError(
             f"objective={params.objective!r}: expected a loss whose labels are targets, for "
             "statistics of categories; use cat_method='sets'"
@@ -68,29 +76,17 @@ def prepared_on(device: Device, task: Task) -> Task:
     made = replaced(task.params, task.data, columns, device)
     made = replace(made, given_evals=[rows for rows, _ in task.evals])
     evals = [(made.data if rows is task.data else made.of(rows), name) for rows, name in task.evals]
-    params = extended_constraints(task.params, made.statistics)
+    params = extended_constraints(task.params, task.data, made.statistics)
     return replace(task, params=params, data=made.data, evals=evals, replaced=made)
 
 
-def extended_constraints(params: Parameters, statistics: Statistics) -> Parameters:
-    """Return the parameters with every statistic in the groups of interactions of its column.
-
-    Raises
-    ------
-    ParameterError
-        If groups name columns by names.
-    """
+def extended_constraints(params: Parameters, data: Dataset, statistics: Statistics) -> Parameters:
+    """Return the parameters with every statistic in the groups of interactions of its column."""
     if not params.interaction_constraints:
         return params
-    groups = json.loads(params.interaction_constraints)
-    if not all(isinstance(column, int) for group in groups for column in group):
-        raise ParameterError(
-            f"interaction_constraints={params.interaction_constraints!r}: expected column numbers "
-            "beside statistics of categories; replace names by numbers"
-        )
     sources = [statistics.sources(feature)[0] for feature in range(statistics.n_features)]
     wide = [
         [*group, *(statistics.n_columns + f for f, source in enumerate(sources) if source in group)]
-        for group in groups
+        for group in limits_of(params, data).interactions
     ]
     return replace(params, interaction_constraints=json.dumps(wide))

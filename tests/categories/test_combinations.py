@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import MISSING, UNSEEN, Part, combined, combined_keys
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Tree, dump_text, to_json
 from pyopencl_gbdt.reference.combination import combination_codes, level_table
 from pyopencl_gbdt.training.fitting import Fit
@@ -170,6 +172,27 @@ def test_a_training_resumes_to_the_same_bytes(model, tmp_path):
         )  # fmt: skip
     assert to_json(resumed.ensemble) == to_json(model.ensemble)
     assert resumed.history == whole.history
+
+
+OTHER_PAIR = [{"column": 0, "levels": 6}, {"column": 1, "threshold": 99.0}]
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "message"),
+    [
+        (0, {"hits": [[0] * 6]}, "other statistics of categories"),
+        (3, {"parts": OTHER_PAIR, "keys": [1], "counts": [1], "hits": [[0]]}, "did not find"),
+    ],
+)
+def test_checkpoints_with_other_tables_are_refused(tmp_path, table, change, message):
+    saved = {"callbacks": [TrainingCheckPoint(tmp_path, interval=6)]}
+    train(PARAMS, rows_of(*crossed()), 6, **saved)
+    (path,) = tmp_path.iterdir()
+    document = json.loads(path.read_text())
+    document["statistics"]["tables"][table].update(change)
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFormatError, match=message):
+        train(PARAMS, rows_of(*crossed()), 8, **saved)
 
 
 def test_a_training_that_begins_anew_finds_the_same(model):

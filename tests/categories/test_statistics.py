@@ -261,16 +261,16 @@ def test_files_that_lie_are_refused(models, tmp_path, place, value, words):
     [
         {"tree_method": "exact"},
         {"objective": "survival:cox", "cat_method": "statistics"},
-        {"interaction_constraints": '[["f1"]]'},
+        {"monotone_constraints": [0, 1]},
     ],
 )
 def test_what_has_no_statistics_is_refused(more):
-    with pytest.raises(ParameterError, match="categories"):
+    with pytest.raises(ParameterError, match=r"categor|levels"):
         fitted("binary", **more)
 
 
 def test_interactions_hold_for_statistics():
-    model = fitted("binary", interaction_constraints=[[0, 1], [2, 3]])
+    model = fitted("binary", interaction_constraints=[["f0", 1], [2, "f3"]])
     ensemble = model.ensemble
     for tree in ensemble.trees:
         used = {c for f in tree.feature[~tree.is_leaf] for c in ensemble.sources(int(f))}

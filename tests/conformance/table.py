@@ -107,7 +107,7 @@ AXES: dict[str, list[Value]] = {
         Value("exact", {"max_depth": 5, "tree_method": "exact"}),
         Value("approx", {"max_depth": 5, "tree_method": "approx", "max_bin": 32}),
         Value("lossguide", {"max_depth": 6, "grow_policy": "lossguide", "max_leaves": 12}),
-        # XGBoost has symmetric trees of one level alone
+        # XGBoost has symmetric trees of one level alone; deeper ones are in test_symmetric.py
         Value("symmetric", {"max_depth": 1}, ours={"grow_policy": "symmetric"}),
     ],
     "categories": [

@@ -1,10 +1,8 @@
-"""Model files and checkpoints: what is accepted predicts, or goes on, like any other."""
+"""Model files: what is accepted predicts like any other."""
 
 from __future__ import annotations
 
 import json
-import tempfile
-import warnings
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
@@ -13,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Model, train
-from pyopencl_gbdt.callbacks import EarlyStopping, LearningRateScheduler, TrainingCheckPoint
-from pyopencl_gbdt.errors import GBDTError, ModelFormatError
+from pyopencl_gbdt import GBDTClassifier, GBDTRanker, GBDTRegressor, Model
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.model import Ensemble, dump_text, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.tree import Tree
@@ -32,7 +29,7 @@ STRANGE = (
     "binary:logistic", "reg:squarederror", "multi:softprob", "rank:ndcg", "survival:cox", "custom",
     "a" * 5000, [], [0], [[]], [1.5, 2.5], {}, {"a": 1},
 )  # fmt: skip
-_PIECES = (
+PIECES = (
     b"null", b"true", b"[]", b"{}", b'"', b"\\", b"\\ud800", b"[", b"]", b"{", b"}", b",", b":",
     b"1e999", b'{"a":1}', b"-1", b"2147483647", b"E", b"E-1", b'"1"', b"\xff", b"\xef\xbb\xbf",
 )  # fmt: skip
@@ -46,13 +43,13 @@ _MOST_FEATURES = 64
 
 
 class Models(Format):
-    name, suffix, pieces = "model", ".json", _PIECES
+    name, suffix, pieces = "model", ".json", PIECES
     n_mutations, n_sampled = 100_000, 200
 
     def prepare(self) -> None:
         """Build the kernels of prediction."""
         for text in _model_seeds():
-            _use(from_xgboost_json(text))
+            use(from_xgboost_json(text))
 
     def seeds(self) -> list[bytes]:
         return _model_seeds()
@@ -61,76 +58,38 @@ class Models(Format):
         ensemble = Model.load_model(path).ensemble
         refused = ""
         try:
-            assert from_xgboost_json(to_xgboost_json(ensemble)) == ensemble
+            self.check_round_trip(ensemble, path)
         except ModelFormatError as error:
             refused = str(error)
         # XGBoost's own reader would change these
         assert not refused or "without control characters" in refused
-        _use(ensemble)
+        use(ensemble)
         fits = [_loaded(kind, path, ensemble) for kind in (GBDTRegressor, GBDTClassifier)]
         fits.append(_loaded(GBDTRanker, path, ensemble))
         assert sum(fits) <= 1
+
+    def learner(self, document: Any) -> Any:
+        """Return XGBoost's ``learner`` of a seed."""
+        return document["learner"]
+
+    def check_round_trip(self, ensemble: Ensemble, path: Path) -> None:
+        """Write the model and read it again."""
+        assert from_xgboost_json(to_xgboost_json(ensemble)) == ensemble
 
     def mutate(self, data: bytes, rng: np.random.Generator) -> bytes:
         if rng.random() < 0.3:
             return mutate(data, rng, self.pieces)
         document = json.loads(data)
         if rng.random() < 0.1:
-            attributes = document["learner"].setdefault("attributes", {})
+            attributes = self.learner(document).setdefault("attributes", {})
             name = _ATTRIBUTES[rng.integers(len(_ATTRIBUTES))]
             attributes[name] = deepcopy(STRANGE[rng.integers(len(STRANGE))])
         else:
-            _edit(document, rng)
+            edit(document, rng)
         return json.dumps(document).encode()
 
 
-class CheckPoints(Format):
-    name, suffix, pieces = "checkpoint", ".json", _PIECES
-    n_mutations, n_sampled = 10_000, 40
-    _attribute = "pyopencl_gbdt.checkpoint"
-
-    def prepare(self) -> None:
-        """Train, which builds kernels."""
-        _training(None)
-
-    def seeds(self) -> list[bytes]:
-        return [_checkpoint()]
-
-    def read(self, path: Path) -> None:
-        """Go on from the file; it is passed over with a warning, or training ends as it should."""
-        for left in path.parent.glob(f"{path.stem}_*.json"):
-            left.unlink()
-        path.rename(path.with_name(f"{path.stem}_4.json"))
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            try:
-                model = _training(path)
-            except GBDTError as error:
-                raise ModelFormatError(f"{path.name}: {error}") from error
-        # fewer rounds are kept where another leaf or score makes an earlier one the best
-        assert 1 <= model.ensemble.n_rounds <= 6
-        assert len(model.history["test"]["rmse"]) == 6
-        for warning in said:
-            if "no whole checkpoint" in str(warning.message):
-                raise ModelFormatError(f"{path.name}: {warning.message}")
-
-    def mutate(self, data: bytes, rng: np.random.Generator) -> bytes:
-        document = json.loads(data)
-        attributes = document["learner"]["attributes"]
-        text, chance = attributes[self._attribute], rng.random()
-        if chance < 0.2:
-            changed = mutate(text.encode(), rng, self.pieces)
-            attributes[self._attribute] = changed.decode(errors="replace")
-        elif chance < 0.9:
-            facts = json.loads(text)
-            _edit(facts, rng)
-            attributes[self._attribute] = json.dumps(facts)
-        else:
-            _edit(document, rng)
-        return json.dumps(document).encode()
-
-
-def _edit(document: Any, rng: np.random.Generator) -> None:
+def edit(document: Any, rng: np.random.Generator) -> None:
     """Change values, leave out members, and copy or cut arrays."""
     for _ in range(min(rng.geometric(0.6), 4)):
         found = list(_places(document))
@@ -158,20 +117,20 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from _places(value[key])
 
 
-def _use(ensemble: Ensemble) -> None:
+def use(ensemble: Ensemble) -> None:
     """Predict on the device with the bits of the twin, and print the model."""
     dump_text(ensemble)
     repr(Model(ensemble))
-    if ensemble.n_features > _MOST_FEATURES:
+    if ensemble.n_tree_features > _MOST_FEATURES:
         return
-    model, X = Model(ensemble), _rows(ensemble.n_features)
+    model, X = Model(ensemble), rows_of(ensemble)
     with np.errstate(all="ignore"):
         margins = model.predict(X, output_margin=True, device=TEST_DEVICE, iteration_range=(0, 0))
         n_rounds = model._rounds(None)[1]
         kept = Ensemble(
             **{**vars(ensemble), "trees": ensemble.trees[: n_rounds * ensemble.round_trees]}
         )
-        expected = predict(kept, X)
+        expected = predict(kept, model.tree_values(X))
         model.predict(X, device=TEST_DEVICE)
     np.testing.assert_array_equal(margins.reshape(len(X), -1), expected.reshape(-1, len(X)).T)
     for kind in ("gain", "weight", "total_cover"):
@@ -190,7 +149,7 @@ def _loaded(kind: type[Base], path: Path, ensemble: Ensemble) -> bool:
         assert not hasattr(estimator, "model_")
         return False
     if ensemble.n_features <= _MOST_FEATURES:
-        X = _rows(ensemble.n_features)
+        X = rows_of(ensemble)
         if ensemble.feature_names is None:
             estimator.predict(X)
         if isinstance(estimator, GBDTClassifier) and ensemble.feature_names is None:
@@ -199,13 +158,21 @@ def _loaded(kind: type[Base], path: Path, ensemble: Ensemble) -> bool:
     return True
 
 
-def _rows(n_features: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    X = np.random.default_rng(0).standard_normal((4, n_features)).astype(np.float32)
+def rows_of(ensemble: Ensemble) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return rows to predict, some of whose values are missing, huge, or levels never seen."""
+    X = np.random.default_rng(0).standard_normal((4, ensemble.n_features)).astype(np.float32)
     X[1, ::2], X[2], X[3] = np.nan, 3e38, -3e38
-    return X
+    if not ensemble.categories:
+        return X
+    found = X.astype(object)
+    for column, levels in ensemble.categories.items():
+        new = "never seen" if levels.are_strings else -77
+        seen = levels.values.tolist()[:2] or [new]
+        found[:, column] = [seen[0], seen[-1], None, new]
+    return found
 
 
-def _tree(threshold: float, *values: float) -> Tree:
+def tree_of(threshold: float, *values: float) -> Tree:
     """Return a tree of two or three leaves."""
     deep = len(values) > 2
     n = 5 if deep else 3
@@ -231,7 +198,7 @@ def _tree(threshold: float, *values: float) -> Tree:
 @cache
 def _model_seeds() -> list[bytes]:
     """Models of several losses, outputs and shapes; with what estimators add."""
-    trees = [_tree(0.5, 0.1, -0.2), _tree(-0.25, 0.3, 0.5, -1.5), _tree(1, 2, 3)]
+    trees = [tree_of(0.5, 0.1, -0.2), tree_of(-0.25, 0.3, 0.5, -1.5), tree_of(1, 2, 3)]
     one = {"n_features": 3, "base_margin": 0.0, "base_score": 0.0}
     half = {**one, "base_score": 0.5}
     three = {"base_margin": (0.0, 0.5, 1.0), "base_score": (0.0, 0.5, 1.0), "n_outputs": 3}
@@ -265,23 +232,4 @@ def _model_seeds() -> list[bytes]:
     return [to_xgboost_json(ensemble).encode() for ensemble in found]
 
 
-def _training(path: Path | None) -> Model:
-    """Train six rounds; with a path go on from, and save to, checkpoints beside it."""
-    X = (np.arange(120, dtype=np.float32).reshape(40, 3) * 7) % 11
-    data, test = Dataset(X[:30], X[:30, 0]), Dataset(X[30:], X[30:, 0])
-    callbacks: list[Any] = [EarlyStopping(9), LearningRateScheduler([0.5] * 6)]
-    if path is not None:
-        callbacks.append(TrainingCheckPoint(path.parent, path.stem, interval=4))
-    params = {"device": TEST_DEVICE, "max_depth": 2}
-    return train(params, data, 6, evals=[(test, "test")], callbacks=callbacks)
-
-
-@cache
-def _checkpoint() -> bytes:
-    """Return the checkpoint of the fourth round."""
-    with tempfile.TemporaryDirectory() as folder:
-        _training(Path(folder) / "m.json")
-        return (Path(folder) / "m_4.json").read_bytes()
-
-
-FORMATS: list[Format] = [Models(), CheckPoints()]
+FORMATS: list[Format] = [Models()]

@@ -49,9 +49,18 @@ class Table(Format):
 
 
 class Texts(Table):
-    """Text whose columns may be categorical."""
+    """Text whose columns may be categorical, in training and in prediction."""
 
     categorical = "from_dtype"
+
+    def read(self, path: Path) -> None:
+        super().read(path)
+        found = read_table(path, categorical_features=self.categorical)
+        named = {*found.categories, found.X.shape[1] - 1}
+        table = read_table(path, categorical_features=sorted(named))
+        again = read_table(path, levels=table.categories)
+        assert table.categories.keys() == named
+        np.testing.assert_array_equal(again.X, table.X)
 
 
 class Gzipped(Format):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tests.fuzz import models
+from tests.fuzz import category_models, checkpoints, models
 from tests.fuzz.harness import run
 
 
 def test_models() -> None:
-    counts = {one.name: one.n_sampled for one in models.FORMATS}
+    formats = [*models.FORMATS, *category_models.FORMATS, *checkpoints.FORMATS]
+    counts = {one.name: one.n_sampled for one in formats}
     for name, outcome in run(counts).items():
         assert outcome.problems == []
         assert outcome.n_read == counts[name]

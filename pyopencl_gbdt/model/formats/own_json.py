@@ -87,8 +87,18 @@ def read_own(document: Cursor) -> Ensemble:
         document.member("version").fail(
             f"{VERSION}", "read it by the version of the library that wrote it"
         )
-    statistics = _statistics(document.member("statistics"))
     plain = read_document(document.member("model"))
+    try:
+        return _with_statistics(plain, document)
+    except ModelFormatError as error:  # of tables that contradict each other
+        text = str(error)
+        raise ModelFormatError(
+            text if text.startswith(document.source) else f"{document.source}: {text}"
+        ) from error
+
+
+def _with_statistics(plain: Ensemble, document: Cursor) -> Ensemble:
+    statistics = _statistics(document.member("statistics"))
     n = statistics.n_columns
     if plain.n_features != n + statistics.n_features:
         raise ModelFormatError(

@@ -1,0 +1,161 @@
+"""Memory of a training's statistics of categories, from sizes that are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.categories.ordered_statistics import kept_bytes
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.pages.orders import encoding_bytes
+from pyopencl_gbdt.pages.shares import N_BINS
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.combining import combining_bytes, held_bytes, n_slots
+from pyopencl_gbdt.training.statistic_values import Places, fits_on
+
+
+@dataclass(frozen=True)
+class StatisticSizes:
+    """What statistics of categories add to a training.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_columns : int
+        The user's columns.
+    n_levels : dict of int to int
+        Levels of each column that becomes statistics.
+    n_categorical : int
+        Number of categorical columns, of which some may be split by sets.
+    n_targets, n_priors, n_orders : int
+        At most so many targets; labels may have fewer borders.
+    combines : bool
+        Whether combinations of columns are looked for.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_levels: Mapping[int, int]
+    n_categorical: int
+    n_targets: int
+    n_priors: int
+    n_orders: int
+    combines: bool
+
+    @classmethod
+    def of(
+        cls,
+        params: Parameters,
+        n_rows: int,
+        n_columns: int,
+        n_labels: int,
+        n_levels: Mapping[int, int],
+        n_categorical: int,
+    ) -> StatisticSizes:
+        """Return the sizes for columns that become statistics, with their numbers of levels."""
+        borders = 1 if params.objective.startswith("binary:") else params.target_border_count
+        priors = params.ctr_priors
+        return cls(
+            n_rows, n_columns, n_levels, n_categorical,
+            n_targets=n_labels * (params.num_class or borders),
+            n_priors=len(priors) if isinstance(priors, tuple) else 1,
+            n_orders=params.n_orders,
+            combines=params.max_ctr_complexity > 1 and not params.interaction_constraints,
+        )  # fmt: skip
+
+    @property
+    def n_statistics(self) -> int:
+        """Features that are statistics of a column: means for targets and priors, and a count."""
+        return len(self.n_levels) * (self.n_targets * self.n_priors + 1)
+
+    @property
+    def n_empty(self) -> int:
+        """Features behind them, for combinations."""
+        n_means = self.n_targets * self.n_priors
+        return n_slots(n_means) * n_means if self.combines else 0
+
+    @property
+    def n_features(self) -> int:
+        """All features of the training."""
+        return self.n_columns + self.n_statistics + self.n_empty
+
+    def lie_on(self, device: Device) -> bool:
+        """Tell whether the values of all features lie on the device until they are encoded."""
+        place = Places(self.n_columns, self.n_statistics, self.n_empty)
+        return fits_on(device, self.n_rows, place, self.n_orders)
+
+    def host_bytes(self, device: Device) -> int:
+        """Return the peak of the host's arrays.
+
+        The targets of every row, and numbers of 4 and 8 bytes while codes of columns are read and
+        counted; the sum was measured. If the device has no room for them, also the values of all
+        features, and statistics in every order.
+        """
+        beside = 20 + 4.5 * self.n_targets if self.combines else 18 + self.n_targets
+        values = 0 if self.lie_on(device) else self._values_bytes
+        return values + int(self.n_rows * beside)
+
+    @property
+    def _values_bytes(self) -> int:
+        return 4 * self.n_rows * (self.n_features + self.n_orders * self.n_statistics)
+
+    def value_bytes(self, device: Device) -> int:
+        """Return the bytes of all values on a device, until they are encoded."""
+        return self._values_bytes if self.lie_on(device) else 0
+
+    def set_up_bytes(self, device: Device) -> int:
+        """Return the peak on a device while the statistics of columns are computed."""
+        n_levels = self.n_levels.values()
+        own = kept_bytes(device, self.n_rows, self.n_targets, self.n_priors)
+        levels, tables = 4 * self.n_rows * len(n_levels), (self.n_targets + 1) * sum(n_levels)
+        begins = 4 * (max(n_levels) + 1)
+        return own + levels + 4 * tables + begins + self.value_bytes(device)
+
+    def kept_bytes(self, device: Device) -> int:
+        """Return the bytes that stay on a device to compute statistics of combinations."""
+        if not self.combines:
+            return 0
+        n, n_means = self.n_rows, self.n_targets * self.n_priors
+        own = kept_bytes(device, n, self.n_targets, self.n_priors)
+        return own + 4 * n * len(self.n_levels) + held_bytes(device, n, n_means)
+
+    @property
+    def _changes(self) -> bool:
+        return self.n_orders > 1 or self.combines
+
+    def orders_bytes(self, n_bins: int) -> int:
+        """Return the bytes of the codes of all orders."""
+        n_ordered = self.n_statistics + self.n_empty
+        code = code_dtype(n_bins).itemsize
+        return self.n_orders * n_ordered * self.n_rows * code if self._changes else 0
+
+    def encoding_bytes(self, device: Device, n_bins: int) -> int:
+        """Return the bytes that encoding an order takes before rounds begin."""
+        there = self.lie_on(device)
+        values = self.value_bytes(device)
+        if not self._changes:
+            return values
+        n = self.n_statistics
+        return values + encoding_bytes(device, self.n_rows, n, n_bins, resident=there)
+
+    @property
+    def combining_bytes(self) -> int:
+        """Bytes that choosing combinations takes between rounds."""
+        if not self.combines:
+            return 0
+        sizes = (self.n_rows, self.n_columns, self.n_categorical, len(self.n_levels))
+        return combining_bytes(*sizes)
+
+    def bins(self, n_bins: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+        """Return the most bins of every feature, if numbers have ``n_bins``."""
+        found = np.full(self.n_features, n_bins, np.uint32)
+        found[list(self.n_levels)] = 1  # these are empty
+        n_means = self.n_targets * self.n_priors
+        for place, levels in enumerate(self.n_levels.values()):
+            count = self.n_columns + (place + 1) * (n_means + 1) - 1
+            found[count] = max(1, min(n_bins, levels))
+        found[self.n_features - self.n_empty :] = N_BINS + 1  # with a code of missing values
+        return found

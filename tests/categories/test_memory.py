@@ -1,0 +1,85 @@
+"""The estimate of memory for categories, on the device and on the host."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.training.fitting import Fit
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
+from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.with_statistics import prepared_on
+from tests.conftest import TEST_DEVICE
+
+#: Share by which the estimate may miss what is then taken.
+MISS = 0.1
+N, LEVELS = 40_000, {2: 300, 3: 10, 4: 300, 5: 300}
+CASES = {
+    "combinations": {"objective": "binary:logistic"},
+    "combinations for classes": {"objective": "multi:softprob", "num_class": 3},
+    "orders": {"objective": "binary:logistic", "max_ctr_complexity": 1},
+    "one order": {"objective": "binary:logistic", "max_ctr_complexity": 1, "has_time": True},
+    "borders and priors": {
+        "target_border_count": 3, "ctr_priors": [0.2, 0.7], "max_ctr_complexity": 1,
+    },
+    "sets": {"cat_method": "sets"},
+}  # fmt: skip
+THOROUGH = {
+    "test_the_estimate_is_what_a_fit_takes": lambda case: (
+        case in ("orders", "borders and priors", "combinations for classes")
+    )
+}
+
+
+def task_of(case, n=N):
+    """Two numbers, a column of few levels, which is split by sets, and three of many."""
+    rng = np.random.default_rng(2)
+    levels = [rng.integers(0, count, n) for count in LEVELS.values()]
+    X = np.column_stack([rng.normal(size=(n, 2)), *levels])
+    y = rng.normal(size=n) + X[:, 2] % 2
+    given = {"max_depth": 4, "n_estimators": 5, **CASES[case]}
+    if case != "borders and priors":
+        y = np.digitize(y, [-0.5, 1.0]) if "num_class" in given else y > 0.5
+    data = Dataset(X, y, categorical_features=list(LEVELS))
+    return prepare(given, data, (), None, None)
+
+
+def trained(device, task):
+    """Train; return the bytes held after the first rounds."""
+    fit = Fit(device, prepared_on(device, task))
+    for _ in range(5):
+        fit.step()
+    fit.boosting.finished_trees()
+    return device.peak_bytes
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_estimate_is_what_a_fit_takes(case):
+    trained(open_device(TEST_DEVICE), task_of(case, 3000))  # renders kernels
+    task = task_of(case)
+    tracemalloc.start()
+    peak = trained(open_device(TEST_DEVICE), task)
+    host = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    fresh = open_device(TEST_DEVICE)
+    estimate = estimate_memory(fresh, task.params, N, 6, n_levels=LEVELS)
+    assert fresh.peak_bytes == 0
+    assert estimate.peak_bytes == pytest.approx(peak, rel=MISS)
+    if case == "sets":
+        assert estimate.host_bytes == 0
+    else:
+        assert estimate.host_bytes == pytest.approx(host, rel=MISS)
+
+
+def test_statistics_that_the_device_does_not_hold_are_refused_first():
+    device, task = open_device(TEST_DEVICE), task_of("combinations")
+    device.caps = replace(device.caps, global_bytes=40 * N)
+    with pytest.raises(MemoryPlanError, match=r"'statistics of categories' .* cat_method='sets'"):
+        prepared_on(device, task)
+    assert device.peak_bytes == 0
