@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,6 +95,15 @@ def test_the_whole(tmp_path, monkeypatch):
         assert result["systems"].keys() == {"ours", "ours, symmetric"}
         assert np.isfinite(list(result["systems"].values())).all()
     assert "| access, 200 x 9 | `binary:logistic` |" in page.read_text()
+
+
+def test_the_page_has_every_table():
+    page = Path(__file__).resolve().parents[2] / "docs" / "quality-categories.md"
+    if not page.is_file():
+        pytest.skip("needs a checkout")
+    begin, end = "<!-- categories: begin -->", "<!-- categories: end -->"
+    measured = page.read_text(encoding="utf-8").split(begin)[1].split(end)[0]
+    assert all(f"\n| {name}, " in measured for name in CATEGORY_NAMES)
 
 
 def test_tables_of_the_other_kind_are_refused(capsys):
