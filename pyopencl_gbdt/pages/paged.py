@@ -46,8 +46,8 @@ LEAST_DENSE_BYTES = 16 * 1024 * 1024
 #: 27 (7.8), 30 % 152 and 57 (23), 20 % with 12 values a column 98 and 14 (333); 8 k x 15 000 with
 #: 0.5 % 14 and 37 (1); 60 k x 300 with 3 % 8.7 and 9.3 (7), 50 k x 300 with 10 % 33 and 15 (20);
 #: 100 k x 1000 with 1 % 47 and 29 (3.9). Depths 4 and 8: the same way. H200: 250 k x 968 with 19 %
-#: 10.7 and 1.6 (170), 250 k x 300 with 5 % 1.7 and 0.7 (48), 100 k x 5000 with 2 % 3.4 and 1.9 (7.8),
-#: 30 k x 20 000 with 0.5 % 1.6 and 3.8 (1). GPUs without 64-bit atomics were not measured.
+#: 10.7 and 1.6 (170), 250 k x 300 with 5 % 1.7 and 0.7 (48), 100 k x 5000 with 2 % 3.4 and 1.9
+#: (7.8), 30 k x 20 000 with 0.5 % 1.6 and 3.8 (1). GPUs without 64-bit atomics were not measured.
 LEAST_ENTRIES_A_BIN = 6
 #: ... and a tree's histograms, which sorted columns do not have, take at most this share of memory.
 MOST_HISTOGRAMS = 1 / 16

@@ -26,9 +26,9 @@ _ENTRY_BYTES = 8
 #: x 62,000 with 80, 100,000 x 968 with 180, 100,000 x 28 with 10: with 10, 100 and 1000 trees, the
 #: better way is chosen in all 12, and is up to 21 times as fast.
 _CPU = 4.0, 1.5, 1.5, 4.0
-#: H200, 250,000 x 968 with 184 entries a row, 250,000 x 300 with 15, 100,000 x 5000 with 100, 30,000
-#: x 20,000 with 100, with 20 trees of depth 6 and 200 of depth 8: copying the rows is most of the
-#: time; the ways differ by 3 to 50 %, and the better one, or one 19 % behind, is chosen.
+#: H200, 250,000 x 968 with 184 entries a row, 250,000 x 300 with 15, 100,000 x 5000 with 100,
+#: 30,000 x 20,000 with 100, with 20 trees of depth 6 and 200 of depth 8: copying rows is most of
+#: the time; the ways differ by 3 to 50 %, and the better one, or one 19 % behind, is chosen.
 _GPU = 0.044, 0.002, 0.009, 0.009
 _NEAR_BYTES = 1 << 19
 
