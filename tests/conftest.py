@@ -11,7 +11,6 @@ where the command line names them with ``::``.
 
 from __future__ import annotations
 
-import functools
 import gc
 import math
 import os
@@ -20,9 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyopencl as cl
 import pytest
-from pyopencl import invoker
 
 from pyopencl_gbdt.device import Device, builds, find, open_device, opencl
 from pyopencl_gbdt.device.opencl import OpenCLDevice
@@ -107,29 +104,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def launch_code_in_memory() -> Iterator[None]:
-    """Have pyopencl make each kernel's launch code once a process.
-
-    It asks a database for every kernel object, 0.2 ms each: a tenth of the time of a small fit.
-    """
-    usual = invoker.generate_enqueue_and_set_args
-
-    @functools.cache
-    def made(names: tuple[str, ...], values: tuple[Any, ...], without_cache: bool) -> Any:
-        return usual(**dict(zip(names, values, strict=True)))
-
-    def generate(*args: Any, **named: Any) -> Any:
-        order = ("function_name", "num_passed_args", "num_cl_args", "arg_types")
-        given = {**dict(zip(order, args, strict=False)), **named}
-        given["devs"] = tuple(given["devs"])
-        return made(tuple(given), tuple(given.values()), cl._PYOPENCL_NO_CACHE)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(invoker, "generate_enqueue_and_set_args", generate)
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,6 +12,8 @@ that time only, so child processes make their own choice.
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import os
 import sys
 import threading
@@ -160,6 +162,41 @@ def _switch_off() -> None:
         import pyopencl
 
         pyopencl._PYOPENCL_NO_CACHE = True
+
+
+def remember_launch_code() -> None:
+    """Have pyopencl make each kernel's launch code once a process.
+
+    For every kernel object pyopencl asks a database on disk, 0.2 to 0.4 ms each; a fit binds 100 to
+    400 kernels. What the function returns depends on its arguments and on whether there is a cache.
+    """
+    try:
+        from pyopencl import invoker
+    except Exception:  # the cache cannot be opened, see ``without_failing_cache``
+        return
+    known: Any = invoker
+    usual = getattr(known, "generate_enqueue_and_set_args", None)
+    if usual is None or hasattr(usual, "__wrapped__"):
+        return
+    order = tuple(inspect.signature(usual).parameters)
+
+    @functools.cache
+    def made(names: tuple[str, ...], values: tuple[Any, ...], without_cache: bool) -> Any:
+        return usual(**dict(zip(names, values, strict=True)))
+
+    @functools.wraps(usual)
+    def generate(*args: Any, **named: Any) -> Any:
+        import pyopencl
+
+        given = {**dict(zip(order, args, strict=False)), **named}
+        without_cache: bool = getattr(pyopencl, "_PYOPENCL_NO_CACHE", False)
+        try:
+            values = tuple(tuple(v) if isinstance(v, list) else v for v in given.values())
+            return made(tuple(given), values, without_cache)
+        except TypeError:  # an argument that cannot be hashed
+            return usual(*args, **named)
+
+    known.generate_enqueue_and_set_args = generate
 
 
 def without_failing_cache(make: Callable[[], T]) -> T:

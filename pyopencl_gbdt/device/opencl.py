@@ -82,6 +82,7 @@ class OpenCLDevice(Device):
 
     def __init__(self, device: Any, caps: Capabilities, *, profile: bool = False) -> None:
         super().__init__(caps)
+        driver_folders.remember_launch_code()
         self.borrows = caps.unified_memory
         self.build_share = _POCL_BUILD_SHARE if caps.platform == POCL else 1.0
         self.cl_device = device

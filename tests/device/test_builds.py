@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,3 +72,12 @@ def test_a_program_without_standard_error_builds_too(monkeypatch):
     notice = BuildNotice("a card")
     for template in ("split", "level", "finalize"):
         notice.took(template, 2.0)
+
+
+def test_launch_code_is_made_once_a_process(device):
+    from pyopencl import invoker
+
+    known: Any = invoker
+    arguments = ("twice", 2, 2, (np.dtype(np.uint32), None), False, False, [])
+    first = known.generate_enqueue_and_set_args(*arguments)
+    assert known.generate_enqueue_and_set_args(*arguments) is first
