@@ -14,6 +14,7 @@ from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 from tests.tables import polars
@@ -51,6 +52,21 @@ def test_evaluation_sets_have_the_codes_of_training(method):
     rmse = float(np.sqrt(np.mean((model.predict(rows) - Y[200:]) ** 2)))
     assert model.history["held out"]["rmse"][-1] == pytest.approx(rmse, rel=1e-5)
     assert held_out.categories[0].n_levels == len(set(rows["town"]))
+
+
+def test_levels_that_the_model_to_continue_lacks_are_missing():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 8, (400, 2)).astype(np.float32)
+    y, known = X[:, 0] % 3 + X[:, 1], X[:, 0] < 5
+    params = {"cat_method": "sets", "max_depth": 3, "device": TEST_DEVICE}
+    model = train(params, Dataset(X[known], y[known], categorical_features=[0, 1]), 2)
+    missing = X.copy()
+    missing[~known, 0] = np.nan
+    found, wanted = (
+        train(params, Dataset(values, y, categorical_features=[0, 1]), 2, model=model)
+        for values in (X, missing)
+    )
+    assert to_json(found.ensemble) == to_json(wanted.ensemble)
 
 
 def test_a_model_is_continued_by_its_own_levels(model):

@@ -72,6 +72,7 @@ class CombinationKeys:
         """Return whether each row's number is at or above a part's threshold; it stays there."""
         column = part.column
         if column not in self._numbers:
+            self._numbers.clear()  # one at a time
             self._numbers[column] = self.device.upload(
                 np.ascontiguousarray(self._data.values[:, column])
             )

@@ -80,7 +80,7 @@ class PairScores:
         self._partial = device.empty((batch, items), np.int64)
 
     def of(
-        self, order: DeviceArray, quanta: DeviceArray, levels: Sequence[DeviceArray]
+        self, order: DeviceArray, quanta: DeviceArray, first: int, levels: Sequence[DeviceArray]
     ) -> Mapping[tuple[int, int], int]:
         """Return the score of every two columns, by their places; the host waits.
 
@@ -89,15 +89,17 @@ class PairScores:
         order : DeviceArray of uint32
             Rows; the first ones are the sample.
         quanta : DeviceArray of int32, shape (n_trees * n_rows, 2)
-            Gradients and Hessians; those of the first tree count.
+            Gradients and Hessians.
+        first : int
+            Where those of the tree begin that counts.
         levels : sequence of DeviceArray of uint32, shape (n_rows,)
             Of each column; the number of levels is missing.
         """
         launch, n = self._program.launch, self.n
         total = self.device.zeros((1,), np.uint32)
         launch(
-            "begin", self._groups, n=n, order=order, quanta=quanta, residuals=self._residuals,
-            hessians=self._hessians, total=total,
+            "begin", self._groups, n=n, first=np.uint64(first), order=order, quanta=quanta,
+            residuals=self._residuals, hessians=self._hessians, total=total,
         )  # fmt: skip
         for column, own in enumerate(levels):
             launch(
@@ -112,8 +114,8 @@ class PairScores:
                 total=total, sums=self._sums, residuals=self._residuals,
             )  # fmt: skip
         found: dict[tuple[int, int], int] = {}
-        for first in range(0, len(self._pairs), self._sums.shape[0]):
-            some = self._pairs[first : first + self._sums.shape[0]]
+        for begin in range(0, len(self._pairs), self._sums.shape[0]):
+            some = self._pairs[begin : begin + self._sums.shape[0]]
             self._add_up(some, _FINE)
             launch(
                 "score", (self._score_groups, len(some)), n=n, mask=self._cells - 1,

@@ -33,7 +33,6 @@ class Staging:
     values : array, shape (n_rows, n_features), C order
     piece_rows : int
         Rows of a piece.
-
     whole : DeviceArray or None
         An array of the matrix's shape, to which each piece is copied at its own place.
 

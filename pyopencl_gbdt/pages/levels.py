@@ -62,7 +62,7 @@ def _level_cuts(cuts: Cuts, data: Dataset) -> Cuts:
         own, n = data.level_codes(column), levels.n_levels
         n_bins[column], codes = n, np.arange(n, dtype=np.float32)
         below[column, :n], above[column, :n] = codes, np.minimum(codes + 1, n - 1)
-        present = own[own >= 0]
+        present = own[(own >= 0) & (own < n)]  # a level that the model does not know is missing
         missing[column] = present.size < own.size
         rows = np.append(np.bincount(present, minlength=n), own.size - present.size)
         fullest[column] = rows.argmax()

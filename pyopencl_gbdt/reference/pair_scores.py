@@ -53,7 +53,8 @@ def pair_scores(
         g = np.zeros(cells, np.int64)
         np.add.at(g, cell, _rounded(r[there], _COARSE))
         total = np.bincount(cell, h[there], cells).astype(np.int64) + more
-        r[there] -= _quotient(h[there] * (g[cell] << _COARSE), total[cell])
+        rest = r[there] - _quotient(h[there] * (g[cell] << _COARSE), total[cell])
+        r[there] = np.clip(rest, -(_MOST << 2 * _FINE), _MOST << 2 * _FINE)
     found = np.zeros((len(levels), len(levels)), np.int64)
     values = _rounded(r, _FINE)
     for one, a in enumerate(levels):

@@ -47,6 +47,7 @@ from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
 from pyopencl_gbdt.training.replaced import Replaced
 from pyopencl_gbdt.training.reservations import Reservations
+from pyopencl_gbdt.training.scored_pairs import is_scored
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
@@ -280,6 +281,10 @@ class Boosting:
             self._waiting += 1
         self._rounds += 1
         pace.round_enqueued()
+        if self._combining is not None and is_scored(number + 1):
+            self._collect()
+            last_tree = self.ws.batches[-1].size - 1
+            self._combining.score(self.trees, number + 1, last_tree * self.ws.n_rows)
         if self._waiting + len(self._batches) > self.ws.forest_block:
             self._collect()
 

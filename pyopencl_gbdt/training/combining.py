@@ -15,7 +15,6 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import score_bytes
 from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
-from pyopencl_gbdt.categories.targets import Targets
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.errors import ModelFormatError
@@ -54,19 +53,25 @@ def held_bytes(device: Device, n_rows: int, n_means: int) -> int:
     return n_rows * (keys_bit_rows_runs + codes) + sorting
 
 
-def combining_bytes(n_rows: int, n_columns: int, n_categorical: int, n_replaced: int) -> int:
+def combining_bytes(n_rows: int, n_categorical: int, n_replaced: int, n_targets: int) -> int:
     """Return the most bytes that choosing combinations takes besides.
 
     Parameters
     ----------
     n_rows : int
-    n_columns : int
-        The user's columns: numbers among them may be copied to the device.
     n_categorical, n_replaced : int
         Categorical columns, and those of them whose levels are there already.
+    n_targets : int
     """
-    begins = 4 * (n_rows + 1)
-    return 4 * n_rows * (n_categorical - n_replaced) + begins + score_bytes(n_rows, n_categorical)
+    begins, number = 4 * (n_rows + 1), 4 * n_rows
+    tables = n_rows * (8 + 4 * (n_targets + 1))  # keys and totals of a combination's levels
+    levels = 4 * n_rows * (n_categorical - n_replaced)
+    return begins + number + max(tables, score_bytes(n_rows, n_categorical)) + levels
+
+
+def watched_bytes(n_rows: int, n_categorical: int) -> int:
+    """Return the bytes of an evaluation set's levels and keys."""
+    return n_rows * (12 + 4 * (n_categorical + 1))
 
 
 class Combining:
@@ -82,7 +87,6 @@ class Combining:
         The user's rows; their levels.
     statistics : Statistics
         Those of columns.
-    targets : Targets
     ordered : OrderedStatistics
     most_parts : int
     n_orders : int
@@ -96,14 +100,13 @@ class Combining:
         self,
         data: Dataset,
         statistics: Statistics,
-        targets: Targets,
         ordered: OrderedStatistics,
         most_parts: int,
         n_orders: int,
         in_time: bool,
         levels: Mapping[int, DeviceArray],
     ) -> None:
-        self._data, self._statistics, self._targets = data, statistics, targets
+        self._data, self._statistics = data, statistics
         self._ordered, self._n_orders, self._in_time = ordered, n_orders, in_time
         self._n_levels = {column: own.n_levels for column, own in data.categories.items()}
         self._most_parts, self._n_means = most_parts, statistics.n_means
@@ -138,7 +141,8 @@ class Combining:
     def n_bytes(self) -> int:
         """Bytes that choosing combinations takes on the device."""
         own = len(self._n_levels)
-        return combining_bytes(self._data.n_rows, self._data.n_features, own, self._n_there)
+        n_targets = len(self._statistics.targets)
+        return combining_bytes(self._data.n_rows, own, self._n_there, n_targets)
 
     # -- in training -----------------------------------------------------------------------
     def begin(self, codes: OrderCodes, round_trees: int, quanta: DeviceArray) -> None:
@@ -185,6 +189,8 @@ class Combining:
         place_of = np.array([slots.get(i, -1) for i in range(len(self._greedy.found))] or [-1])
         collected = self._from_model(trees)
         self.earlier += collected
+        if is_scored(number + 1):
+            self._scored.columns(self.earlier, self._parts_of)  # the same ones as before
         return [self._with_features(tree, place_of) for tree in collected]
 
     def _from_model(self, trees: Sequence[Tree]) -> list[Tree]:
@@ -227,6 +233,22 @@ class Combining:
         """Tell whether combinations are chosen before this round."""
         return number > 0 and number % STRETCH == 0
 
+    def score(self, trees: Sequence[Tree], number: int, first: int) -> None:
+        """Score pairs for round ``number`` on the gradients of the round that was just trained.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+            All collected trees of this fit.
+        number : int
+        first : int
+            Where the gradients of the round's last tree begin among the quanta.
+        """
+        self._take_order(0)
+        columns = self._scored.columns([*self.earlier, *trees], self._parts_of)
+        levels = [self._combined.levels(column) for column in columns]
+        self._scored.score(number, columns, self._ordered.order, self._quanta, first, levels)
+
     def choose(self, trees: Sequence[Tree], number: int, *, keep: bool = False) -> None:
         """Choose combinations by the trees of the last rounds, and compute their features.
 
@@ -237,13 +259,8 @@ class Combining:
         number : int
             The round that comes next.
         keep : bool
-            Whether the host keeps the features, and knows the scores.
+            Whether the host keeps the features.
         """
-        if not keep and is_scored(number):
-            self._take_order(0)
-            columns = self._scored.columns([*self.earlier, *trees], self._parts_of)
-            levels = [self._combined.levels(column) for column in columns]
-            self._scored.score(number, columns, self._ordered.order, self._quanta, levels)
         recent = [*self.earlier, *trees][-STRETCH * self._round_trees :]
         some = recent[:: -(-len(recent) // MOST_TREES) or 1]
         changed = self._greedy.update(some, self._parts_of, self._scored.best(number))

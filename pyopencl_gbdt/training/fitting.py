@@ -258,7 +258,7 @@ class Fit:
             base_margin=start.base_margin,
             base_score=start.base_score,
             feature_names=task.columns.feature_names,
-            attributes={**own, **(attributes or {})},
+            attributes={**(attributes or {}), **own},
             n_outputs=ws.n_outputs,
             n_parallel=ws.n_parallel,
             objective_parameters=task.objective.parameters,

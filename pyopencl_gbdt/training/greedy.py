@@ -76,6 +76,9 @@ class Greedy:
         scored : sequence of Combination
             Candidates that come before those, best first.
         """
+        left = self._most_found - len(self.found)
+        if not left:
+            return []
         gains, candidates = self._gains(trees, parts_of)
         known = set(self.found)
         first = [one for one in scored if one not in known and self._fits(one)]
@@ -91,7 +94,6 @@ class Greedy:
             if held is None or self.found[held] not in gains
         ]
         changed = []
-        left = self._most_found - len(self.found)
         for slot, one in zip(unused, ranked[:left], strict=False):
             self.found.append(one)
             self.slots[slot] = len(self.found) - 1

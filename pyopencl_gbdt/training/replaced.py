@@ -23,7 +23,7 @@ from pyopencl_gbdt.pages.orders import OrderCodes, Orders, encoding_bytes
 from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.combining import Combining, n_slots
+from pyopencl_gbdt.training.combining import Combining, n_slots, watched_bytes
 from pyopencl_gbdt.training.statistic_values import Places, statistic_values, with_columns
 from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 
@@ -85,6 +85,10 @@ class Replaced:
             resident = isinstance(self.data.features, WideRows)
             encoding = encoding_bytes(device, n_rows, n_given, max_bin + 1, resident=resident)
             later = max(later, encoding)
+        if self.combining is not None:
+            own = len(self.given.categories)
+            evals = [rows for rows in self.given_evals if rows is not self.given]
+            later += sum(watched_bytes(rows.n_rows, own) for rows in evals)
         if later:
             memory.add("scratch of statistics", later, np.uint8)
 
@@ -198,7 +202,7 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     combining = None
     if n_slots_there:
         combining = Combining(
-            data, statistics, targets, made, params.max_ctr_complexity, n_orders,
+            data, statistics, made, params.max_ctr_complexity, n_orders,
             in_time=params.has_time, levels=values.levels,
         )  # fmt: skip
     names = _names(data, statistics, place.n_empty)

@@ -40,7 +40,7 @@ def known_scores(attributes: Mapping[str, str]) -> Scored:
             int(number): [(int(one), int(other)) for one, other in pairs]
             for number, pairs in json.loads(text).items()
         }
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFormatError(
             f"attribute {ATTRIBUTE!r}: expected pairs of columns by round, got {text[:80]!r}; "
             "train a new model"
@@ -65,7 +65,9 @@ class ScoredPairs:
         self._n_levels = n_levels
         self._found: Scored = {}
         for number, pairs in (found or {}).items():
-            self._found[number] = [pair for pair in pairs if n_levels.keys() >= set(pair)]
+            self._found[number] = [
+                pair for pair in pairs if n_levels.keys() >= set(pair) and pair[0] < pair[1]
+            ]
         self._scores: PairScores | None = None
         self._columns: list[int] | None = None
 
@@ -96,13 +98,14 @@ class ScoredPairs:
         columns: Sequence[int],
         order: DeviceArray,
         quanta: DeviceArray,
+        first: int,
         levels: Sequence[DeviceArray],
     ) -> None:
         """Score the pairs of columns before a round; the other parameters are `PairScores.of`'s."""
         if self._scores is None:
             n_levels = [self._n_levels[column] for column in columns]
             self._scores = PairScores(order.device, order.size, n_levels)
-        found = self._scores.of(order, quanta, levels)
+        found = self._scores.of(order, quanta, first, levels)
         ranked = sorted((-score, pair) for pair, score in found.items() if score > 0)
         best = [(columns[one], columns[other]) for _, (one, other) in ranked[:MOST_BEST]]
         self._found[number] = best

@@ -94,7 +94,7 @@ class StatisticSizes:
         counted; the sum was measured. If the device has no room for them, also the values of all
         features, and statistics in every order.
         """
-        beside = 20 + 4.5 * self.n_targets if self.combines else 18 + self.n_targets
+        beside = 22 + 2.5 * self.n_targets if self.combines else 18 + self.n_targets
         values = 0 if self.lie_on(device) else self._values_bytes
         return values + int(self.n_rows * beside)
 
@@ -146,7 +146,7 @@ class StatisticSizes:
         """Bytes that choosing combinations takes between rounds."""
         if not self.combines:
             return 0
-        sizes = (self.n_rows, self.n_columns, self.n_categorical, len(self.n_levels))
+        sizes = (self.n_rows, self.n_categorical, len(self.n_levels), self.n_targets)
         return combining_bytes(*sizes)
 
     def bins(self, n_bins: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:

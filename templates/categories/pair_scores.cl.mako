@@ -24,13 +24,15 @@ FN i32 limited(const i32 value, const i32 low, const i32 high) {
     return value < low ? low : value > high ? high : value;
 }
 
-/* Gradients of the sample's rows, with FINE bits more, and Hessians; `total` adds these up. */
+/* Gradients of the sample's rows, with FINE bits more, and Hessians; `total` adds these up. Of the
+   few gradients that have high words, the low ones are taken. */
 KERNEL(${wg_size}) begin(
-        const u32 n, GLOBAL const u32* RESTRICT order, GLOBAL const i32x2* RESTRICT quanta,
+        const u32 n, const u64 first, GLOBAL const u32* RESTRICT order,
+        GLOBAL const i32x2* RESTRICT quanta,
         GLOBAL i32* RESTRICT residuals, GLOBAL i32* RESTRICT hessians, GLOBAL u32* total) {
     u32 sum = 0;
     ${each("i", "n")} {
-        const i32x2 own = quanta[order[i]];
+        const i32x2 own = quanta[first + order[i]];
         residuals[i] = limited(own.x >> 9, -(MOST << FINE), MOST << FINE);
         hessians[i] = limited(rounded(own.y >> 1, 16), 0, MOST);
         sum += (u32)hessians[i];
@@ -91,7 +93,8 @@ KERNEL(${wg_size}) subtract(
         if (level < missing[column]) {
             const u32 cell = 4 * (level & mask);
             const i64 g = (i64)(i32)sums[cell] * (1 << COARSE), h = (i64)sums[cell + 1] + more;
-            residuals[i] -= (i32)quotient(hessians[i] * g, h);
+            const i32 rest = residuals[i] - (i32)quotient(hessians[i] * g, h);
+            residuals[i] = limited(rest, -(MOST << 2 * FINE), MOST << 2 * FINE);
         }
     }
 }

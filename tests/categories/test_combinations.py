@@ -174,6 +174,26 @@ def test_a_training_resumes_to_the_same_bytes(model, tmp_path):
     assert resumed.history == whole.history
 
 
+def test_a_training_resumes_where_pairs_are_scored(model, tmp_path):
+    for n_rounds in (4, 14):
+        resumed = train(
+            PARAMS, rows_of(*crossed()), n_rounds,
+            callbacks=[TrainingCheckPoint(tmp_path, interval=4)],
+        )  # fmt: skip
+    assert to_json(resumed.ensemble) == to_json(model.ensemble)
+
+
+def test_batches_of_trees_do_not_change_which_pairs_are_scored(monkeypatch):
+    X, y = crossed()
+    data = Dataset(X, y + (X[:, 0] > 2), categorical_features=[0, 2, 3])
+    params = {**PARAMS, "objective": "multi:softprob", "num_class": 3}
+    whole = train(params, data, 6)
+    monkeypatch.setattr("pyopencl_gbdt.fit.workspace.Workspace._trees_fit", lambda _: False)
+    found = train(params, rows_of(X, data.label), 6)
+    assert whole.ensemble.attributes["scored_pairs"] != "{}"
+    assert to_json(found.ensemble) == to_json(whole.ensemble)
+
+
 OTHER_PAIR = [{"column": 0, "levels": 6}, {"column": 1, "threshold": 99.0}]
 
 

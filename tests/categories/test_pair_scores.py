@@ -27,7 +27,12 @@ def problem(n_rows, effect=0.0, seed=1):
 def scores_of(device, levels, quanta, order):
     made = PairScores(device, quanta.shape[0], N_LEVELS)
     there = [device.upload(own) for own in levels]
-    return made.of(device.upload(order), device.upload(quanta), there)
+    return made.of(
+        device.upload(order),
+        device.upload(np.concatenate([0 * quanta, quanta])),
+        len(quanta),
+        there,
+    )
 
 
 @pytest.mark.parametrize("n_rows", [1, 200, 5000])

@@ -117,7 +117,7 @@ def test_one_order_is_a_training_on_its_values(device):
     plain = train({**CASES["binary"], "device": TEST_DEVICE, "max_depth": 3}, made.data, 4)
     wanted = replace(
         plain.ensemble, n_features=4, statistics=made.statistics, feature_names=None,
-        categories=data.categories,
+        categories=data.categories, attributes=first.ensemble.attributes,
     )  # fmt: skip
     assert to_json(first.ensemble) == to_json(wanted)
 

@@ -151,7 +151,7 @@ def statistics(device: NullDevice) -> None:
         fit._orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
     levels = [device.empty((N_ROWS,), np.uint32) for _ in range(2)]
     quanta = device.empty((N_ROWS, 2), np.int32)
-    PairScores(device, N_ROWS, (3, 3)).of(levels[0], quanta, levels)
+    PairScores(device, N_ROWS, (3, 3)).of(levels[0], quanta, 0, levels)
     codes = CombinationCodes(device, data, {c: own.n_levels for c, own in data.categories.items()})
     there = device.empty((N_ROWS,), np.uint32)
     codes.of((*pair, Part(1, 0.5)), there)
