@@ -116,7 +116,7 @@ def walked_pieces(
     piece_bytes : int
         Most bytes of a piece's dense block, and of its entries.
     """
-    kind = Gathered if gathers(trees, rows, device.caps.kind) else Searched
+    kind = Gathered if gathers(trees, rows, device.caps.side_by_side) else Searched
     walk = kind(device, trees, rows.shape[0], piece_bytes)
     for piece in _pieces(rows, walk.piece_rows, piece_bytes // _ENTRY_BYTES):
         there = SparseRows.of(device, rows.rows(piece.start, piece.stop))
@@ -124,12 +124,12 @@ def walked_pieces(
         yield piece, walk
 
 
-def gathers(trees: PackedTrees, rows: SparseMatrix, kind: str) -> bool:
+def gathers(trees: PackedTrees, rows: SparseMatrix, side_by_side: bool) -> bool:
     """Tell whether gathering the trees' columns is faster than searching them at every step.
 
-    ``kind`` is that of the device, as in its capabilities.
+    ``side_by_side`` is that of the device's capabilities.
     """
-    column, dense_step, near_step, far_step = _CPU if kind == "cpu" else _GPU
+    column, dense_step, near_step, far_step = _GPU if side_by_side else _CPU
     per_row = rows.n_entries / rows.shape[0]
     step = near_step if trees.nodes.nbytes <= _NEAR_BYTES else far_step
     search = step * trees.mean_steps * np.log2(per_row + 2)

@@ -92,8 +92,8 @@ def test_columns_far_beyond_those_of_the_trees(device, variant, force, way, rng)
 def test_many_steps_to_few_columns_are_gathered(rng):
     rows, _ = rows_of(rng, (50, 30))
     few, wide = ensemble(rng, 50, 30, SPECIAL), ensemble(rng, 2, 30, SPECIAL, n_splits=9)
-    assert predict_sparse.gathers(packing.packed(few), rows, "cpu")
-    assert not predict_sparse.gathers(packing.packed(wide), rows, "cpu")
+    assert predict_sparse.gathers(packing.packed(few), rows, False)
+    assert not predict_sparse.gathers(packing.packed(wide), rows, False)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
