@@ -14,6 +14,8 @@ from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
+#: Most columns of numbers that stay on the device to be compared with thresholds.
+MOST_NUMBERS = 16
 #: A sort's passes are bound once for every so many bits of keys.
 _BITS = 16
 
@@ -72,7 +74,8 @@ class CombinationKeys:
         """Return whether each row's number is at or above a part's threshold; it stays there."""
         column = part.column
         if column not in self._numbers:
-            self._numbers.clear()  # one at a time
+            if len(self._numbers) == MOST_NUMBERS:
+                del self._numbers[next(iter(self._numbers))]
             self._numbers[column] = self.device.upload(
                 np.ascontiguousarray(self._data.values[:, column])
             )

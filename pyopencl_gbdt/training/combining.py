@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
+from pyopencl_gbdt.categories.combination_codes import (
+    MOST_NUMBERS,
+    CombinationCodes,
+    CombinationKeys,
+)
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import score_bytes
 from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
@@ -53,25 +57,29 @@ def held_bytes(device: Device, n_rows: int, n_means: int) -> int:
     return n_rows * (keys_bit_rows_runs + codes) + sorting
 
 
-def combining_bytes(n_rows: int, n_categorical: int, n_replaced: int, n_targets: int) -> int:
+def combining_bytes(
+    n_rows: int, n_columns: int, n_categorical: int, n_replaced: int, n_targets: int
+) -> int:
     """Return the most bytes that choosing combinations takes besides.
 
     Parameters
     ----------
-    n_rows : int
+    n_rows, n_columns : int
     n_categorical, n_replaced : int
         Categorical columns, and those of them whose levels are there already.
     n_targets : int
     """
-    begins, number = 4 * (n_rows + 1), 4 * n_rows
+    numbers = 4 * n_rows * min(n_columns - n_categorical, MOST_NUMBERS)
+    begins = 4 * (n_rows + 1)
     tables = n_rows * (8 + 4 * (n_targets + 1))  # keys and totals of a combination's levels
     levels = 4 * n_rows * (n_categorical - n_replaced)
-    return begins + number + max(tables, score_bytes(n_rows, n_categorical)) + levels
+    return begins + numbers + max(tables, score_bytes(n_rows, n_categorical)) + levels
 
 
-def watched_bytes(n_rows: int, n_categorical: int) -> int:
-    """Return the bytes of an evaluation set's levels and keys."""
-    return n_rows * (12 + 4 * (n_categorical + 1))
+def watched_bytes(n_rows: int, n_columns: int, n_categorical: int) -> int:
+    """Return the bytes of an evaluation set's numbers, levels and keys."""
+    numbers = min(n_columns - n_categorical, MOST_NUMBERS)
+    return n_rows * (12 + 4 * (n_categorical + numbers))
 
 
 class Combining:
@@ -141,8 +149,8 @@ class Combining:
     def n_bytes(self) -> int:
         """Bytes that choosing combinations takes on the device."""
         own = len(self._n_levels)
-        n_targets = len(self._statistics.targets)
-        return combining_bytes(self._data.n_rows, own, self._n_there, n_targets)
+        n_targets, n_columns = len(self._statistics.targets), self._data.n_features
+        return combining_bytes(self._data.n_rows, n_columns, own, self._n_there, n_targets)
 
     # -- in training -----------------------------------------------------------------------
     def begin(self, codes: OrderCodes, round_trees: int, quanta: DeviceArray) -> None:

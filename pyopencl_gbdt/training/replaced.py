@@ -86,9 +86,9 @@ class Replaced:
             encoding = encoding_bytes(device, n_rows, n_given, max_bin + 1, resident=resident)
             later = max(later, encoding)
         if self.combining is not None:
-            own = len(self.given.categories)
+            sizes = self.given.n_features, len(self.given.categories)
             evals = [rows for rows in self.given_evals if rows is not self.given]
-            later += sum(watched_bytes(rows.n_rows, own) for rows in evals)
+            later += sum(watched_bytes(rows.n_rows, *sizes) for rows in evals)
         if later:
             memory.add("scratch of statistics", later, np.uint8)
 

@@ -146,8 +146,8 @@ class StatisticSizes:
         """Bytes that choosing combinations takes between rounds."""
         if not self.combines:
             return 0
-        sizes = (self.n_rows, self.n_categorical, len(self.n_levels), self.n_targets)
-        return combining_bytes(*sizes)
+        columns = self.n_columns, self.n_categorical, len(self.n_levels)
+        return combining_bytes(self.n_rows, *columns, self.n_targets)
 
     def bins(self, n_bins: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """Return the most bins of every feature, if numbers have ``n_bins``."""
