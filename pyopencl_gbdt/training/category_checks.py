@@ -34,6 +34,8 @@ def check_categories(
     ParameterError
         If a parameter does not go with categorical columns.
     """
+    if not data.categories:  # a sparse matrix may have 2^31 columns
+        return
     statistics = statistic_columns(p, data)
     names = data.feature_names or [f"column {number}" for number in range(data.n_features)]
     constrained = [] if limits.monotone is None else np.flatnonzero(limits.monotone).tolist()
