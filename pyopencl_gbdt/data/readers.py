@@ -21,7 +21,6 @@ from pyopencl_gbdt.data.files import ZIP_MAGIC, Data, lines_of, read_bytes, to_t
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.npz import read_npz
 from pyopencl_gbdt.data.sparse import SparseMatrix
-from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 
 FORMATS = ("auto", "delimited", "libsvm", "npz")
@@ -153,7 +152,7 @@ def read_table(
             arrays = read_npz(data, path, budget, n_features=n_features, with_label=with_label)
             return _coded(path, *arrays, categorical_features, levels)
         data = to_text(data, path)
-        if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
+        if file_format == "libsvm" or (file_format == "auto" and looks_like_libsvm(path, data)):
             matrix, y = parse_libsvm(
                 data, path, n_features=n_features, with_label=with_label, one_based=one_based,
                 drop_beyond=drop_beyond, dense=dense, budget=budget,
@@ -201,13 +200,13 @@ def _of_features(
     weight: NDArray[np.float32] | None,
     qid: NDArray[np.int64] | None,
 ) -> TableData:
-    assert not isinstance(features.values, DeviceMatrix)
+    assert isinstance(features.values, (np.ndarray, SparseMatrix))
     return TableData(
         features.values, y, weight, features.names, qid, features.categories, features.codes_apart
     )
 
 
-def _looks_like_libsvm(path: str | PathLike[str], data: Data) -> bool:
+def looks_like_libsvm(path: str | PathLike[str], data: Data) -> bool:
     """Decide by the file's ending, else by the first lines: ``index:value`` and no comma."""
     suffixes = [suffix.lower() for suffix in Path(fspath(path)).suffixes]
     if any(suffix in LIBSVM_SUFFIXES for suffix in suffixes):

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
@@ -77,6 +78,8 @@ def check_width(data: Dataset) -> None:
 def _present_share(data: Dataset) -> float:
     """Estimate the share of present values, by rows that lie evenly in the data on the host."""
     values = data.features
+    if isinstance(values, BatchedRows):
+        return 1 - values.n_missing / (data.n_rows * data.n_features)
     if not isinstance(values, np.ndarray):
         return 1.0
     rows = np.linspace(0, data.n_rows - 1, min(data.n_rows, _SAMPLED_ROWS)).astype(np.int64)

@@ -8,16 +8,17 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.pace import Pace
-from pyopencl_gbdt.device.staging import Staging
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
+from pyopencl_gbdt.pages.sources import Values, source_of
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -25,8 +26,6 @@ from pyopencl_gbdt.primitives.scan import Scan
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
-#: Rows that the host searches for missing values at a time.
-_HOST_ROWS = 1 << 16
 
 
 def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> QuantizedData:
@@ -71,8 +70,9 @@ class Quantizer:
     Parameters
     ----------
     device : Device
-    values : float32 array or DeviceArray, shape (n_rows, n_features), C order
-        NaN is missing. A ``DeviceArray`` is read without a copy.
+    values : float32 array, DeviceArray or BatchedRows, shape (n_rows, n_features), C order
+        NaN is missing. A ``DeviceArray`` is read without a copy; batches are read ``n_passes``
+        times.
     weight : float32 array, shape (n_rows,), or None
     max_bin : int
         Most bins for values of a feature, 2..65535.
@@ -102,7 +102,7 @@ class Quantizer:
     def __init__(
         self,
         device: Device,
-        values: F32 | DeviceArray,
+        values: Values,
         weight: F32 | None,
         max_bin: int,
         n_pages: int = 0,
@@ -110,7 +110,7 @@ class Quantizer:
         most_levels: int = 0,
         cut: U32 | None = None,
     ) -> None:
-        self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
+        self.device, self.weight, self.max_bin = device, weight, max_bin
         self.n_pages, self.most_bins = n_pages, max(max_bin, most_levels)
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
@@ -118,11 +118,16 @@ class Quantizer:
         self.plan = plan_set_up(
             device, self.n_rows, self.n_features, self.most_bins, weighted=self.weighted,
             resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
+            in_batches=isinstance(values, BatchedRows),
         )  # fmt: skip
         self._check_memory()
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
-        self._whole: DeviceArray | None = None
-        self._staging: Staging | None = None
+        self.source = source_of(device, values, self.plan.piece_rows)
+
+    @property
+    def n_passes(self) -> int:
+        """How often all values are read: once for each block of columns, and once to be encoded."""
+        return -(-self.cut.size // self.plan.block) + 1
 
     def run(self, layout_of: Callable[[Cuts], Layout] = make_layout) -> QuantizedData:
         """Return the codes and their layout."""
@@ -143,31 +148,13 @@ class Quantizer:
             )
 
     # -- pieces of the input ---------------------------------------------------------------
-    def _pieces(self) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield (first row, number of rows, values on the device) of each piece.
-
-        If there is only one piece, it stays on the device.
-        """
-        rows = self.plan.piece_rows
-        if isinstance(self.values, DeviceArray):
-            yield 0, self.n_rows, self.values
-            return
-        if self._whole is None and rows >= self.n_rows:
-            self._whole = self.device.borrow(self.values)
-        if self._whole is not None:
-            yield 0, self.n_rows, self._whole
-        elif self.device.borrows:
-            for first in range(0, self.n_rows, rows):
-                piece = self.device.borrow(self.values[first : first + rows])
-                yield first, piece.shape[0], piece
-        else:
-            self._staging = self._staging or Staging(self.device, self.values, rows)
-            for first, n_rows in self._staging.pieces():
-                yield first, n_rows, self._staging.piece
+    def pieces_of_values(self) -> Iterator[tuple[int, int, DeviceArray]]:
+        """Yield first row, number of rows, and values on the device, of each piece."""
+        return self.source.pieces()
 
     def pieces(self) -> Iterator[tuple[int, int, dict[str, DeviceArray]]]:
         """Yield first row, number of rows, and the kernels' argument, of each piece of values."""
-        for first, n_rows, piece in self._pieces():
+        for first, n_rows, piece in self.pieces_of_values():
             yield first, n_rows, {"values": piece}
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
@@ -195,7 +182,7 @@ class Quantizer:
         pace = Pace(device)
         for first in range(0, self.cut.size, block):
             columns = min(block, self.cut.size - first)
-            for start, rows, piece in self._pieces():
+            for start, rows, piece in self.pieces_of_values():
                 program.launch(
                     "columns", self.device.caps.row_groups(rows), n_rows=rows,
                     n_features=self.n_features,
@@ -256,10 +243,9 @@ class Quantizer:
     def _missing_where_no_weight(self) -> npt.NDArray[np.bool_]:
         missing = np.zeros(self.n_features, np.bool_)
         assert self.weight is not None
-        values = self.values.get() if isinstance(self.values, DeviceArray) else self.values
-        for first in range(0, self.n_rows, _HOST_ROWS):
-            rows = slice(first, first + _HOST_ROWS)
-            missing |= np.isnan(values[rows][self.weight[rows] == 0]).any(axis=0)
+        for first, values in self.source.host_blocks():
+            out = self.weight[first : first + len(values)] == 0
+            missing |= np.isnan(values[out]).any(axis=0)
         return missing
 
     # -- codes -----------------------------------------------------------------------------
@@ -274,15 +260,15 @@ class Quantizer:
         for first, n_rows in bounds:
             codes = empty_codes(device, n_rows, self.n_features, dtype)
             pages.append(Page(codes, first, n_rows))
-        for start, rows, piece in self._pieces():
+        for start, rows, piece in self.pieces_of_values():
             for page in pages:
-                self._encode_piece(page, start, rows, piece, tables)
+                self.encode_piece(page, start, rows, piece, tables)
         for page in pages:
             self._transpose(page)
         device.finish()
         return pages
 
-    def _encode_piece(
+    def encode_piece(
         self, page: Page, start: int, rows: int, piece: DeviceArray, tables: DeviceArray
     ) -> None:
         """Encode the rows of a piece of values that lie in a page."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.training_state import State
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
@@ -40,6 +41,7 @@ from pyopencl_gbdt.pages.paged import (
     sizes_of,
     tile_sizes_of,
 )
+from pyopencl_gbdt.pages.sources import uploaded
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -180,12 +182,14 @@ class Boosting:
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
             launches.extend(rows.launches(self.ws, batch))
 
-    def watch(self, values: F32 | DeviceArray | SparseMatrix, start: Start | None = None) -> None:
+    def watch(
+        self, values: F32 | DeviceArray | SparseMatrix | BatchedRows, start: Start | None = None
+    ) -> None:
         """Update the margins of another set of rows in every round.
 
         Parameters
         ----------
-        values : float32 array, DeviceArray or SparseMatrix, shape (n_rows, n_features), C order
+        values : float32 array, DeviceArray, SparseMatrix or BatchedRows, shape (n_rows, n_features)
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Margins before the first tree; None is the margin that all training rows start from.
         """
@@ -196,6 +200,8 @@ class Boosting:
         there: DeviceArray | SparseRows
         if isinstance(values, SparseMatrix):
             there = SparseRows.of(device, values)
+        elif isinstance(values, BatchedRows):
+            there = uploaded(device, values)
         else:
             there = values if isinstance(values, DeviceArray) else device.upload(values)
         rows = WatchedRows(there, start, margins)

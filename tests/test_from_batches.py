@@ -1,0 +1,97 @@
+"""Trainings and predictions on rows in batches: the bytes are those of one array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.model import to_json
+
+N = 900
+PARAMS = {"objective": "binary:logistic", "max_depth": 3, "n_estimators": 3, "max_bin": 16}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(N, 6)).astype(np.float32)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 3] = np.round(X[:, 3])
+    y = (np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) > 0).astype(np.float32)
+    weight = rng.integers(0, 4, N).astype(np.float32)
+    return X, y, weight
+
+
+def cut(*parts, size=250):
+    return lambda: (tuple(p[i : i + size] for p in parts) for i in range(0, N, size))
+
+
+@pytest.fixture(scope="module")
+def models(rows):
+    """A model of the rows as an array and one of batches, both with an evaluation set."""
+    X, y, weight = rows
+    whole = train(PARAMS, Dataset(X, y, weight), evals=[(Dataset(X[:90], y[:90]), "e")])
+    evals = [(Dataset.from_batches([(X[:50], y[:50]), (X[50:90], y[50:90])]), "e")]
+    return whole, train(PARAMS, Dataset.from_batches(cut(X, y, weight)), evals=evals)
+
+
+def test_the_model_is_that_of_all_rows(models):
+    assert to_json(models[0].ensemble) == to_json(models[1].ensemble)
+    assert models[0].history == models[1].history
+
+
+def test_predictions_in_batches(models, rows, tmp_path):
+    X, y, _ = rows
+    model, expected = models[0], models[0].predict(X)
+    np.save(tmp_path / "x.npy", X)
+    for given in (Dataset.from_batches(cut(X, y)), cut(X), tmp_path / "x.npy", [tmp_path]):
+        np.testing.assert_array_equal(model.predict(given), expected)
+    margin = np.linspace(-1, 1, N, dtype=np.float32)
+    np.testing.assert_array_equal(
+        model.predict(cut(X), base_margin=margin), model.predict(X, base_margin=margin)
+    )
+    with pytest.raises(DataError, match="base_margin has 3 values, X has 250 rows or more"):
+        model.predict(cut(X), base_margin=margin[:3])
+
+
+def test_levels_of_batches(rows):
+    X, y, _ = rows
+    X = X.copy()
+    X[:, 3] = np.abs(np.nan_to_num(X[:, 3])) * 7 % 5
+    own = {"categorical_features": [3], "label": y}
+    whole = train(PARAMS, Dataset(X, **own))
+    model = train(PARAMS, Dataset.from_batches(cut(X), **own))
+    assert to_json(whole.ensemble) == to_json(model.ensemble)
+    np.testing.assert_array_equal(model.predict(cut(X)), whole.predict(X))
+
+
+def test_a_continued_training(models, rows):
+    X, y, weight = rows
+    more = [
+        train(PARAMS, data, model=models[0], n_rounds=1)
+        for data in (Dataset(X, y, weight), Dataset.from_batches(cut(X, y, weight)))
+    ]
+    assert to_json(more[0].ensemble) == to_json(more[1].ensemble)
+
+
+def test_what_takes_all_rows_at_once_is_refused(rows):
+    X, y, _ = rows
+    data = Dataset.from_batches(cut(X, y))
+    with pytest.raises(ParameterError, match="tree_method='exact': expected 'hist' for rows in"):
+        train({"tree_method": "exact"}, data)
+    levels = Dataset.from_batches(cut(np.arange(N)[:, None] % 40), y, categorical_features=[0])
+    with pytest.raises(ParameterError, match="cat_method='auto': expected 'sets'"):
+        train(PARAMS, levels)
+    with pytest.raises(DataError, match="comes in batches, 900 x 6: expected rows that lie in"):
+        _ = data.values
+
+
+def test_batches_that_change_end_the_training(rows):
+    X, y, _ = rows
+    passes = iter([cut(X, y)] + [cut(X[::-1], y)] * 9)
+    data = Dataset.from_batches(lambda: iter(next(passes)()))
+    with pytest.raises(DataError, match="batch 0 has other values than in an earlier pass"):
+        train(PARAMS, data)
+    assert data.kept is None
