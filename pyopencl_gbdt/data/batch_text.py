@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from pyopencl_gbdt.data.batch_parts import Batch
 from pyopencl_gbdt.data.csv_header import Layout, find_layout
@@ -16,12 +16,10 @@ from pyopencl_gbdt.data.delimited import feature_names, parse_rows
 from pyopencl_gbdt.data.files import GZIP_MAGIC, Data, is_blank, to_text
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.readers import looks_like_libsvm
+from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.data.tables import Table
 from pyopencl_gbdt.data.text_columns import TextColumns, feature_columns, text_columns
 from pyopencl_gbdt.errors import DataError
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.data.batch_files import Reading
 
 #: Bytes of text in a batch. Parsing takes about 50 times as much memory for a block of it.
 TEXT_BYTES = 8 * 1024 * 1024

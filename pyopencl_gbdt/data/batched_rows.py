@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import DataError
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.data.categories import Categories
-    from pyopencl_gbdt.data.features import Features
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -40,8 +36,8 @@ class BatchedRows(ABC):
         return self.shape[0]
 
     @abstractmethod
-    def parts(self) -> Iterator[tuple[int, Features]]:
-        """Read all batches from the start; yield each one's first row, and its columns.
+    def parts(self) -> Iterator[tuple[int, Any]]:
+        """Read all batches from the start; yield each one's first row, and its ``Features``.
 
         Their values are float32, shape (n, n_features), C order. The caller may keep an array only
         until it asks for the next one.
@@ -66,7 +62,7 @@ class BatchedRows(ABC):
         """
 
     @abstractmethod
-    def coded_by(self, categories: Categories) -> BatchedRows:
+    def coded_by(self, categories: Mapping[int, Any]) -> BatchedRows:
         """Return the same rows with the codes of other levels."""
 
     def blocks(self, rows: int) -> Iterator[tuple[int, F32]]:

@@ -14,9 +14,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_files import Reading, is_path, paths_of, read_files
+from pyopencl_gbdt.data.batch_files import is_path, paths_of, read_files
 from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
 from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.errors import DataError, DataTypeError
 from pyopencl_gbdt.messages import show
 

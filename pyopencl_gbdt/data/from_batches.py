@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batch_files import reading_of
 from pyopencl_gbdt.data.batch_parts import Batch
 from pyopencl_gbdt.data.batch_passes import (
     CheckedBatches,
@@ -23,6 +22,7 @@ from pyopencl_gbdt.data.batches import Source, source_of
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.names import check_columns
+from pyopencl_gbdt.data.reading import reading_of
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import plural

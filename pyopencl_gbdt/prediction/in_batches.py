@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_files import Reading
 from pyopencl_gbdt.data.batch_passes import Reader, values_of
 from pyopencl_gbdt.data.batches import source_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import plural
