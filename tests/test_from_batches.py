@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt import Dataset, GBDTClassifier, train
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import to_json
 
@@ -95,3 +95,22 @@ def test_batches_that_change_end_the_training(rows):
     with pytest.raises(DataError, match="batch 0 has other values than in an earlier pass"):
         train(PARAMS, data)
     assert data.kept is None
+
+
+def test_estimators_take_batches(rows, tmp_path):
+    X, y, weight = rows
+    labels = np.where(y, "b", "a")
+    options = {"n_estimators": 3, "max_depth": 3, "max_bin": 16, "class_weight": "balanced"}
+    whole = GBDTClassifier(**options).fit(
+        X, y, weight, eval_set=[(X, y)], sample_weight_eval_set=[weight]
+    )
+    given = cut(X, y, weight)
+    own = GBDTClassifier(**options).fit(given, eval_set=[(given, None)])
+    assert to_json(whole.model_.ensemble) == to_json(own.model_.ensemble)
+    assert whole.evals_result() == own.evals_result()
+    np.testing.assert_array_equal(own.predict(cut(X)), whole.predict(X))
+    np.save(tmp_path / "x.npy", X)
+    named = GBDTClassifier(**options).fit(tmp_path / "x.npy", labels)
+    np.testing.assert_array_equal(named.classes_, ["a", "b"])
+    with pytest.raises(DataError, match="X has no labels: expected y"):
+        GBDTClassifier(**options).fit(cut(X))

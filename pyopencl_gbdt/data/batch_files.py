@@ -21,6 +21,8 @@ from pyopencl_gbdt.messages import show
 ARRAYS = (".npy", ".npz")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows")
 TEXT = (".csv", ".tsv", ".txt", ".data", ".libsvm", ".svm", ".svmlight")
+#: What ``read_table`` does not read.
+BATCHED = (".npy", *ARROW)
 SUFFIXES = (*ARRAYS, *ARROW, *TEXT)
 _PATTERN = frozenset("*?[")
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.budget import check_max_bytes
 from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.delimited import parse_delimited
@@ -35,7 +36,7 @@ class TableData:
 
     Attributes
     ----------
-    X : (n_rows, n_features) float32 array, C order, or SparseMatrix
+    X : (n_rows, n_features) float32 array, C order, or SparseMatrix, or BatchedRows
         NaN means missing. A libsvm file of which less than half of the values are present is
         sparse: what has no entry is missing.
     y : (n_rows,) float32 array, or None
@@ -52,7 +53,7 @@ class TableData:
         As in ``Features``.
     """
 
-    X: NDArray[np.float32] | SparseMatrix
+    X: NDArray[np.float32] | SparseMatrix | BatchedRows
     y: NDArray[np.float32] | None
     weight: NDArray[np.float32] | None
     feature_names: list[str] | None

@@ -88,9 +88,12 @@ class PageOrder:
     def _blocks(self, page: U8) -> npt.NDArray[Any]:
         """Return a view of shape (n_blocks, n_rows, codes of a block)."""
         codes: npt.NDArray[Any] = page.view(self.dtype)
-        if self.by_block:
-            return codes.reshape(self.n_blocks, -1, self.block)
-        return codes.reshape(-1, self.n_blocks, self.block).transpose(1, 0, 2)
+        if not self.by_block:
+            codes = codes.reshape(-1, self.n_blocks, self.block).transpose(1, 0, 2)
+        found: npt.NDArray[Any] = (
+            codes.reshape(self.n_blocks, -1, self.block) if self.by_block else codes
+        )
+        return found
 
 
 class Codec(ABC):

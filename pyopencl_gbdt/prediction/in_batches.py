@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pyopencl_gbdt.data.batch_passes import Reader, values_of
 from pyopencl_gbdt.data.batches import source_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -41,7 +43,7 @@ def rows_to_predict(
     """
     margins, end = None if base_margin is None else np.asarray(base_margin), 0
     if isinstance(X, Dataset):
-        if missing is not None:
+        if not math.isnan(check_missing(missing)):
             raise ParameterError(
                 f"missing={missing}: expected None, as X comes in batches; give missing= to "
                 "Dataset.from_batches"
