@@ -83,6 +83,12 @@ class DeviceArray:
         array._whole = self  # keeps the memory counted as allocated
         return array
 
+    def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
+        """Return the first elements of the same memory in another shape."""
+        array = DeviceArray(self.device, shape, self.dtype, self.handle)
+        array._whole = self  # keeps the memory counted as allocated
+        return array
+
     def __repr__(self) -> str:
         return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, {self.device.caps.device_id})"
 
@@ -222,6 +228,10 @@ class Device(ABC):
 
     @abstractmethod
     def read(self, array: DeviceArray) -> Array: ...
+
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        """Copy an array's first bytes to uint8 host memory; waits for the device."""
+        host[...] = self.read(array).reshape(-1).view(np.uint8)[: host.nbytes]
 
     @abstractmethod
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None: ...

@@ -181,6 +181,14 @@ class CudaDevice(Device):
             host: Array = array.handle.get(stream=self.stream)
         return host
 
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        self.n_waits += 1
+        with self.cuda, self.guarded("reading its memory"):
+            with self.timed(DOWNLOAD, host.nbytes):
+                place = array.handle.data
+                place.copy_to_host_async(host.ctypes.data, host.nbytes, self.stream)
+            self.stream.synchronize()
+
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         self.n_waits += 1
         with self.cuda, self.guarded("writing its memory"):

@@ -217,8 +217,12 @@ class OpenCLDevice(Device):
         return array.handle.get_sub_region(start_bytes, nbytes)
 
     def read(self, array: DeviceArray) -> Array:
-        forked.check_device()
         host = np.empty(array.shape, array.dtype)
+        self.read_into(array, host)
+        return host
+
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        forked.check_device()
         self.n_waits += 1
         if host.nbytes:
             try:
@@ -226,7 +230,6 @@ class OpenCLDevice(Device):
             except cl.Error as error:
                 raise self.lost("reading its memory", error) from error
             self._copied(DOWNLOAD, event, host.nbytes)
-        return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         forked.check_device()
