@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.pages.cuts import make_layout
 from pyopencl_gbdt.pages.page import page_bounds
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages, encoded_pages, page_shape
@@ -23,7 +24,7 @@ def test_host_pages_have_the_codes_of_resident_ones(max_bin):
     bounds = page_bounds(N, X.shape[1], dtype, 1 << 30, 3)
     quantizer = Quantizer(device, X, None, max_bin)
     object.__setattr__(quantizer.plan, "piece_rows", 97)  # pieces have rows of several pages
-    stored = encoded_pages(quantizer, bounds)
+    stored = encoded_pages(quantizer, make_layout(quantizer.cuts()), bounds)
     assert isinstance(stored, StoredPages)
     assert isinstance(stored, PagesInMemory)
     assert [(page.first_row, page.n_rows) for page in resident.pages] == stored.bounds

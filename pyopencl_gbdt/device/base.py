@@ -20,6 +20,7 @@ from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.device.render import Param
+from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
 
 Array = npt.NDArray[Any]
@@ -189,6 +190,10 @@ class Device(ABC):
         """
         self.write(array, host, start_bytes)
         return _nothing
+
+    def transfers(self) -> Transfers:
+        """Return queues for copies beside the kernels."""
+        return Transfers(self)
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Allocate an array of zero bytes."""

@@ -17,9 +17,11 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
+from pyopencl_gbdt.device.opencl_transfers import OpenCLTransfers
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
@@ -170,6 +172,9 @@ class OpenCLDevice(Device):
             raise self.lost("writing its memory", error) from error
         self._copied(UPLOAD, event, host.nbytes)
         return _Pause(self, event.wait)
+
+    def transfers(self) -> Transfers:
+        return OpenCLTransfers(self)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:

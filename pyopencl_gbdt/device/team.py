@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.errors import DeviceError
 
 #: An array of integers.
@@ -172,8 +171,13 @@ class Reduce:
         self.array.set(total.view(own.dtype), start)
 
 
-#: What a tree's list consists of.
-Action = Launch | Reduce
+class Action(Protocol):
+    """What a tree's list consists of: a ``Launch``, a ``Reduce``, or what ``fit`` adds to them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self) -> None: ...
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
+from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
@@ -81,6 +82,12 @@ def page_shape(layout: Layout, n_rows: int, *, by_block: bool) -> tuple[tuple[in
     return ((n_blocks, n_rows, block) if by_block else (n_rows, n_blocks, block)), dtype
 
 
+def page_bytes(layout: Layout, n_rows: int, *, by_block: bool) -> int:
+    """Return the bytes of a page's codes by row."""
+    shape, dtype = page_shape(layout, n_rows, by_block=by_block)
+    return math.prod(shape) * int(dtype.itemsize)
+
+
 class HostPages:
     """Pages in the host's memory.
 
@@ -94,7 +101,9 @@ class HostPages:
     """
 
     def __init__(self, layout: Layout, bounds: Bounds, pages: Sequence[U8]) -> None:
-        self.layout, self.bounds, self._pages = layout, list(bounds), list(pages)
+        self.layout = layout
+        self.bounds: Bounds = list(bounds)
+        self._pages = list(pages)
 
     def codes(self, index: int) -> U8:
         """Return a page's bytes; not to be changed."""
@@ -111,28 +120,23 @@ class HostPages:
         self._pages = []
 
 
-def encoded_pages(
-    quantizer: Quantizer,
-    bounds: Bounds,
-    layout_of: Callable[[Cuts], Layout] = make_layout,
-) -> HostPages:
-    """Quantise values to pages in the host's memory; the device holds one page at a time.
+def encoded_pages(quantizer: Quantizer, layout: Layout, bounds: Bounds) -> HostPages:
+    """Encode values to pages in the host's memory; the device holds one page at a time.
 
     Parameters
     ----------
     quantizer : Quantizer
         Of all rows.
+    layout : Layout
+        That follows from the quantizer's cut points.
     bounds : sequence of (int, int)
         First row and number of rows of every page.
-    layout_of : callable
-        Returns the layout that follows from the cut points.
 
     Raises
     ------
     MemoryPlanError
-        If a page, or the arrays to compute the cut points, do not fit the device.
+        If a page does not fit the device.
     """
-    layout = layout_of(quantizer.cuts())
     device = quantizer.device
     dtype, most = code_dtype(layout.most_codes), max(n_rows for _, n_rows in bounds)
     tables = device.upload(search_tables(layout))
