@@ -27,6 +27,21 @@ def start_of(margin: Score) -> Start:
     return margin
 
 
+class PagedMargins:
+    """The margins of training rows whose pages take turns on the device."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self._ws = ws
+
+    def get(self) -> npt.NDArray[Any]:
+        """Return the margins of all rows; waits for the device."""
+        return self._ws.rows("margins")
+
+
+#: Margins of a set: on the device, or page by page.
+Margins = DeviceArray | PagedMargins
+
+
 @dataclass(frozen=True)
 class WatchedRows:
     """An evaluation set on the device.
@@ -42,11 +57,11 @@ class WatchedRows:
 
     values: DeviceArray | SparseRows | None
     start: Start
-    margins: DeviceArray
+    margins: Margins
 
     def launches(self, ws: Workspace, batch: Batch) -> list[Launch]:
         """Return the launches that add finished trees to the margins."""
-        if self.values is None:
+        if self.values is None or isinstance(self.margins, PagedMargins):
             return []
         first = batch.first // ws.n_parallel
         outputs = (first, first + max(1, batch.size // ws.n_parallel))

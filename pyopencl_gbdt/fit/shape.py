@@ -14,6 +14,7 @@ from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, page_bounds
 from pyopencl_gbdt.pages.tiles import TileSizes
@@ -48,9 +49,7 @@ class FitShape:
     n_trees : int
         Trees that are grown at a time; see ``Workspace.choose_trees``.
     share : Share
-        The team that this device is a member of, and its rows.
-    all_rows : int
-        Rows of all members; 0 is ``n_rows``.
+        The team that this device is a member of, and its place there.
     team_groups : int
         Work-groups of passes over rows, agreed on by the team; 0 where there is none.
     first_round : int
@@ -67,6 +66,8 @@ class FitShape:
         Sizes of tiled codes; None is dense codes.
     n_ordered : int
         Features whose codes change from round to round, see ``pages.orders``.
+    turns : Turns or None
+        The pages that take turns on the device; None where all pages stay there.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     """
@@ -83,6 +84,7 @@ class FitShape:
     columns: ColumnSizes | None = None
     tiled: TileSizes | None = None
     n_ordered: int = 0
+    turns: Turns | None = None
     given: bool = False
     n_outputs: int = 1
     n_parallel: int = 1
@@ -90,7 +92,6 @@ class FitShape:
     n_trees: int = 1
     first_round: int = 0
     share: Share = field(default_factory=Share)
-    all_rows: int = 0
     team_groups: int = 0
     monotone: npt.NDArray[np.uint32] | None = None
     interactions: Sequence[Sequence[int]] = ()
@@ -107,6 +108,8 @@ class FitShape:
     @property
     def page_rows(self) -> list[tuple[int, int]]:
         """First row and number of rows of every page; as expected while there are none."""
+        if self.turns is not None:
+            return list(self.turns.bounds)
         if self.page_list:
             return [(page.first_row, page.n_rows) for page in self.page_list]
         if self.columns is not None or self.tiled is not None:
@@ -148,7 +151,7 @@ class FitShape:
         """Leaves that a tree can have; a table has some without rows."""
         if self.policy.fills_levels:
             return 1 << self.params.max_depth
-        return self.params.most_leaves(self.all_rows or self.n_rows)
+        return self.params.most_leaves(self.all_rows)
 
     @property
     def n_levels(self) -> int:
@@ -159,7 +162,7 @@ class FitShape:
     def longest(self) -> int:
         """Most nodes on the way to a leaf."""
         most = self.params.max_depth or self.most_leaves
-        return (most if self.policy.fills_levels else min(most, self.all_rows or self.n_rows)) + 1
+        return (most if self.policy.fills_levels else min(most, self.all_rows)) + 1
 
     @property
     def most_level_nodes(self) -> int:
@@ -184,7 +187,8 @@ class FitShape:
     @property
     def row_groups(self) -> int:
         """Work-groups that share all rows evenly, for passes over every row."""
-        own = self.device.caps.row_groups(self.n_rows)
+        together = self.n_rows if self.turns is None else self.turns.most_rows
+        own = self.device.caps.row_groups(together)
         return self.team_groups or own
 
     @property
@@ -192,9 +196,9 @@ class FitShape:
         return self.share.team
 
     @property
-    def own_rows(self) -> slice:
-        """The rows of the data set that this device trains on."""
-        return slice(self.share.first_row, self.share.first_row + self.n_rows)
+    def all_rows(self) -> int:
+        """Rows of all members of the team."""
+        return self.share.all_rows or self.n_rows
 
     @property
     def has_categories(self) -> bool:

@@ -81,8 +81,9 @@ class FitVariants(FitShape):
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
         caps, name = self.device.caps, self.params.histogram
-        if kernel == "update_margins" and self.n_parallel > 1:
-            return choose(kernel, caps, "walk")  # by rows, two trees would meet at a margin
+        if kernel == "update_margins" and (self.n_parallel > 1 or self.turns is not None):
+            # by rows, two trees would meet at a margin, and pages in turn would bring more lists
+            return choose(kernel, caps, "walk")
         if kernel != "histogram":
             return choose(kernel, caps)
         if self.tiled is not None:
@@ -212,9 +213,30 @@ class FitVariants(FitShape):
         return self.params.samples_rows and walks
 
     @property
+    def moves_last_rows(self) -> bool:
+        """Whether rows move to the children of the last step, too, for the margins' update."""
+        return self.policy.moves_last_rows and self.turns is None
+
+    def listed_rows(self, step: int) -> tuple[str, ...]:
+        """Return the lists that a step's histograms and partition read, level by level."""
+        if self.policy.picks_leaves or (step == 0 and not self.lists_drawn):
+            return ()
+        return ("odd_rows",) if step % 2 else ("even_rows",)
+
+    def moved_rows(self, step: int) -> tuple[str, ...]:
+        """Return the list that a step's partition writes, level by level."""
+        if self.policy.picks_leaves:
+            return ()
+        return ("even_rows",) if step % 2 else ("odd_rows",)
+
+    def updated_rows(self, step: int) -> tuple[str, ...]:
+        """Return the lists of which a step reads and writes the rows of single nodes."""
+        return ("even_rows", "odd_rows") if self.policy.picks_leaves else ()
+
+    @property
     def adds_histograms(self) -> bool:
         """Whether a node's histogram is added up from several pages or devices."""
-        return len(self.page_rows) > 1 or self.team.size > 1
+        return len(self.page_rows) > 1 or self.team.size > 1 or self.turns is not None
 
     @property
     def cells_to_clear(self) -> int:
@@ -271,6 +293,8 @@ class FitVariants(FitShape):
         kernels += self._ordered
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         found["page"] = "dense" if self.tiled is None else "tiled"
+        if self.turns is not None:
+            found["page"] = "streamed"
         if self.columns is not None:
             found["page"] = "sorted"
         return found

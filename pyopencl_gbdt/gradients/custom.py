@@ -28,10 +28,11 @@ class FunctionGradients:
 
     def before_round(self, number: int) -> None:
         """Copy the margins to the host, call the function, and copy the gradients to the device."""
-        margins = self.ws["margins"].get().reshape(-1)
+        margins = self.ws.rows("margins").reshape(-1)
         g, h = self._objective.checked(margins, self._data, number)
-        self.ws["given_g"].set(g)
-        self.ws["given_h"].set(h)
+        shape = self.ws.n_outputs, -1
+        self.ws.set_rows("given_g", g.reshape(shape))
+        self.ws.set_rows("given_h", h.reshape(shape))
 
     def launches(self) -> list[Launch]:
         """Return no launches: ``before_round`` does the work."""

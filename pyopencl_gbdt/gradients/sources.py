@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Protocol, runtime_checkable
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax
@@ -43,8 +44,8 @@ class GradientSource(Protocol):
     def before_round(self, number: int) -> None:
         """Do the host's work of a round, before the round's launches are enqueued."""
 
-    def launches(self) -> list[Launch]:
-        """Return the launches that compute a round's gradients from ``margins``."""
+    def launches(self) -> Sequence[Action]:
+        """Return the actions that compute a round's gradients from ``margins``."""
 
 
 @runtime_checkable
@@ -53,6 +54,11 @@ class CheckedSource(Protocol):
 
     def check(self) -> None:
         """Raise if one was not; called before a round's results are used. Waits for the device."""
+
+
+def takes_pages(objective: Objective) -> bool:
+    """Return whether gradients can be computed page by page, where pages take turns."""
+    return not objective.given or isinstance(objective, SoftProb | Aft | FunctionObjective)
 
 
 @singledispatch
@@ -94,7 +100,7 @@ def _(objective: Cox, ws: Workspace, n_queries: int, longest: int) -> None:
 
 @source_of.register
 def _(objective: Aft, ws: Workspace, data: Dataset) -> GradientSource:
-    return aft.AftGradients(ws, objective, *(b[ws.own_rows] for b in log_bounds(*data.bounds)))
+    return aft.AftGradients(ws, objective, *log_bounds(*data.bounds))
 
 
 @reserve.register

@@ -10,6 +10,7 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
@@ -68,9 +69,14 @@ class Histogram:
     def level(self, depth: int) -> list[Action]:
         """Return the actions that fill the pool slots of a level's nodes built from rows."""
         ws = self.ws
-        built = [launch for page in ws.pages for launch in self._page(depth, page)]
+        high = ("high",) if ws.has_high else ()
+        reads = (CODES, "quanta", *high, *ws.listed_rows(depth))
+        drops = (*reads[1:], "even_rows", "odd_rows") if depth + 1 == ws.n_levels else ()
+        pages = [self._page(depth, page) for page in ws.pages]
+        updates = ws.updated_rows(depth) if depth or ws.lists_drawn else ()
+        built = ws.pagewise(pages, reads, drops=drops, updates=updates)
         new = NewSlots(ws["levels"], depth)
-        return [*built, *ws.team.sum(ws["pool"], new)]
+        return [*built, *ws.sum(ws["pool"], new)]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws
@@ -79,10 +85,10 @@ class Histogram:
             codes,
             groups=ws.histogram_groups,
             depth=depth,
-            n_rows=ws.n_rows,
+            n_rows=page.part.n_rows,
             first_row=page.first_row,
             task_begin=page["hist_task_begin"],
-            high_words=ws["high"],
+            high_words=page.part["high"],
             **page.arguments("levels", "nodes"),
-            **ws.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial"),
+            **page.part.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial"),
         )

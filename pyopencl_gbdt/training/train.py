@@ -19,7 +19,6 @@ from pyopencl_gbdt.callbacks import (
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.tracebacks import clear_frames
@@ -29,6 +28,7 @@ from pyopencl_gbdt.training.arguments import check_history, check_rounds
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
+from pyopencl_gbdt.training.opening import open_for
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 from pyopencl_gbdt.training.with_statistics import prepared_on
 
@@ -175,7 +175,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         before = saved.ensemble
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history, state=saved.state)
-    device = open_device(task.params.device, profile=profile)
+    device = open_for(task.params, profile=profile)
     device.warm_up()
     with settled(device):
         task = prepared_on(device, task)
