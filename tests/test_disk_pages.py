@@ -13,7 +13,6 @@ from pyopencl_gbdt.pages.codecs import Bits, PageOrder, Plain, choose
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.pages.read_ahead import ReadAhead
 from pyopencl_gbdt.reference.packed_bits import pack_bits
 from tests.compare import assert_same_bits
 
@@ -108,17 +107,6 @@ def test_pages_go_with_their_object(tmp_path):
     del own
     gc.collect()
     assert not path.exists()
-
-
-def test_pages_are_read_ahead(stored):
-    made, pages, folders = stored
-    ahead = ReadAhead(made)
-    for index in (0, 1, 0, 0, 1, 1):
-        found = np.empty_like(pages[index])
-        ahead.load(index, found)
-        assert_same_bits(found, pages[index])
-    ahead.close()
-    assert files_in(folders) == []
 
 
 def test_folders_of_killed_processes_go(stored, tmp_path):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, train
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.errors import DataError, FileWriteError, ParameterError
 from pyopencl_gbdt.model import to_json
 
 N = 900
@@ -114,3 +115,51 @@ def test_estimators_take_batches(rows, tmp_path):
     np.testing.assert_array_equal(named.classes_, ["a", "b"])
     with pytest.raises(DataError, match="X has no labels: expected y"):
         GBDTClassifier(**options).fit(cut(X))
+
+
+class Watch(TrainingCallback):
+    """Looks at the files of pages after a round, and does something to them."""
+
+    def __init__(self, folder, act):
+        self.folder, self.act = folder, act
+
+    def after_iteration(self, model, epoch, history):
+        files = sorted(self.folder.rglob("*.page"))
+        assert len(files) > 1
+        self.act(files)
+        return False
+
+
+def interrupt(files):
+    raise KeyboardInterrupt
+
+
+def damage(files):
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "words"),
+    [(len, None, None), (interrupt, KeyboardInterrupt, None), (damage, DataError, "is damaged")],
+)
+def test_pages_on_disk(models, rows, tmp_path, act, error, words):
+    X, y, weight = rows
+    data = Dataset.from_batches(cut(X, y, weight))
+    own = {**PARAMS, "cache_dir": tmp_path, "device_memory": "65KB"}
+    watch = Watch(tmp_path, act)
+    if error is None:
+        model = train(own, data, callbacks=[watch])
+        assert to_json(model.ensemble) == to_json(models[0].ensemble)
+        assert model.variants["page"] == "streamed"
+    else:
+        with pytest.raises(error, match=words):
+            train(own, data, callbacks=[watch])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_that_are_refused(rows):
+    X, y, _ = rows
+    for folder, error in ((3, ParameterError), ([], ParameterError), ("/no/where", FileWriteError)):
+        with pytest.raises(error, match="cache_dir="):
+            train({**PARAMS, "cache_dir": folder, "page": "streamed"}, Dataset(X, y))

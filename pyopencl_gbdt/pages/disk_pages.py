@@ -71,7 +71,8 @@ class DiskPages:
         *,
         by_block: bool,
     ) -> None:
-        self.layout, self.bounds = layout, list(bounds)
+        self.layout = layout
+        self.bounds: Bounds = list(bounds)
         self._order = PageOrder(layout, by_block=by_block)
         self._fit = secrets.token_bytes(16)
         self._codec: Codec | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
-from pyopencl_gbdt.pages.sources import Values, source_of
+from pyopencl_gbdt.pages.sources import Values, ValueSource, source_of
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -122,7 +122,12 @@ class Quantizer:
         )  # fmt: skip
         self._check_memory()
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
-        self.source = source_of(device, values, self.plan.piece_rows)
+        self._values = values
+
+    @cached_property
+    def source(self) -> ValueSource:
+        """Where the values are read."""
+        return source_of(self.device, self._values, self.plan.piece_rows)
 
     @property
     def n_passes(self) -> int:

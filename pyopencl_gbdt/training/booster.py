@@ -134,6 +134,13 @@ class Boosting:
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
 
+    def close(self) -> None:
+        """End what loads pages that take turns; the files of pages that the fit made are gone."""
+        if self.ws.visits is not None:
+            self.ws.visits.close()
+            if self._placement.share.codes is None:
+                self.ws.visits.stored.close()
+
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
         self.steps.begin()

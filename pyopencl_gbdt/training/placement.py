@@ -33,7 +33,7 @@ from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.reservations import Reservations
-from pyopencl_gbdt.training.streamed import check_turns, cut_layout, host_pages, why_resident
+from pyopencl_gbdt.training.streamed import check_turns, cut_layout, stored_pages, why_resident
 
 
 @dataclass
@@ -143,7 +143,8 @@ class Placement:
         choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
         ws.check()
         assert ws.turns is not None
-        ws.take_turns(stored or host_pages(data, device, max_bin, layout, ws.turns))
+        made = stored or stored_pages(data, device, self.params, layout, ws.turns)
+        ws.take_turns(made)
         return ws
 
     def turn_again(self, ws: Workspace) -> None:

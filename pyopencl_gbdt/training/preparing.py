@@ -46,7 +46,16 @@ Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
 #: Parameters that do not change a model, except for its number of rounds.
 _HARMLESS = frozenset(
-    {"n_estimators", "device", "histogram", "page", "work_group_size", "verbosity"}
+    {
+        "n_estimators",
+        "device",
+        "device_memory",
+        "cache_dir",
+        "histogram",
+        "page",
+        "work_group_size",
+        "verbosity",
+    }
 )
 
 #: What ``Dataset`` and estimators take, and the values that have no effect in parameters.
