@@ -7,8 +7,12 @@ import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, train
 from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, FileWriteError, ParameterError
 from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.pages.quantize import Quantizer
+
+from .conftest import TEST_DEVICE
 
 N = 900
 PARAMS = {"objective": "binary:logistic", "max_depth": 3, "n_estimators": 3, "max_bin": 16}
@@ -163,3 +167,33 @@ def test_folders_that_are_refused(rows):
     for folder, error in ((3, ParameterError), ([], ParameterError), ("/no/where", FileWriteError)):
         with pytest.raises(error, match="cache_dir="):
             train({**PARAMS, "cache_dir": folder, "page": "streamed"}, Dataset(X, y))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_summaries_of_few_values_give_the_exact_bins(rows, weighted):
+    X, y, weight = rows
+    few = np.round(X * 4) / 4
+    own = weight if weighted else None
+    exact = train(PARAMS, Dataset(few, y, own))
+    parts = cut(few, y, weight) if weighted else cut(few, y)
+    near = train({**PARAMS, "max_bin_exact": False}, Dataset.from_batches(parts))
+    assert to_json(exact.ensemble) == to_json(near.ensemble)
+
+
+def test_summaries_cut_nearly_equal_bins(monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(6000, 3)).astype(np.float32)
+    X[rng.random(6000) < 0.2, 1] = np.nan
+    monkeypatch.setattr("pyopencl_gbdt.pages.summary_cuts._VALUES", 3 * 500)
+    device = open_device(TEST_DEVICE)
+    quantizer = Quantizer(device, X, None, 10, exact=False)
+    cuts = quantizer.cuts()
+    assert quantizer.n_passes == 2
+    assert cuts.missing.tolist() == [False, True, False]
+    assert cuts.n_bins.tolist() == [10] * 3
+    for feature, column in enumerate(X.T):
+        present = np.sort(column[~np.isnan(column)])
+        full = np.diff(np.searchsorted(present, cuts.below[feature], side="right"), prepend=0)
+        # twelve pieces are merged in four levels, and pruned to 80 entries at each
+        assert np.abs(full - present.size / 10).max() <= 2 * 5 / 80 * present.size
+        assert full.sum() == present.size

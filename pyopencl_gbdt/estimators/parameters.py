@@ -52,7 +52,7 @@ class Parametrised(Spelled):
         ``"approx"``: cut bins once for every tree (``"global"``), or for every node
         (``"local"``); None is ``"global"``.
     max_bin_exact : bool, default True
-        ``"approx"``: cut bins at exact weighted quantiles; False is not supported yet.
+        Cut bins at exact quantiles; False: at nearly exact ones, with one pass over batches.
     reg_lambda, reg_alpha : float, default 1 and 0
         L2 and L1 penalties on leaf values.
     gamma : float, default 0

@@ -19,6 +19,7 @@ from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
 from pyopencl_gbdt.pages.sources import Values, ValueSource, source_of
+from pyopencl_gbdt.pages.summary_cuts import summary_cuts
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -28,7 +29,9 @@ F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 
 
-def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> QuantizedData:
+def quantized(
+    data: Dataset, device: Device, max_bin: int, n_pages: int = 0, *, exact: bool = True
+) -> QuantizedData:
     """Return a data set as codes on a device; the data set keeps the result for the next call.
 
     Parameters
@@ -39,13 +42,15 @@ def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> 
         Most bins for values of a feature, 2..65535; missing values have a code of their own.
     n_pages : int
         Pages of codes; 0 is the fewest that the device can allocate.
+    exact : bool
+        As for ``Quantizer``.
 
     Raises
     ------
     MemoryPlanError
         If the codes, or the arrays to compute them, do not fit the device.
     """
-    key = (device.process_key, max_bin, n_pages)
+    key = (device.process_key, max_bin, n_pages, exact)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former codes first
@@ -58,6 +63,7 @@ def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> 
         n_pages,
         most_levels=most_levels(data),
         cut=cut_features(data),
+        exact=exact,
     )
     made = quantizer.run(partial(layout_of, data=data))
     data.kept = (key, made)
@@ -85,6 +91,8 @@ class Quantizer:
     cut : uint32 array or None
         Features to cut into bins, ascending; None is all. ``cuts`` leaves the others without bins,
         for ``levels.layout_of`` to fill in.
+    exact : bool
+        False: values are read once for cut points, which then depend on the pieces.
 
     Attributes
     ----------
@@ -109,6 +117,8 @@ class Quantizer:
         tiled_bytes: int = 0,
         most_levels: int = 0,
         cut: U32 | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
         self.device, self.weight, self.max_bin = device, weight, max_bin
         self.n_pages, self.most_bins = n_pages, max(max_bin, most_levels)
@@ -122,7 +132,7 @@ class Quantizer:
         )  # fmt: skip
         self._check_memory()
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
-        self._values = values
+        self._values, self.exact = values, exact
 
     @cached_property
     def source(self) -> ValueSource:
@@ -132,7 +142,7 @@ class Quantizer:
     @property
     def n_passes(self) -> int:
         """How often all values are read: once for each block of columns, and once to be encoded."""
-        return -(-self.cut.size // self.plan.block) + 1
+        return 1 + (-(-self.cut.size // self.plan.block) if self.exact else 1)
 
     def run(self, layout_of: Callable[[Cuts], Layout] = make_layout) -> QuantizedData:
         """Return the codes and their layout."""
@@ -172,6 +182,9 @@ class Quantizer:
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:
         """Sort the columns of ``cut``, and cut them into bins of equally many rows, or weight."""
+        if not self.exact:
+            blocks, shape = self.source.host_blocks(), (self.n_rows, self.n_features)
+            return summary_cuts(self.device, blocks, self.weight, shape, self.cut, self.max_bin)
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE)
         few = (self.plan.batch, n) if self.weighted else (1, 1)

@@ -157,10 +157,10 @@ class Parameters:
                 f"proposal={self.proposal!r}: expected None for tree_method={self.tree_method!r}; "
                 f"leave it out, or use tree_method='approx'"
             )
-        if not self.max_bin_exact:
+        if not self.max_bin_exact and self.search != "hist":
             raise ParameterError(
-                "max_bin_exact=False: expected True, since training data stay on the device, where "
-                "quantiles are always exact; leave it out"
+                f"max_bin_exact=False: expected True for tree_method={self.tree_method!r}, whose "
+                "quantiles are always exact; leave it out, or use tree_method='hist'"
             )
 
     def _check_sampling(self) -> None:

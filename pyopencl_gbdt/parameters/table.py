@@ -51,8 +51,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  "XGBoost's command line.", low=2, high=65535),
     ParameterRow("proposal", str, None, "approx: cut bins once for every tree (global), or for "
                  "every node (local); None is global.", allowed=("global", "local")),
-    ParameterRow("max_bin_exact", bool, True, "approx: cut bins at exact weighted quantiles. "
-                 "False is not supported yet."),
+    ParameterRow("max_bin_exact", bool, True, "Cut bins at exact quantiles; False: at nearly "
+                 "exact ones, which depend on the batches, with one pass over the data."),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
     ParameterRow("reg_alpha", float, 0.0, "L1 penalty on leaf values.",

@@ -61,16 +61,16 @@ def check_turns(reason: str) -> None:
         )
 
 
-def cut_layout(data: Dataset, device: Device, max_bin: int) -> Layout:
+def cut_layout(data: Dataset, device: Device, params: Parameters) -> Layout:
     """Return the layout of a data set's codes; the values stay where they are."""
-    return layout_of(_quantizer(data, device, max_bin, weighted=True).cuts(), data)
+    return layout_of(_quantizer(data, device, params, weighted=True).cuts(), data)
 
 
 def stored_pages(
     data: Dataset, device: Device, params: Parameters, layout: Layout, turns: Turns
 ) -> StoredPages:
     """Return a data set's codes in pages that lie in the host's memory, or in ``cache_dir``."""
-    quantizer = _quantizer(data, device, params.max_bin, weighted=False)
+    quantizer = _quantizer(data, device, params, weighted=False)
     folders, store = params.cache_folders, None
     if folders:
         by_block = device.caps.side_by_side
@@ -78,12 +78,12 @@ def stored_pages(
     return encoded_pages(quantizer, layout, turns.bounds, store)
 
 
-def _quantizer(data: Dataset, device: Device, max_bin: int, *, weighted: bool) -> Quantizer:
+def _quantizer(data: Dataset, device: Device, params: Parameters, *, weighted: bool) -> Quantizer:
     values, weight = data.features_for(device), data.weight if weighted else None
     levels = most_levels(data)
-    rows, most = min(data.n_rows, _PIECE_ROWS), max(max_bin, levels)
+    rows, most = min(data.n_rows, _PIECE_ROWS), max(params.max_bin, levels)
     planned = page_bytes(device, rows, data.n_features, most)
     return Quantizer(
-        device, values, weight, max_bin, tiled_bytes=planned, most_levels=levels,
-        cut=cut_features(data),
+        device, values, weight, params.max_bin, tiled_bytes=planned, most_levels=levels,
+        cut=cut_features(data), exact=params.max_bin_exact,
     )  # fmt: skip
