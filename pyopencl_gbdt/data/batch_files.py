@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import zipfile
@@ -131,25 +132,40 @@ def column_number(
 
 
 def _npy(file: str, reading: Reading) -> Iterator[Batch]:
+    with _as_npy(file):
+        path = Path(file)
+        with StreamedArray(path.open("rb"), path.stat().st_size, file) as array:
+            shape, apart = array.shape, array.fortran_order
+            if len(shape) != 2 or not shape[1]:
+                raise DataError(
+                    f"{file} has shape {shape}: expected two dimensions (rows, features); write an "
+                    "array with a row per example"
+                )
+            n_columns = int(shape[1])
+            label = column_number(reading.label_column, None, n_columns, file, "label_column")
+            qid = column_number(reading.qid_column, None, n_columns, file, "qid_column")
+            rows = reading.rows_of(n_columns)
+            parts: Iterator[tuple[int, Any]]
+            if apart:  # rows of an array in Fortran order lie apart
+                mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+                parts = ((i, np.asarray(mapped[i : i + rows])) for i in range(0, shape[0], rows))
+            else:
+                parts = array.rows(rows)
+            for first, part in parts:
+                yield _without(part, label, qid, f"{file}, rows from {first}")
+
+
+@contextlib.contextmanager
+def _as_npy(file: str) -> Iterator[None]:
     try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        yield
+    except (DataError, GeneratorExit):
+        raise
+    except (ValueError, OSError, EOFError, SyntaxError) as error:
         raise DataError(
             f"{file}: cannot be read as npy ({error}); write it with numpy.save(path, X) from an "
             "array of numbers"
         ) from error
-    if array.ndim != 2 or not array.shape[1]:
-        raise DataError(
-            f"{file} has shape {array.shape}: expected two dimensions (rows, features); write an "
-            "array with a row per example"
-        )
-    n_columns = int(array.shape[1])
-    label = column_number(reading.label_column, None, n_columns, file, "label_column")
-    qid = column_number(reading.qid_column, None, n_columns, file, "qid_column")
-    rows = reading.rows_of(n_columns)
-    for first in range(0, len(array), rows):
-        part = np.asarray(array[first : first + rows])
-        yield _without(part, label, qid, f"{file}, rows from {first}")
 
 
 def _without(part: Any, label: int | None, qid: int | None, where: str) -> Batch:
@@ -175,12 +191,12 @@ def _npz(file: str, reading: Reading) -> Iterator[Batch]:
         sides: dict[str, Any] = {}
         for name in NAMES[1:]:
             if name in members:
-                with StreamedArray(archive, members[name]) as of_side:
+                with StreamedArray.of_member(archive, members[name]) as of_side:
                     sides[name] = of_side.all()
         names = sides.pop("feature_names", None)
         if reading.label_column is None:
             sides.pop("y", None)
-        with StreamedArray(archive, members["X"]) as values:
+        with StreamedArray.of_member(archive, members["X"]) as values:
             n_rows, n_columns = values.shape if len(values.shape) == 2 else (0, 0)
             if not n_rows or not n_columns:
                 raise DataError(

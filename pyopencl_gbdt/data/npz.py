@@ -150,16 +150,28 @@ def broken(path: str | PathLike[str]) -> Iterator[None]:
 
 
 class StreamedArray:
-    """An array of an archive whose rows are read one after the other."""
+    """An array in the npy format whose rows are read one after the other.
 
-    def __init__(self, archive: zipfile.ZipFile, member: str) -> None:
-        self._stream = archive.open(member)
-        (self.shape, self.fortran_order, self.dtype), n_header = _read_header(self._stream)
-        if (
-            math.prod(self.shape) * self.dtype.itemsize
-            > archive.getinfo(member).file_size - n_header
-        ):
-            raise ValueError(f"array {member} has shape {show(self.shape)} and fewer bytes of data")
+    Parameters
+    ----------
+    stream : binary file
+        It is closed by ``with``.
+    n_bytes : int
+        Of the file.
+    name : str
+        For error messages.
+    """
+
+    def __init__(self, stream: IO[bytes], n_bytes: int, name: str) -> None:
+        self._stream = stream
+        (self.shape, self.fortran_order, self.dtype), n_header = _read_header(stream)
+        if math.prod(self.shape) * self.dtype.itemsize > n_bytes - n_header:
+            raise ValueError(f"array {name} has shape {show(self.shape)} and fewer bytes of data")
+
+    @classmethod
+    def of_member(cls, archive: zipfile.ZipFile, member: str) -> StreamedArray:
+        """Open an array of an npz archive."""
+        return cls(archive.open(member), archive.getinfo(member).file_size, member)
 
     def all(self) -> NDArray[Any]:
         """Return the whole array."""
