@@ -9,6 +9,7 @@ import sys
 COMMANDS = {
     "batches": "bench.batches",
     "categories": "bench.categories",
+    "external": "bench.external",
     "large": "bench.large",
     "losses": "bench.losses",
     "metrics": "bench.metrics",

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
+from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.errors import DeviceError
 
@@ -75,6 +76,11 @@ def with_memory(caps: Capabilities, most_bytes: int | None) -> Capabilities:
         return caps
     most = min(caps.global_bytes, most_bytes)
     return replace(caps, global_bytes=most, max_alloc_bytes=min(caps.max_alloc_bytes, most))
+
+
+def limit_memory(device: Device, most_bytes: int | None) -> None:
+    """Use at most so many bytes of an open device; None is all."""
+    device.caps = with_memory(device.caps, most_bytes)
 
 
 def _memory() -> int | None:

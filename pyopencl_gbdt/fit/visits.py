@@ -276,7 +276,7 @@ def _needed(actions: Sequence[PageWise]) -> tuple[list[str], list[str]]:
     for action in actions:
         found += [n for n in action.reads if n not in written and n not in found]
         updated += [n for n in action.updates if n not in written and n not in updated]
-        written.update(action.writes)
+        written.update((*action.writes, *action.updates))
     return sorted(found, key=lambda name: name != CODES), updated
 
 

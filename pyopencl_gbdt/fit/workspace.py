@@ -139,6 +139,8 @@ class Workspace(RowArrays):
         if self.agreed_block:
             return self.agreed_block
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
+        if self.turns is not None:
+            room = min(room, self.device.caps.global_bytes // 64)
         sets = self.most_sets * self.set_words * 4 if self.has_categories else 0
         most = room // (self.max_nodes * len(KEPT) * 4 + sets)
         batches = len(self.batches)  # those of a round are read together
@@ -263,14 +265,14 @@ class Workspace(RowArrays):
             self.fill_slots()
         self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
 
-    def make_room_for_high_words(self, turn: Callable[[Workspace], None]) -> None:
+    def make_room_for_high_words(self, turn: Callable[[Workspace], None] | None = None) -> None:
         """Allocate them; the steps have to begin again, with launches that are bound anew.
 
         Where pages take turns, fewer lie on the device at a time then.
 
         Parameters
         ----------
-        turn : callable
+        turn : callable or None
             Chooses again how many pages lie on the device at a time.
 
         Raises
@@ -281,7 +283,7 @@ class Workspace(RowArrays):
         if self.visits is None:
             self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
             return
-        assert self.turns is not None
+        assert turn is not None
         stored = self.visits.stored
         self.visits.use([])
         self.page_list, self.arrays = (), {}

@@ -10,6 +10,7 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.variants import LISTS
 from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
@@ -71,9 +72,11 @@ class Histogram:
         ws = self.ws
         high = ("high",) if ws.has_high else ()
         reads = (CODES, "quanta", *high, *ws.listed_rows(depth))
-        drops = (*reads[1:], "even_rows", "odd_rows") if depth + 1 == ws.n_levels else ()
+        lists = () if ws.leaves_have_lists else LISTS
+        drops = ("quanta", *high, *lists) if depth + 1 == ws.n_levels else ()
         pages = [self._page(depth, page) for page in ws.pages]
-        updates = ws.updated_rows(depth) if depth or ws.lists_drawn else ()
+        picked = ws.policy.picks_leaves and (depth > 0 or ws.lists_drawn)
+        updates = LISTS if picked else ()
         built = ws.pagewise(pages, reads, drops=drops, updates=updates)
         new = NewSlots(ws["levels"], depth)
         return [*built, *ws.sum(ws["pool"], new)]

@@ -9,6 +9,7 @@ from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import LISTS
 from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_sets import CategorySets
@@ -18,7 +19,7 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 def reserve(ws: Workspace) -> None:
     """Plan the two lists of row ids."""
     trees = ws.n_trees
-    for name in ("even_rows", "odd_rows"):
+    for name in LISTS:
         ws.reserve_rows(name, lambda n: trees * n, ROW)
 
 
@@ -87,9 +88,9 @@ class PartitionByCodes:
         first = [[self._page(step, batch, page, clears=True)] for page in pages]
         later = [[self._page(step, batch, page, clears=False)] for page in pages]
         source = ws.listed_rows(step)
-        moved = ws.pagewise(
-            later, (CODES, *source), ws.moved_rows(step), source, first, ws.updated_rows(step)
-        )
+        drops = () if ws.leaves_have_lists else source
+        updates = ws.updated_rows(step)
+        moved = ws.pagewise(later, (CODES, *source), ws.moved_rows(step), drops, first, updates)
         return [*sets, *moved]
 
     def _page(self, depth: int, batch: Batch, page: FitPage, *, clears: bool) -> Launch:

@@ -9,6 +9,7 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import LISTS
 from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 
@@ -40,7 +41,9 @@ class UpdateMargins:
     def add(self, batch: Batch) -> list[Action]:
         """Return the actions that add the trees that were finished last."""
         pages = [[self._page(batch, page)] for page in self.ws.pages]
-        return self.ws.pagewise(pages, (CODES, "margins"), ("margins",))
+        lists = LISTS if self.ws.leaves_have_lists else ()
+        reads, writes = (CODES, "margins"), ("margins",)
+        return self.ws.pagewise(pages, reads, writes, drops=lists, updates=lists)
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
         ws, bind, part = self.ws, self.program.bind, page.part
@@ -57,9 +60,9 @@ class UpdateMargins:
             )  # fmt: skip
         most_tasks = ws.n_trees * page.n_rows // variant.params["chunk"] + ws.max_nodes
         return bind(
-            "add_leaves", min(most_tasks, most_groups), n_rows=ws.n_rows,
+            "add_leaves", min(most_tasks, most_groups), n_rows=part.n_rows,
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
             **page.codes.column_arguments(), **ws.set_arguments(),
-            **ws.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
+            **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

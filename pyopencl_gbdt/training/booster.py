@@ -248,6 +248,11 @@ class Boosting:
         self._collect()
         return self.trees
 
+    def close(self) -> None:
+        """Free what the host keeps of pages that take turns; the fit cannot go on."""
+        if self.ws.visits is not None:
+            self.ws.visits.close()
+
     def _one_round(self, pace: Pace) -> None:
         rate = self.rates[self._rounds]
         if rate != self._rate:

@@ -19,8 +19,10 @@ from pyopencl_gbdt.callbacks import (
 )
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.names import as_mapping
@@ -29,7 +31,6 @@ from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
-from pyopencl_gbdt.training.opening import open_for
 from pyopencl_gbdt.training.preparing import Given, prepare
 from pyopencl_gbdt.training.with_statistics import prepared_on
 
@@ -199,7 +200,8 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     with ExitStack() as stack:
         fits = []
         for task in tasks:
-            device = open_for(task.params)
+            device = open_device(task.params.device)
+            limit_memory(device, task.params.device_memory)
             stack.enter_context(settled(device))
             fits.append(Fit(device, prepared_on(device, task)))
         model = TrainingModel(fits)

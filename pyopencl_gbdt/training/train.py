@@ -19,8 +19,10 @@ from pyopencl_gbdt.callbacks import (
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import History, Model
@@ -28,7 +30,6 @@ from pyopencl_gbdt.training.arguments import check_history, check_rounds
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
-from pyopencl_gbdt.training.opening import open_for
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 from pyopencl_gbdt.training.with_statistics import prepared_on
 
@@ -175,7 +176,8 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         before = saved.ensemble
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history, state=saved.state)
-    device = open_for(task.params, profile=profile)
+    device = open_device(task.params.device, profile=profile)
+    limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
         task = prepared_on(device, task)
