@@ -9,6 +9,7 @@ from pyopencl_gbdt import Dataset, GBDTClassifier, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, FileWriteError, ParameterError
+from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages.quantize import Quantizer
 
@@ -129,7 +130,7 @@ class Watch(TrainingCallback):
 
     def after_iteration(self, model, epoch, history):
         files = sorted(self.folder.rglob("*.page"))
-        assert len(files) > 1
+        assert len(files) == 5
         self.act(files)
         return False
 
@@ -147,10 +148,14 @@ def damage(files):
     ("act", "error", "words"),
     [(len, None, None), (interrupt, KeyboardInterrupt, None), (damage, DataError, "is damaged")],
 )
-def test_pages_on_disk(models, rows, tmp_path, act, error, words):
+def test_pages_on_disk(models, rows, tmp_path, monkeypatch, act, error, words):
+    def five_pages_in_two_slots(ws, reserve, bounds=None, n_pages=0, n_slots=0):
+        choose_turns(ws, reserve, bounds, 5, 2)
+
+    monkeypatch.setattr("pyopencl_gbdt.training.placement.choose_turns", five_pages_in_two_slots)
     X, y, weight = rows
     data = Dataset.from_batches(cut(X, y, weight))
-    own = {**PARAMS, "cache_dir": tmp_path, "device_memory": "65KB"}
+    own = {**PARAMS, "cache_dir": tmp_path, "page": "streamed"}
     watch = Watch(tmp_path, act)
     if error is None:
         model = train(own, data, callbacks=[watch])

@@ -134,13 +134,6 @@ class Boosting:
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
 
-    def close(self) -> None:
-        """End what loads pages that take turns; the files of pages that the fit made are gone."""
-        if self.ws.visits is not None:
-            self.ws.visits.close()
-            if self._placement.share.codes is None:
-                self.ws.visits.stored.close()
-
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
         self.steps.begin()
@@ -249,9 +242,14 @@ class Boosting:
         return self.trees
 
     def close(self) -> None:
-        """Free what the host keeps of pages that take turns; the fit cannot go on."""
+        """Free what the host keeps of pages that take turns, and their files, if the fit made them.
+
+        The fit cannot go on.
+        """
         if self.ws.visits is not None:
             self.ws.visits.close()
+            if self._placement.share.codes is None:
+                self.ws.visits.stored.close()
 
     def _one_round(self, pace: Pace) -> None:
         rate = self.rates[self._rounds]
