@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from pyopencl_gbdt.errors import DataError, FileWriteError, ParameterError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 
 from .conftest import TEST_DEVICE
 
@@ -202,3 +206,28 @@ def test_summaries_cut_nearly_equal_bins(monkeypatch):
         # twelve pieces are merged in four levels, and pruned to 80 entries at each
         assert np.abs(full - present.size / 10).max() <= 2 * 5 / 80 * present.size
         assert full.sum() == present.size
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_host_holds_two_batches(weighted):
+    n_rows, n_features, batch_rows = 120_000, 12, 40_000
+
+    def batches():
+        for first in range(0, n_rows, batch_rows):
+            rng = np.random.default_rng(first)
+            X = rng.standard_normal((batch_rows, n_features), np.float32)
+            yield (X, X[:, 0] > 0, np.ones(batch_rows, np.float32))[: 2 + weighted]
+
+    options = {**PARAMS, "n_estimators": 1}
+    few = np.arange(60, dtype=np.float32).reshape(20, 3)
+    train(options, Dataset(few, few[:, 0] > 9))  # imports what training imports
+    tracemalloc.start()
+    try:
+        train(options, Dataset.from_batches(batches))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    device, checked = open_device(TEST_DEVICE), Parameters.from_dict(options)
+    shape = n_rows, n_features
+    found = estimate_memory(device, checked, *shape, weighted=weighted, batch_rows=batch_rows)
+    assert abs(found.host_bytes - peak) <= 0.1 * peak

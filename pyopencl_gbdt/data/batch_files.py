@@ -152,7 +152,10 @@ def _npy(file: str, reading: Reading) -> Iterator[Batch]:
             else:
                 parts = array.rows(rows)
             for first, part in parts:
-                yield _without(part, label, qid, f"{file}, rows from {first}")
+                batch = _without(part, label, qid, f"{file}, rows from {first}")
+                del part
+                yield batch
+                del batch  # before the next one is read
 
 
 @contextlib.contextmanager
@@ -173,7 +176,7 @@ def _without(part: Any, label: int | None, qid: int | None, where: str) -> Batch
     X = np.delete(part, gone, axis=1) if gone else part
     return Batch(
         X,
-        None if label is None else part[:, label],
+        None if label is None else part[:, label].copy(),  # a view would keep the part
         qid=None if qid is None else part[:, qid].astype(np.int64),
         where=where,
     )

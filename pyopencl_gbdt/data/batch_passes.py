@@ -137,9 +137,9 @@ class CheckedBatches(BatchedRows):
         return other
 
     def parts(self) -> Iterator[tuple[int, Features]]:
-        first, levels, sums = 0, self.categories, []
-        number = -1
-        for number, batch in enumerate(self._source()):
+        first, number, levels, sums = 0, -1, self.categories, []
+        for batch in self._source():
+            number += 1  # enumerate would keep a batch until the next one is read
             if number >= len(self._rows):
                 raise DataError(
                     f"{batch.where} comes after {len(self._rows)} batches, the number of the first "
@@ -159,8 +159,12 @@ class CheckedBatches(BatchedRows):
                     f"{batch.where} has other values than in an earlier pass: {_SAME}; {_MOVE}"
                 )
             sums.append(found)
-            yield first, replace(features, values=values)
-            first += len(values)
+            features = replace(features, values=values)
+            n_rows = len(values)
+            del batch, values
+            yield first, features
+            del features
+            first += n_rows
         if number + 1 < len(self._rows):
             raise DataError(
                 f"the batches ended after {number + 1} of {len(self._rows)}, with {first} of "

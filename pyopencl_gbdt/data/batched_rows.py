@@ -53,6 +53,7 @@ class BatchedRows(ABC):
         for first, features in self.parts():
             assert isinstance(features.values, np.ndarray)
             yield first, features.values
+            del features
 
     @abstractmethod
     def level_counts(self, feature: int) -> I64:
@@ -70,6 +71,7 @@ class BatchedRows(ABC):
         for first, values in self.pieces():
             for start in range(0, len(values), rows):
                 yield first + start, values[start : start + rows]
+            del values
 
 
 def not_whole(values: BatchedRows) -> DataError:

@@ -138,8 +138,9 @@ def first_pass(
         If there is no batch, or one cannot be used or differs from the first.
     """
     look = _Look(Reader(missing, categorical, names))
-    for number, batch in enumerate(source()):
-        look.add(number, batch)
+    for batch in source():
+        look.add(len(look.rows), batch)
+        del batch  # before the next one is read
     if not look.rows:
         raise DataError("batches: there is none: expected one or more; give rows")
     shape = sum(look.rows), look.width

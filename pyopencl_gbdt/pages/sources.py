@@ -116,8 +116,11 @@ class BatchValues(ValueSource):
             yield 0, len(self._values), self._whole
         elif device.borrows:
             for first, block in self._values.blocks(self._rows):
-                yield first, len(block), device.borrow(block)
+                piece = device.borrow(block)
+                del block
+                yield first, piece.shape[0], piece
                 device.finish()  # the source may write its next batch to the same memory
+                piece.handle = None  # frees the batch, whoever keeps the array
         else:
             if self._piece is None:
                 self._piece = device.empty((self._rows, self._values.shape[1]), np.float32)
