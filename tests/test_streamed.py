@@ -110,6 +110,8 @@ def test_a_loss_of_the_users_own_and_bounds(monkeypatch):
         return margins - data.label, np.ones_like(margins)
 
     check(monkeypatch, {"objective": squares}, rows("number"))
+    kernel = {"objective": "kernel: g = margin - label; h = 1.0f;", "base_score": 0.0}
+    check(monkeypatch, kernel, rows("number"))
     low = np.exp(np.clip(LABELS["number"], -2, 2)).astype(np.float32)
     bounds = {"label_lower_bound": low, "label_upper_bound": 2 * low}
     check(monkeypatch, {"objective": "survival:aft"}, lambda: Dataset(X, **bounds))
