@@ -19,6 +19,7 @@ from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.stored import HostPages, encoded_pages
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import booster, fitting
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 
 from .conftest import TEST_DEVICE
 from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X, rows_with_categories
@@ -109,6 +110,8 @@ def test_a_loss_of_the_users_own_and_bounds(monkeypatch):
         return margins - data.label, np.ones_like(margins)
 
     check(monkeypatch, {"objective": squares}, rows("number"))
+    kernel = {"objective": "kernel: g = margin - label; h = 1.0f;", "base_score": 0.0}
+    check(monkeypatch, kernel, rows("number"))
     low = np.exp(np.clip(LABELS["number"], -2, 2)).astype(np.float32)
     bounds = {"label_lower_bound": low, "label_upper_bound": 2 * low}
     check(monkeypatch, {"objective": "survival:aft"}, lambda: Dataset(X, **bounds))
@@ -131,6 +134,11 @@ def test_data_beyond_the_memory_are_streamed_within_it(monkeypatch):
     limited = train({**params, "device_memory": "700KB"}, data)
     assert limited.variants["page"] == "streamed"
     assert devices[0].peak_bytes <= 700_000
+    fresh = open_device(TEST_DEVICE)
+    fresh.caps = devices[0].caps
+    estimate = estimate_memory(fresh, Parameters.from_dict(params), *values.shape)
+    assert 0.9 < devices[0].peak_bytes / estimate.peak_bytes < 1.1
+    assert estimate.host_bytes > estimate.training_bytes
     assert to_json(limited.ensemble) == to_json(whole.ensemble)
 
 

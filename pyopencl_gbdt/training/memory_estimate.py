@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,13 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.choose_turns import choose_turns
+from pyopencl_gbdt.fit.turns import Turns
+from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.growth.policy import policy_of
-from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
 from pyopencl_gbdt.pages.columns import ColumnSizes, columns_bytes, sorting_bytes
 from pyopencl_gbdt.pages.page import Layout
@@ -22,15 +26,11 @@ from pyopencl_gbdt.pages.tiles import TileSizes, encoding_bytes
 from pyopencl_gbdt.pages.value_counts import ValueCounts
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.batches_memory import batches_bytes
 from pyopencl_gbdt.training.reservations import Reservations
 from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 from pyopencl_gbdt.training.tree_method import of_sparse
 from pyopencl_gbdt.training.with_statistics import becoming
-
-#: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
-_SCALING_BYTES = 29
-#: Bytes of the host's objects in a fit on batches, beside its arrays; ``tracemalloc``.
-_HOST_BYTES = 300_000
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,9 @@ class MemoryEstimate:
         During training: codes or sorted columns, histograms, evaluation sets and everything else.
     host_bytes : int
         Peak of the host's arrays while the columns of a sparse matrix are sorted, or with
-        statistics of categories, without the rows given; or for rows in batches, with two of them.
-        0 for other data, of which this is not estimated.
+        statistics of categories, without the rows given; where pages take turns, what the host
+        keeps of them; for rows in batches, two of these too. 0 for other data, of which this is not
+        estimated.
     """
 
     set_up_bytes: int
@@ -56,22 +57,6 @@ class MemoryEstimate:
     @property
     def peak_bytes(self) -> int:
         return max(self.set_up_bytes, self.training_bytes)
-
-
-def batches_bytes(
-    n_rows: int, n_features: int, batch_rows: int, n_targets: int = 1, *, weighted: bool = False
-) -> int:
-    """Return the peak bytes of the host's arrays while rows are read batch by batch.
-
-    These are labels and weights of all rows, and two batches with theirs, as float32: one is being
-    made of the other, or read while the device has the other. After the first pass, parts of labels
-    and weights are joined; later, weights are scaled. Base margins and pages of codes are not
-    counted.
-    """
-    row = 4 * (n_targets + weighted)
-    vectors, batches = n_rows * row, 2 * batch_rows * (4 * n_features + row)
-    scaling = _SCALING_BYTES * n_rows if weighted else 0
-    return _HOST_BYTES + vectors + max(vectors, batches, scaling)
 
 
 def expected_layout(n_features: int, n_bins: int) -> Layout:
@@ -180,7 +165,8 @@ def estimate_memory(
     ws.columns, ws.tiled = data.columns, data.tiles
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
-    ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)
+    reserve = Reservations(objective, weighted, n_queries, longest).reserve
+    ws.choose_trees(reserve)
     row = data.layout.n_features + ws.n_outputs + n_targets  # values, margins and labels
     evaluated = evaluation_rows * row * VALUE.itemsize
     if counts is not None:
@@ -189,11 +175,48 @@ def estimate_memory(
         if not device.borrows:
             evaluated += 8 * (evaluation_rows + evaluation_entries)
     begun = ws.plan().total_bytes + data.page_bytes
-    training = begun + data.combining_bytes + evaluated
-    host = data.host_bytes
+    batches = 0
     if batch_rows:
-        host = batches_bytes(n_rows, n_features, batch_rows, n_targets, weighted=weighted)
-    return MemoryEstimate(max(data.set_up_bytes, begun + data.encoding_bytes), training, host)
+        batches = batches_bytes(n_rows, n_features, batch_rows, n_targets, weighted=weighted)
+    may_stream = counts is None and statistics is None and _takes_turns(params, objective)
+    needed = max(data.set_up_bytes, begun + evaluated)
+    if may_stream and _streams(params.page_kind, needed, device):
+        streamed = _streamed(ws, reserve, evaluated)
+        return replace(streamed, host_bytes=streamed.host_bytes + batches)
+    training = begun + data.combining_bytes + evaluated
+    set_up = max(data.set_up_bytes, begun + data.encoding_bytes)
+    return MemoryEstimate(set_up, training, data.host_bytes + batches)
+
+
+def _takes_turns(params: Parameters, objective: Objective) -> bool:
+    """Return whether nothing of a fit to dense rows asks for all of them at a time."""
+    plain = params.search == "hist" and params.boosting_type == "plain"
+    return plain and takes_pages(objective)
+
+
+def _streams(kind: str, needed: int, device: Device) -> bool:
+    """Return whether pages take turns in a fit that needs so many bytes where they stay."""
+    return kind == "streamed" or (kind == "auto" and needed > device.caps.global_bytes)
+
+
+def _streamed(
+    ws: Workspace, reserve: Callable[[Workspace], None], evaluated: int
+) -> MemoryEstimate:
+    """Estimate a fit whose pages take turns; the host keeps what is not on the device."""
+    ws.turns = Turns([(0, ws.n_rows)], 1)
+    ws.choose_trees(reserve)
+    choose_turns(ws, reserve)
+    device, n_features = ws.device, ws.layout.n_features
+    most = int(ws.layout.feature_bins.max())
+    planned = page_bytes(device, ws.turns.most_rows, n_features, most)
+    set_up = plan_set_up(
+        device, ws.n_rows, n_features, most, weighted=ws.weighted, tiled_bytes=planned
+    ).n_bytes
+    training = ws.plan_with_codes().total_bytes + evaluated
+    kept = ws.slot_bytes(ws.n_rows)
+    if ws.params.cache_folders:  # two pages are read ahead
+        kept[CODES] = 2 * ws.slot_bytes(ws.turns.most_rows)[CODES]
+    return MemoryEstimate(set_up, training, sum(kept.values()))
 
 
 @dataclass(frozen=True)
