@@ -9,8 +9,10 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.team import threads
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.cuts import make_layout
@@ -19,6 +21,7 @@ from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.stored import HostPages, encoded_pages
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import booster, fitting
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 
 from .conftest import TEST_DEVICE
 from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X, rows_with_categories
@@ -109,6 +112,8 @@ def test_a_loss_of_the_users_own_and_bounds(monkeypatch):
         return margins - data.label, np.ones_like(margins)
 
     check(monkeypatch, {"objective": squares}, rows("number"))
+    kernel = {"objective": "kernel: g = margin - label; h = 1.0f;", "base_score": 0.0}
+    check(monkeypatch, kernel, rows("number"))
     low = np.exp(np.clip(LABELS["number"], -2, 2)).astype(np.float32)
     bounds = {"label_lower_bound": low, "label_upper_bound": 2 * low}
     check(monkeypatch, {"objective": "survival:aft"}, lambda: Dataset(X, **bounds))
@@ -131,6 +136,11 @@ def test_data_beyond_the_memory_are_streamed_within_it(monkeypatch):
     limited = train({**params, "device_memory": "700KB"}, data)
     assert limited.variants["page"] == "streamed"
     assert devices[0].peak_bytes <= 700_000
+    fresh = open_device(TEST_DEVICE)
+    fresh.caps = devices[0].caps
+    estimate = estimate_memory(fresh, Parameters.from_dict(params), *values.shape)
+    assert 0.9 < devices[0].peak_bytes / estimate.peak_bytes < 1.1
+    assert estimate.host_bytes > estimate.training_bytes
     assert to_json(limited.ensemble) == to_json(whole.ensemble)
 
 
@@ -183,3 +193,28 @@ def test_pages_that_are_loaded_and_one_that_cannot_be_read():
         fit.close()
     assert models[0] == models[1]
     assert not any("ThreadPool" in thread.name for thread in threading.enumerate())
+
+
+def test_devices_of_a_team_whose_pages_take_turns():
+    params = Parameters.from_dict({"max_depth": 4, "subsample": 0.7})
+    objective, label = get_objective(params.objective, params), LABELS["number"]
+    alone = booster.Boosting(open_device(TEST_DEVICE), params, objective, Dataset(X, label), 0.5)
+    layout = make_layout(Quantizer(open_device(TEST_DEVICE), X, None, 256).cuts())
+    found = {}
+
+    def member(team, first, end):
+        device, own = open_device(TEST_DEVICE), slice(first, end)
+        pages = encoded_pages(Quantizer(device, X[own], None, 256), layout, evenly(end - first, 3))
+        data, share = Dataset(X[own], label[own]), Share(team, first, N, pages)
+        fit = booster.Boosting(device, params, objective, data, 0.5, share=share, n_slots=2)
+        found[team.rank] = fit.run(2)
+
+    running = [
+        threading.Thread(target=member, args=(team, *rows))
+        for team, rows in zip(threads(2), ((0, 300), (300, N)), strict=True)
+    ]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert found[0] == found[1] == alone.run(2)

@@ -81,7 +81,7 @@ class Workspace(RowArrays):
     def _trees_fit(self) -> bool:
         if self.turns is not None:
             return self.n_trees <= MOST_Y  # pages are made to fit
-        plan, caps = self._plan_with_codes(), self.device.caps
+        plan, caps = self.plan_with_codes(), self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
         largest = max(map(plan.bytes_of, plan.arrays))
         # rows and entries of all trees have numbers of 32 bits, with room for a step behind
@@ -219,14 +219,14 @@ class Workspace(RowArrays):
         ------
         MemoryPlanError
         """
-        plan = self._plan_with_codes()
+        plan = self.plan_with_codes()
         plan.arrays |= self.beside.arrays
         also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
         if self.is_ordered:
             also += "; or lower permutation_count, or leave out boosting_type='ordered'"
         plan.check(self.device, _ADVICE + also)
 
-    def _plan_with_codes(self) -> MemoryPlan:
+    def plan_with_codes(self) -> MemoryPlan:
         """Return the plan, with codes that are not there yet."""
         plan, n_features = self.plan(), self.layout.n_features
         if self.turns is not None:

@@ -58,7 +58,8 @@ class CheckedSource(Protocol):
 
 def takes_pages(objective: Objective) -> bool:
     """Return whether gradients can be computed page by page, where pages take turns."""
-    return not objective.given or isinstance(objective, SoftProb | Aft | FunctionObjective)
+    alone = SoftProb | Aft | FunctionObjective | KernelObjective
+    return not objective.given or isinstance(objective, alone)
 
 
 @singledispatch
