@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
-from pyopencl_gbdt.device import DeviceArray, open_device, selection
+from pyopencl_gbdt.device import open_device, selection
 from pyopencl_gbdt.device.team import Reduce, threads
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
@@ -19,7 +19,7 @@ from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.preparing import prepare
 
 from .conftest import TEST_DEVICE
-from .test_pages import GROWTH, LABELS, LOSSES, N, ORDER, WEIGHT, X
+from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X
 
 #: Every device that is here: the kinds and makers of a team may differ.
 _HERE = [d for d in devices() if not d.problem]
@@ -142,10 +142,10 @@ def test_what_else_is_refused():
     data = rows_of("number")
     with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
         train({"boosting_type": "ordered", "device": listed(TWO)}, data)
-    with pytest.raises(ParameterError, match="^profile=True: expected False with device="):
+    with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
         train({"device": listed(TWO)}, data, profile=True)
     fill = DeviceObjective(lambda *arrays: None, "own")
-    with pytest.raises(ParameterError, match="^objective=own: .* write a KernelObjective"):
+    with pytest.raises(ParameterError, match=r"^objective=own: .* write a KernelObjective"):
         train({"objective": fill, "device": listed(TWO)}, data)
 
 
@@ -173,7 +173,9 @@ def test_fewer_rows_than_devices():
     rows = Dataset([[0.0], [1.0]], [0.0, 1.0])
     params = {"min_child_weight": 0}
     model = train({**params, "device": listed([TEST_DEVICE] * 5)}, rows, 2)
-    assert to_json(model.ensemble) == to_json(train({**params, "device": TEST_DEVICE}, rows, 2).ensemble)
+    assert to_json(model.ensemble) == to_json(
+        train({**params, "device": TEST_DEVICE}, rows, 2).ensemble
+    )
     assert model.variants["devices"].count("50 %") == 2
 
 
@@ -221,7 +223,7 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
 
     monkeypatch.setattr(Boosting, "step", failing)
     before = threading.active_count()
-    with pytest.raises(DeviceError, match="^the card is gone$"):
+    with pytest.raises(DeviceError, match=r"^the card is gone$"):
         train({"device": listed(TWO)}, rows_of("number"), 50)
     assert threading.active_count() <= before
 

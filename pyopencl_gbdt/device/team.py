@@ -121,7 +121,7 @@ class Member(ABC):
 
     def add_up(self, part: Integers) -> Integers:
         """Return the sum of all members' arrays."""
-        total = np.zeros_like(part)
+        total: Integers = np.zeros_like(part)
         for other in self.exchange(part):
             total += other
         return total

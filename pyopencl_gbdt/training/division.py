@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.training.fitting import Task
 
-#: Rows and features of the histogram whose time is a device's speed, on a GPU and on a CPU.
-_MEASURED_ROWS = {"gpu": 1 << 20, "accelerator": 1 << 20, "cpu": 1 << 17}
+#: Rows and features of the histogram whose time is a device's speed: on a CPU, on a GPU.
+_MEASURED_ROWS = (1 << 17, 1 << 20)
 _MEASURED_FEATURES = 28
 _BINS = 256
 #: Bytes of sums that a host adds up in a second, with their copies from and to two devices, ...
@@ -93,7 +94,7 @@ def row_bounds(data: Dataset, weights: Sequence[float]) -> list[tuple[int, int]]
     if data.group_offsets is not None:
         ends = _nearest(ends, data.group_offsets)
     every = [0, *ends.tolist()]
-    return list(zip(every[:-1], every[1:], strict=True))
+    return list(pairwise(every))
 
 
 def _nearest(ends: npt.NDArray[np.int64], borders: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -108,7 +109,7 @@ def histogram_speed(device: Device) -> float:
     caps = device.caps
     key = (os.getpid(), caps.name, caps.platform)
     if key not in _speeds:
-        n = 1 << 10 if caps.is_simulator else _MEASURED_ROWS[caps.kind]
+        n = 1 << 10 if caps.is_simulator else _MEASURED_ROWS[caps.side_by_side]
         rng = np.random.default_rng(0)
         codes = device.upload(rng.integers(0, _BINS - 1, (n, _MEASURED_FEATURES), np.uint8))
         pairs = device.upload(rng.integers(-1000, 1000, (n, 2), np.int32))
