@@ -121,8 +121,9 @@ class Member(ABC):
 
     def add_up(self, part: Integers) -> Integers:
         """Return the sum of all members' arrays."""
-        total: Integers = np.zeros_like(part)
-        for other in self.exchange(part):
+        first, *others = self.exchange(part)
+        total: Integers = first.copy()
+        for other in others:
             total += other
         return total
 
