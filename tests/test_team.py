@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
 from pyopencl_gbdt.device import open_device, selection
-from pyopencl_gbdt.device.team import Reduce, threads
+from pyopencl_gbdt.device.team import threads
+from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import together
@@ -200,14 +201,14 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", Listed)
     check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
-        who: [action.name for action in its if not isinstance(action, Reduce)]
+        who: [action.name for action in its if not isinstance(action, (Reduce, EarlyCopy))]
         for who, its in lists.items()
     }
     assert kernels[0] == kernels[1] == kernels["alone"]
     sums = [action for action in lists[0] if isinstance(action, Reduce)]
     levels = 4
-    # classes of sampling, exponents and root sums; histograms of each level; rows of children
-    assert len(sums) == 3 + levels + (levels - 1)
+    # classes of sampling, exponents and root sums; histograms of each level
+    assert len(sums) == 3 + levels
     assert not any(isinstance(action, Reduce) for action in lists["alone"])
 
 
@@ -240,8 +241,12 @@ def test_members_that_disagree_are_noticed(monkeypatch):
         train({"device": listed(TWO)}, rows_of("number"), 2)
 
 
-def test_sums_of_a_team(rng):
-    """Of a window, of other integers than the array's, and of numbers."""
+@pytest.mark.parametrize("piece", [team_sums.PIECE_BYTES, 32])
+def test_sums_of_a_team(rng, monkeypatch, piece):
+    """Of a window, of other integers than the array's, and of numbers; whole and in pieces."""
+    monkeypatch.setattr(team_sums, "PIECE_BYTES", piece)
+    if piece == 32:
+        monkeypatch.setattr(team, "_WHOLE_BYTES", 0)
     device = open_device(TEST_DEVICE)
     members = threads(3)
     values = rng.integers(-(2**62), 2**62, (3, 5, 2))

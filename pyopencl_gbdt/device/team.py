@@ -8,10 +8,11 @@ members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -19,12 +20,11 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Launch
+from pyopencl_gbdt.device.team_sums import Buffers, EarlyCopy, Reduce, Window
 from pyopencl_gbdt.errors import TeamError
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
-#: Tells which rows of an array to add up, when the device has computed it.
-Window = Callable[[], slice]
 
 
 class Team(Protocol):
@@ -105,7 +105,16 @@ class Alone:
 
 
 class Member(ABC):
-    """A member of a team of several. A subclass says how values travel."""
+    """A member of a team of several. A subclass says how values travel.
+
+    Attributes
+    ----------
+    buffers : Buffers
+        For copies from and to the member's device.
+    """
+
+    def __init__(self) -> None:
+        self.buffers = Buffers()
 
     @property
     @abstractmethod
@@ -127,6 +136,16 @@ class Member(ABC):
             total += other
         return total
 
+    def add_in_place(self, part: npt.NDArray[Any]) -> None:
+        """Replace integers by the sum over all members.
+
+        Parameters
+        ----------
+        part : array of integers, 1-D, changed
+            Of one length in all members.
+        """
+        part[:] = self.add_up(part)
+
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
     ) -> list[Action]:
@@ -145,35 +164,29 @@ class Member(ABC):
         return found
 
 
-@dataclass(frozen=True)
-class Reduce:
-    """Replaces an array by its sum over a team. Calling it waits for the device and for the team.
-
-    Attributes
-    ----------
-    member : Member
-    array : DeviceArray
-    window : callable or None
-    dtype : numpy.dtype
-    """
-
-    member: Member
-    array: DeviceArray
-    window: Window | None
-    dtype: np.dtype[Any]
-    name: str = "sum over the team"
-
-    def __call__(self) -> None:
-        own = self.array.get()
-        rows = slice(0, own.shape[0]) if self.window is None else self.window()
-        part = np.ascontiguousarray(own[rows]).view(self.dtype)
-        total = self.member.add_up(part)
-        start = rows.start * (own.size // own.shape[0])
-        self.array.set(total.view(own.dtype), start)
-
-
 #: What a tree's list consists of.
-Action = Launch | Reduce
+Action = Launch | Reduce | EarlyCopy
+
+
+#: Arrays of at most so many bytes are added up as a whole by each member: one wait less.
+_WHOLE_BYTES = 1 << 16
+#: Numbers that a thread adds up at a time: those of two members fit a core's cache.
+_AT_A_TIME = 1 << 15
+#: Most threads that add up numbers for one member.
+_MOST_WORKERS = 4
+
+
+def _ranges(first: int, end: int) -> list[tuple[int, int]]:
+    return [(a, min(a + _AT_A_TIME, end)) for a in range(first, end, _AT_A_TIME)]
+
+
+def _add(parts: list[npt.NDArray[Any]]) -> None:
+    """Write the sum of all members' numbers to each of them."""
+    total, *others = parts
+    for other in others:
+        np.add(total, other, out=total)
+    for other in others:
+        np.copyto(other, total)
 
 
 class Meeting:
@@ -187,6 +200,31 @@ class Meeting:
         self.size = size
         self.values: list[list[Any]] = [[None] * size, [None] * size]
         self.barrier = threading.Barrier(size)
+        self._workers = max(1, min(_MOST_WORKERS, (os.cpu_count() or 1) // size))
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def run(self, work: Callable[[Any], None], items: Sequence[Any]) -> None:
+        """Do some work for all items, in several threads if there are cores for them."""
+        if self._workers == 1 or len(items) < 2 * self._workers:
+            for item in items:
+                work(item)
+            return
+        with self._lock:
+            self._pool = self._pool or ThreadPoolExecutor(self._workers * self.size)
+        shares = [items[i :: self._workers] for i in range(self._workers)]
+        for done in [self._pool.submit(_each, work, share) for share in shares]:
+            done.result()
+
+    def close(self) -> None:
+        """End the threads that add up numbers."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _each(work: Callable[[Any], None], items: Sequence[Any]) -> None:
+    for item in items:
+        work(item)
 
 
 class Threads(Member):
@@ -201,6 +239,7 @@ class Threads(Member):
     """
 
     def __init__(self, rank: int, meeting: Meeting) -> None:
+        super().__init__()
         self._rank, self.meeting = rank, meeting
         self._turn = 0
 
@@ -230,6 +269,16 @@ class Threads(Member):
         except threading.BrokenBarrierError:
             raise TeamError("another device of the team failed; its own error tells why") from None
         return list(values)
+
+    def add_in_place(self, part: npt.NDArray[Any]) -> None:
+        """Replace integers by the sum over all members; each adds up a share for all of them."""
+        if part.nbytes <= _WHOLE_BYTES:
+            part[:] = self.add_up(part.copy())
+            return
+        every = self.exchange(part)
+        first, end = (part.size * k // self.size for k in (self.rank, self.rank + 1))
+        self.meeting.run(_add, [[own[a:b] for own in every] for a, b in _ranges(first, end)])
+        self.exchange(None)  # all shares are there
 
     def leave(self) -> None:
         """Tell the other members that this one has failed: they raise instead of waiting."""

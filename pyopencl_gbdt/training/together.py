@@ -149,7 +149,9 @@ def leading(
         if cause is error:
             raise
         raise cause from None
-    _join(followers)
+    finally:
+        _join(followers)
+        first.team.meeting.close()
     for follower in followers:
         if follower.error is not None:
             raise follower.error
