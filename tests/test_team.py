@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
-from pyopencl_gbdt.device import open_device, selection
+from pyopencl_gbdt.device import open_device, selection, team, team_sums
 from pyopencl_gbdt.device.team import threads
 from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
 from pyopencl_gbdt.errors import DeviceError, ParameterError
