@@ -10,6 +10,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, cv, devices, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.device import base, find, open_device, selection
 from pyopencl_gbdt.device.discovery import every_gpu
 from pyopencl_gbdt.device.selection import find_several, main_device, names_several
@@ -260,3 +261,18 @@ def test_queries_stay_whole():
     assert division.row_bounds(data, [1, 9]) == [(0, 1), (1, 10)]
     assert find_several(TWO_DEVICES)[0].weight == 1
     assert devices()
+
+
+def test_the_command_line(tmp_path, capsys):
+    """``--device`` takes several names; the output tells each one's rows."""
+    table = tmp_path / "rows.csv"
+    np.savetxt(table, np.column_stack([LABELS["number"], np.nan_to_num(X)]), delimiter=",")
+    models = []
+    for device in (TEST_DEVICE, TWO_DEVICES):
+        models.append(tmp_path / f"{len(models)}.json")
+        options = ["--label-column", "0", "--param", "n_estimators=2", "--device", device]
+        assert main(["train", str(table), "--model", str(models[-1]), *options]) == 0
+    assert models[0].read_bytes() == models[1].read_bytes()
+    said = capsys.readouterr().out
+    assert "Devices" in said
+    assert "50 %" in said

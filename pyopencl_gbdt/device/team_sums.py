@@ -12,15 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.device.team import Member
 
 #: Tells which rows of an array to add up, when the device has computed it.
 Window = Callable[[], slice]
@@ -42,19 +39,28 @@ class Buffers:
         return [buffer[:nbytes] for buffer in self._kept]
 
 
+class Adds(Protocol):
+    """A member of a team, as sums see it."""
+
+    buffers: Buffers
+
+    def add_in_place(self, part: npt.NDArray[Any]) -> None:
+        """Replace integers by the sum over all members; ``part`` is 1-D."""
+
+
 @dataclass(frozen=True)
 class Reduce:
     """Replaces an array by its sum over a team. Calling it waits for the device and for the team.
 
     Attributes
     ----------
-    member : Member
+    member : Adds
     array : DeviceArray
     window : callable or None
     dtype : numpy.dtype
     """
 
-    member: Member
+    member: Adds
     array: DeviceArray
     window: Window | None
     dtype: np.dtype[Any]

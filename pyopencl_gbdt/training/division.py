@@ -45,7 +45,7 @@ class Division:
     bounds : sequence of (int, int)
         First row of every device, and the row behind its last one.
     note : str
-        Why these devices, in a sentence; empty if the user gave weights.
+        Which devices are left out, and why; empty if all of them train.
     """
 
     devices: Sequence[Device]
@@ -81,11 +81,21 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
     if not weights:
         speeds = [histogram_speed(device) for device in devices]
         kept = best_team(speeds, task.params, data.n_rows, data.n_features)
-        note = f"{len(kept)} of {len(devices)} devices train, which is expected to be fastest"
+        if len(kept) < len(devices):
+            note = _note([devices[i] for i in kept], len(devices), data.n_rows)
         devices, weights = [devices[i] for i in kept], [speeds[i] for i in kept]
     bounds = row_bounds(data, weights)
     filled = [i for i, (first, end) in enumerate(bounds) if end > first]
     return Division([devices[i] for i in filled], [bounds[i] for i in filled], note)
+
+
+def _note(kept: Sequence[Device], n_named: int, n_rows: int) -> str:
+    names = " and ".join(device.caps.device_id for device in kept)
+    return (
+        f"of {n_named} devices, {names} {'trains' if len(kept) == 1 else 'train'}: more are "
+        f"expected to be slower with {n_rows} rows; give weights to let all train, such as "
+        "device='gpu:0=1,gpu:1=1'"
+    )
 
 
 def row_bounds(data: Dataset, weights: Sequence[float]) -> list[tuple[int, int]]:
