@@ -9,9 +9,11 @@ written: kernels that follow in the queue find them.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,10 +29,21 @@ _BUFFERS = 2
 
 
 class Buffers:
-    """Page-locked memory of one member, as long as its longest piece so far."""
+    """Page-locked memory of one member, as long as its longest piece so far.
+
+    Attributes
+    ----------
+    n_sums, n_bytes : int
+        Sums so far, and bytes of the arrays that were added up.
+    waited, added : float
+        Seconds that the member waited for its device, and that adding took, with its wait for the
+        other members.
+    """
 
     def __init__(self) -> None:
         self._kept: list[Array] = []
+        self.n_sums = self.n_bytes = 0
+        self.waited = self.added = 0.0
 
     def of(self, device: Device, nbytes: int) -> list[Array]:
         """Return buffers of so many bytes, whose contents are undefined."""
@@ -70,6 +83,7 @@ class Reduce:
         array = self.array
         rows = slice(0, array.shape[0]) if self.window is None else self.window()
         row_bytes = array.nbytes // array.shape[0]
+        self.member.buffers.n_sums += 1
         start, end = rows.start * row_bytes, rows.stop * row_bytes
         step = max(1, PIECE_BYTES // self.dtype.itemsize) * self.dtype.itemsize
         buffers = self.member.buffers.of(array.device, min(step, max(end - start, 1)))
@@ -84,8 +98,13 @@ class Reduce:
 
     def _finish(self, first: int, piece: npt.NDArray[np.uint8], wait: Wait) -> None:
         """Add up a piece that is being read, and enqueue its copy to the device."""
-        wait()
-        self.member.add_in_place(piece.view(self.dtype))
+        kept, times = self.member.buffers, [time.perf_counter()]
+        for part in (wait, partial(self.member.add_in_place, piece.view(self.dtype))):
+            part()
+            times.append(time.perf_counter())
+        kept.waited += times[1] - times[0]
+        kept.added += times[2] - times[1]
+        kept.n_bytes += piece.nbytes
         self.array.device.write_later(self.array, piece, first)
 
 
