@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
+import types
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +13,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
-from pyopencl_gbdt.device import open_device, selection, team, team_sums
+from pyopencl_gbdt.device import base, open_device, selection, team, team_sums
+from pyopencl_gbdt.device.nccl import communicators, release
 from pyopencl_gbdt.device.team import threads
 from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
 from pyopencl_gbdt.errors import DeviceError, ParameterError
@@ -272,6 +276,35 @@ def test_sums_of_a_team(rng, monkeypatch, piece):
         np.testing.assert_array_equal(rows[[0, 3, 4]], values[rank][[0, 3, 4]])
         np.testing.assert_array_equal(words, wanted_words)
         assert least == 5
+
+
+def test_sums_by_nccl(monkeypatch):
+    """The pointer, the number of elements and their type, as NCCL takes them."""
+    calls = []
+    fake = types.SimpleNamespace(NCCL_INT64=4, NCCL_SUM=0, NcclError=RuntimeError)
+    fake.NcclCommunicator = types.SimpleNamespace(initAll=lambda numbers: [f"of {numbers}"] * 2)
+    cuda = types.SimpleNamespace(nccl=fake)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    caps = types.SimpleNamespace(api="cuda", label="a card", device_id="cuda:3")
+    other = types.SimpleNamespace(caps=types.SimpleNamespace(api="cuda", device_id="cuda:1"))
+    device = types.SimpleNamespace(caps=caps, cuda=contextlib.nullcontext())
+    device.stream = types.SimpleNamespace(ptr=77)
+    assert communicators([device, other]) == ["of [3, 1]"] * 2
+    assert communicators([device, other]) == []  # one team has them
+    release(["some"])
+    assert communicators([device, device]) == []
+    place = types.SimpleNamespace(data=types.SimpleNamespace(ptr=1000))
+    array = base.DeviceArray(device, (5, 2), np.int64, place)
+    comm = types.SimpleNamespace(allReduce=lambda *given: calls.append(given))
+    member = threads(2)[0]
+    member.meeting.communicators = [comm, None]
+    (action,) = member.sum(array, lambda: slice(1, 4))
+    action()
+    assert calls == [(1016, 1016, 6, 4, 0, 77)]
+    comm.allReduce = lambda *given: (_ for _ in ()).throw(RuntimeError("unhandled"))
+    with pytest.raises(DeviceError, match=r"^a card: NCCL failed: unhandled; .*NCCL=off"):
+        action()
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
@@ -19,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.program import Launch
-from pyopencl_gbdt.device.team_sums import Buffers, EarlyCopy, Reduce, Window
+from pyopencl_gbdt.device.nccl import NcclSum, abort, release
+from pyopencl_gbdt.device.team_sums import Buffers, Reduce, Window
 from pyopencl_gbdt.errors import TeamError
 
 #: An array of integers.
@@ -164,8 +165,13 @@ class Member(ABC):
         return found
 
 
-#: What a tree's list consists of.
-Action = Launch | Reduce | EarlyCopy
+class Action(Protocol):
+    """What a tree's list consists of: a ``Launch``, a ``Reduce``, or what ``fit`` adds to them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self) -> None: ...
 
 
 #: Arrays of at most so many bytes are added up as a whole by each member: one wait less.
@@ -203,6 +209,9 @@ class Meeting:
         self._workers = max(1, min(_MOST_WORKERS, (os.cpu_count() or 1) // size))
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
+        self.communicators: list[Any] = []
+        """Of NCCL, by rank; none where sums go through the host's memory."""
+        self._aborted = False
 
     def run(self, work: Callable[[Any], None], items: Sequence[Any]) -> None:
         """Do some work for all items, in several threads if there are cores for them."""
@@ -216,8 +225,17 @@ class Meeting:
         for done in [self._pool.submit(_each, work, share) for share in shares]:
             done.result()
 
+    def abort(self) -> None:
+        """End sums on the devices for which a member is waited for."""
+        with self._lock:
+            if not self._aborted:
+                self._aborted = True
+                abort(self.communicators)
+
     def close(self) -> None:
-        """End the threads that add up numbers."""
+        """End the threads that add up numbers; no member may use the team from now on."""
+        release(self.communicators)
+        self.communicators = []
         if self._pool is not None:
             self._pool.shutdown()
 
@@ -280,9 +298,28 @@ class Threads(Member):
         self.meeting.run(_add, [[own[a:b] for own in every] for a, b in _ranges(first, end)])
         self.exchange(None)  # all shares are there
 
+    def sum(
+        self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
+    ) -> list[Action]:
+        """Return the sum over the members, one action: by NCCL where it joins their cards."""
+        if not self.meeting.communicators:
+            return super().sum(array, window, dtype)
+        as_dtype = array.dtype if dtype is None else np.dtype(dtype)
+        return [NcclSum(self.meeting.communicators[self.rank], array, window, as_dtype)]
+
+    @contextlib.contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Leave the team if the block raises."""
+        try:
+            yield
+        except BaseException:
+            self.leave()
+            raise
+
     def leave(self) -> None:
         """Tell the other members that this one has failed: they raise instead of waiting."""
         self.meeting.barrier.abort()
+        self.meeting.abort()
 
 
 def threads(size: int) -> list[Threads]:
