@@ -13,10 +13,10 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
-from pyopencl_gbdt.device import base, open_device, selection, team, team_sums
+from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_threads
 from pyopencl_gbdt.device.nccl import communicators, release
-from pyopencl_gbdt.device.team import threads
 from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
+from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import together
@@ -250,7 +250,7 @@ def test_sums_of_a_team(rng, monkeypatch, piece):
     """Of a window, of other integers than the array's, and of numbers; whole and in pieces."""
     monkeypatch.setattr(team_sums, "PIECE_BYTES", piece)
     if piece == 32:
-        monkeypatch.setattr(team, "_WHOLE_BYTES", 0)
+        monkeypatch.setattr(team_threads, "_WHOLE_BYTES", 0)
     device = open_device(TEST_DEVICE)
     members = threads(3)
     values = rng.integers(-(2**62), 2**62, (3, 5, 2))

@@ -55,7 +55,9 @@ class Buffers:
 class Adds(Protocol):
     """A member of a team, as sums see it."""
 
-    buffers: Buffers
+    @property
+    def buffers(self) -> Buffers:
+        """Memory for copies from and to the member's device."""
 
     def add_in_place(self, part: npt.NDArray[Any]) -> None:
         """Replace integers by the sum over all members; ``part`` is 1-D."""
