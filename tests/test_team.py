@@ -71,7 +71,11 @@ def in_pages(names, params, data, bounds, n_pages):
         return to_json(fit.model().ensemble)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "weighted",
+    [True, pytest.param(False, marks=pytest.mark.thorough)],
+    ids=["weighted", "plain"],
+)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss(loss, weighted):
     label, more = LOSSES[loss]
