@@ -150,10 +150,10 @@ class OpenCLDevice(Device):
 
     def pinned(self, nbytes: int) -> Array:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        write = cl.map_flags.WRITE
+        both = cl.map_flags.READ | cl.map_flags.WRITE
         try:
             buffer = cl.Buffer(self.context, flags, nbytes)
-            host, _ = cl.enqueue_map_buffer(self.queue, buffer, write, 0, nbytes, np.uint8)
+            host, _ = cl.enqueue_map_buffer(self.queue, buffer, both, 0, nbytes, np.uint8)
         except cl.Error:  # no such memory is left; ordinary memory works too
             return super().pinned(nbytes)
         pinned: Array = host
