@@ -10,6 +10,7 @@ COMMANDS = {
     "batches": "bench.batches",
     "categories": "bench.categories",
     "external": "bench.external",
+    "devices": "bench.devices",
     "large": "bench.large",
     "losses": "bench.losses",
     "metrics": "bench.metrics",

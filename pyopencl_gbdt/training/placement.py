@@ -81,10 +81,14 @@ class Placement:
         reason = why_resident(self.params, self.objective, self.data, statistics=self.statistics)
         kind, given = self.params.page_kind, self.share.codes
         if kind == "streamed" or isinstance(given, StoredPages):
+            if self.share.team.size > 1 and not isinstance(given, StoredPages):
+                reason = "the devices of a team get their pages from it; train on one device"
             check_turns(reason)
             return self._in_turn(), None
         tiles = self._tiles()
-        may_stream = not reason and kind == "auto" and given is None and tiles is None
+        # members of a team would have to agree, as the smaller child is chosen in another way
+        alone = given is None and self.share.team.size == 1
+        may_stream = not reason and kind == "auto" and alone and tiles is None
         columns = None if tiles is not None else expected_columns(self.data, self.params.search)
         least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)
         if may_stream and not least.fits():
