@@ -180,7 +180,7 @@ def _own_folder(folder: Path, folders: list[Path], locks: list[IO[Any]]) -> None
     own = folder / f"pyopencl_gbdt-{secrets.token_hex(8)}"
     try:
         remove_stale(folder)
-        own.mkdir()
+        own.mkdir(mode=0o700)  # codes tell what the rows are
         folders.append(own)
         lock = (own / "lock").open("wb")
         locks.append(lock)
