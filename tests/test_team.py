@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from pyopencl_gbdt import Dataset, devices
-from pyopencl_gbdt.device import DeviceArray, open_device
+from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
+from pyopencl_gbdt.device import DeviceArray, open_device, selection
 from pyopencl_gbdt.device.team import Reduce, threads
 from pyopencl_gbdt.errors import DeviceError, ParameterError
-from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import together
 from pyopencl_gbdt.training.booster import Boosting
-from pyopencl_gbdt.training.together import train_together
+from pyopencl_gbdt.training.preparing import prepare
 
 from .conftest import TEST_DEVICE
-from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, X
+from .test_pages import GROWTH, LABELS, LOSSES, N, ORDER, WEIGHT, X
 
 #: Every device that is here: the kinds and makers of a team may differ.
 _HERE = [d for d in devices() if not d.problem]
@@ -30,32 +29,79 @@ ALL = [d.device_id for d in _HERE]
 TEAMS = [*([name] * 2 for name in REAL), *map(list, combinations(ALL, 2))]
 #: Oclgrind takes seconds.
 THOROUGH = {"test_devices_of_any_kind": lambda names: not set(names) <= set(REAL)}
-#: Losses whose gradients look at several rows.
-ACROSS_ROWS = {"survival:cox", "rank:ndcg"}
+TWO = (TEST_DEVICE, TEST_DEVICE)
 
 
-def alone(params, data):
-    objective = get_objective(params.objective, params)
-    return Boosting(open_device(TEST_DEVICE), params, objective, data, 0.5).run(3)
+@pytest.fixture(autouse=True)
+def _devices_may_be_named_twice(monkeypatch):
+    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
 
 
-def in_team(names, params, data, **options):
-    objective = get_objective(params.objective, params)
-    team = [open_device(name) for name in names]
-    return train_together(team, params, objective, data, 0.5, **options)
+def listed(names, weights=None):
+    """Return the parameter ``device``; weights make all devices train."""
+    weights = weights or [1] * len(names)
+    return ",".join(f"{name}={weight}" for name, weight in zip(names, weights, strict=True))
 
 
-def check(params, label, *, weight=None, names=(TEST_DEVICE, TEST_DEVICE), **options):
-    params = Parameters.from_dict({"n_estimators": 3, "max_depth": 4, **params})
-    data = Dataset(X[ORDER], LABELS[label][ORDER], weight)
-    wanted = alone(params, data)
-    assert in_team(names, params, data, **options) == wanted
+def rows_of(label, *, weight=None, group=None):
+    return Dataset(X[ORDER], LABELS[label][ORDER], weight, group=group)
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES.keys() - ACROSS_ROWS))
-def test_every_loss_of_single_rows(loss):
+def text(params, data, device, **options):
+    params = {"n_estimators": 3, "max_depth": 4, **params, "device": device}
+    return to_json(train(params, data, **options).ensemble)
+
+
+def check(params, label, *, weights=None, names=TWO, **more):
+    wanted = text(params, rows_of(label, **more), TEST_DEVICE)
+    assert text(params, rows_of(label, **more), listed(names, weights)) == wanted
+
+
+def in_pages(names, params, data, bounds, n_pages):
+    task = prepare({"n_estimators": 3, "max_depth": 4, **params}, data, (), None, None)
+    opened = [open_device(name) for name in names]
+    with together.leading(opened, task, bounds, n_pages) as fit:
+        for _ in range(3):
+            fit.step()
+        return to_json(fit.model().ensemble)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss(loss, weighted):
     label, more = LOSSES[loss]
-    check({"objective": loss.split()[0], **more}, label, weight=WEIGHT)
+    ranks = loss.startswith("rank")
+    weight = None if not weighted else WEIGHT[:70] if ranks else WEIGHT
+    group = np.full(70, 10) if ranks else None
+    check({"objective": loss.split()[0], **more}, label, weight=weight, group=group)
+
+
+#: Ways of ranking that depend on all queries: drawn rows, sums over positions, precision.
+RANKINGS = {
+    "drawn": {"lambdarank_pair_method": "mean", "lambdarank_num_pair_per_sample": 3},
+    "by clicks": {"lambdarank_unbiased": True},
+    "by precision": {"objective": "rank:map"},
+}
+
+
+@pytest.mark.parametrize("way", RANKINGS)
+def test_ranking_by_queries_of_unequal_length(way):
+    params = {"objective": "rank:ndcg", **RANKINGS[way]}
+    label = "two classes" if way == "by precision" else "grades"
+    check(params, label, weights=[3, 1, 2], names=[TEST_DEVICE] * 3, group=[300, 1, 99, 50, 250])
+
+
+def test_losses_of_the_users_own():
+    """A function sees all rows, whatever the number of devices."""
+    seen = []
+
+    def centred(margin, data):
+        seen.append((margin.size, data.n_rows))
+        return (margin - margin.mean()) - data.label, np.ones_like(margin)
+
+    check({"objective": centred}, "number")
+    check({"objective": KernelObjective("g = margin - label; h = 1.0f;")}, "number")
+    assert set(seen) == {(N, N)}
 
 
 @pytest.mark.parametrize("growth", GROWTH)
@@ -73,7 +119,7 @@ def test_devices_of_any_kind(names):
 
 def test_exact_search_and_sparse_data_are_refused():
     """One device has to hold all sorted columns."""
-    exact, plain = Parameters.from_dict({"tree_method": "exact"}), Parameters.from_dict({})
+    exact, plain = {"tree_method": "exact"}, {}
     dense = Dataset(X, LABELS["number"])
     sparse = Dataset(csr_matrix(np.nan_to_num(X)), LABELS["number"])
     for params, data, name in (
@@ -81,16 +127,26 @@ def test_exact_search_and_sparse_data_are_refused():
         (plain, sparse, "sparse data"),
     ):
         with pytest.raises(ParameterError, match=f"^{name}: expected dense data and tree_method"):
-            in_team((TEST_DEVICE, TEST_DEVICE), params, data)
+            train({**params, "device": listed(TWO)}, data)
 
 
 @pytest.mark.parametrize("method", ["auto", "statistics"])
 def test_statistics_of_categories_are_refused(method):
-    params = Parameters.from_dict({"cat_method": method})
     levels = np.column_stack([X[:, 0], np.arange(len(X)) % 20])
     data = Dataset(levels, LABELS["number"], categorical_features=[1])
     with pytest.raises(ParameterError, match=rf"^cat_method='{method}': .* cat_method='sets'"):
-        in_team((TEST_DEVICE, TEST_DEVICE), params, data)
+        train({"cat_method": method, "device": listed(TWO)}, data)
+
+
+def test_what_else_is_refused():
+    data = rows_of("number")
+    with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
+        train({"boosting_type": "ordered", "device": listed(TWO)}, data)
+    with pytest.raises(ParameterError, match="^profile=True: expected False with device="):
+        train({"device": listed(TWO)}, data, profile=True)
+    fill = DeviceObjective(lambda *arrays: None, "own")
+    with pytest.raises(ParameterError, match="^objective=own: .* write a KernelObjective"):
+        train({"objective": fill, "device": listed(TWO)}, data)
 
 
 @pytest.mark.intel
@@ -105,9 +161,20 @@ def test_pocl_and_intel(loss):
     check({"objective": loss, **more}, label, names=[intel, intel])
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_teams_of_any_size_with_pages(size):
-    check({"subsample": 0.6}, "number", names=[TEST_DEVICE] * size, n_pages=2)
+def test_unequal_parts_in_pages_and_a_part_without_rows():
+    params, data = {"subsample": 0.6}, rows_of("number")
+    wanted = text(params, data, TEST_DEVICE)
+    bounds = [(0, 500), (500, 500), (500, N)]
+    assert in_pages([TEST_DEVICE] * 3, params, data, bounds, 2) == wanted
+
+
+def test_fewer_rows_than_devices():
+    """Devices without rows are left out."""
+    rows = Dataset([[0.0], [1.0]], [0.0, 1.0])
+    params = {"min_child_weight": 0}
+    model = train({**params, "device": listed([TEST_DEVICE] * 5)}, rows, 2)
+    assert to_json(model.ensemble) == to_json(train({**params, "device": TEST_DEVICE}, rows, 2).ensemble)
+    assert model.variants["devices"].count("50 %") == 2
 
 
 def test_quanta_of_more_than_32_bits(monkeypatch):
@@ -128,8 +195,7 @@ def test_members_run_the_list_of_one_device(monkeypatch):
             rank = self.ws.team.rank if self.ws.team.size > 1 else "alone"
             lists[rank] = [action for batch in self._batches for action in batch]
 
-    monkeypatch.setattr(together, "Boosting", Listed)
-    monkeypatch.setitem(globals(), "Boosting", Listed)
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", Listed)
     check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
         who: [action.name for action in its if not isinstance(action, Reduce)]
@@ -143,44 +209,33 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     assert not any(isinstance(action, Reduce) for action in lists["alone"])
 
 
-@pytest.mark.parametrize("loss", sorted(ACROSS_ROWS))
-def test_losses_that_look_at_several_rows_are_refused(loss):
-    label, more = LOSSES[loss]
-    params = Parameters.from_dict({"objective": loss, **more})
-    group = np.full(70, 10) if loss.startswith("rank") else None
-    data = Dataset(X, LABELS[label], group=group)
-    with pytest.raises(ParameterError, match=rf"objective={loss}: expected .* train on one device"):
-        in_team([TEST_DEVICE] * 2, params, data)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_failing_member_fails_the_team(monkeypatch, rank):
+    original, calls = Boosting.step, []
 
-
-def test_a_failing_member_fails_the_team(monkeypatch):
-    original, calls = DeviceArray.set, []
-
-    def failing(self, *given):
-        calls.append(threading.current_thread())
-        if threading.current_thread() is not threading.main_thread() and len(calls) > 60:
+    def failing(self, pace):
+        calls.append(self.ws.team.rank)
+        if self.ws.team.rank == rank and calls.count(rank) > 3:
             raise DeviceError("the card is gone")
-        return original(self, *given)
+        return original(self, pace)
 
-    monkeypatch.setattr(DeviceArray, "set", failing)
-    params = Parameters.from_dict({"n_estimators": 50})
+    monkeypatch.setattr(Boosting, "step", failing)
     before = threading.active_count()
-    with pytest.raises(DeviceError, match=r"the card is gone|another device of the team failed"):
-        in_team([TEST_DEVICE] * 2, params, Dataset(X, LABELS["number"]))
+    with pytest.raises(DeviceError, match="^the card is gone$"):
+        train({"device": listed(TWO)}, rows_of("number"), 50)
     assert threading.active_count() <= before
 
 
 def test_members_that_disagree_are_noticed(monkeypatch):
-    original = Boosting.run
+    original = Boosting.finished_trees
 
-    def run(self, *given):
-        trees = original(self, *given)
+    def finished(self):
+        trees = original(self)
         return trees[:-1] if self.ws.team.rank == 1 else trees
 
-    monkeypatch.setattr(Boosting, "run", run)
-    params = Parameters.from_dict({"n_estimators": 2})
+    monkeypatch.setattr(Boosting, "finished_trees", finished)
     with pytest.raises(DeviceError, match="grew different trees from the same sums"):
-        in_team([TEST_DEVICE] * 2, params, Dataset(X, LABELS["number"]))
+        train({"device": listed(TWO)}, rows_of("number"), 2)
 
 
 def test_sums_of_a_team(rng):

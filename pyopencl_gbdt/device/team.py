@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Launch
-from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.errors import TeamError
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
@@ -47,7 +47,7 @@ class Team(Protocol):
 
         Raises
         ------
-        DeviceError
+        TeamError
             If another member has failed.
         """
 
@@ -176,37 +176,37 @@ class Reduce:
 Action = Launch | Reduce
 
 
-@dataclass
 class Meeting:
-    """The place where the threads of a team exchange values."""
+    """The place where the threads of a team exchange values.
 
-    size: int
-    values: list[Any] = field(init=False)
-    barrier: threading.Barrier = field(init=False)
+    Values lie in two lists, which take turns: nobody writes a list again before all have read it,
+    as all have to arrive for the exchange in between.
+    """
 
-    def __post_init__(self) -> None:
-        self.values = [None] * self.size
-        self.barrier = threading.Barrier(self.size)
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.values: list[list[Any]] = [[None] * size, [None] * size]
+        self.barrier = threading.Barrier(size)
 
 
-@dataclass(frozen=True)
 class Threads(Member):
     """A member of a team whose members are threads of one process, each with its own device.
 
-    Attributes
+    Parameters
     ----------
-    number : int
-        The member's rank.
+    rank : int
+        The member's number.
     meeting : Meeting
         Shared by all members.
     """
 
-    number: int
-    meeting: Meeting
+    def __init__(self, rank: int, meeting: Meeting) -> None:
+        self._rank, self.meeting = rank, meeting
+        self._turn = 0
 
     @property
     def rank(self) -> int:
-        return self.number
+        return self._rank
 
     @property
     def size(self) -> int:
@@ -215,22 +215,21 @@ class Threads(Member):
     def exchange(self, value: Any) -> list[Any]:
         """Return the values of all members, in the order of ranks.
 
+        The values are not copied: nobody may change one before the next exchange.
+
         Raises
         ------
-        DeviceError
+        TeamError
             If another member has failed.
         """
-        meeting = self.meeting
+        values = self.meeting.values[self._turn]
+        self._turn = 1 - self._turn
+        values[self.rank] = value
         try:
-            meeting.values[self.rank] = value
-            meeting.barrier.wait()
-            values = list(meeting.values)
-            meeting.barrier.wait()  # nobody writes the next value before all have read
+            self.meeting.barrier.wait()
         except threading.BrokenBarrierError:
-            raise DeviceError(
-                "another device of the team failed; its own error tells why"
-            ) from None
-        return values
+            raise TeamError("another device of the team failed; its own error tells why") from None
+        return list(values)
 
     def leave(self) -> None:
         """Tell the other members that this one has failed: they raise instead of waiting."""

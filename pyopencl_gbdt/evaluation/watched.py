@@ -34,7 +34,8 @@ class WatchedRows:
     Attributes
     ----------
     values : DeviceArray of float32, shape (n_rows, n_features), SparseRows, or None
-        None for the training rows, whose margins training updates anyway.
+        None for the training rows, whose margins training updates anyway; in a team, the members
+        then send theirs.
     start : float or float32 array
         Margins before the first tree; broadcasts to the shape of ``margins``.
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)

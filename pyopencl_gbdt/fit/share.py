@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Alone, Team
 from pyopencl_gbdt.pages.page import QuantizedData
 
@@ -22,9 +23,12 @@ class Share:
         Rows of all members.
     codes : QuantizedData or None
         The codes of the member's own rows; None if they are still to be computed.
+    whole : Dataset or None
+        All rows, where the members lie in one process.
     """
 
     team: Team = field(default_factory=Alone)
     first_row: int = 0
     all_rows: int = 0
     codes: QuantizedData | None = None
+    whole: Dataset | None = None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Protocol, runtime_checkable
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax
+from pyopencl_gbdt.gradients.gathered import GatheredGradients
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.aft import Aft, log_bounds
 from pyopencl_gbdt.objectives.cox import Cox
@@ -28,14 +30,7 @@ class GradientSource(Protocol):
 
     The constructor builds the kernels and plans the arrays (``Workspace.reserve``). It runs before
     the arrays are allocated.
-
-    Attributes
-    ----------
-    by_row : bool
-        Whether the gradients of a row depend on no other row.
     """
-
-    by_row: bool
 
     def begin(self) -> None:
         """Set the arrays for the first round; called again if a fit starts over."""
@@ -43,8 +38,8 @@ class GradientSource(Protocol):
     def before_round(self, number: int) -> None:
         """Do the host's work of a round, before the round's launches are enqueued."""
 
-    def launches(self) -> list[Launch]:
-        """Return the launches that compute a round's gradients from ``margins``."""
+    def launches(self) -> Sequence[Action]:
+        """Return the actions that compute a round's gradients from ``margins``."""
 
 
 @runtime_checkable
@@ -84,6 +79,8 @@ def _(objective: SoftProb, ws: Workspace, data: Dataset) -> GradientSource:
 
 @source_of.register
 def _(objective: Cox, ws: Workspace, data: Dataset) -> GradientSource:
+    if ws.team.size > 1:
+        return GatheredGradients(ws, objective, data.label)
     return cox.CoxGradients(ws, data.label)
 
 
@@ -114,6 +111,8 @@ def _(objective: LambdaRank, ws: Workspace, n_queries: int, longest: int) -> Non
 
 @source_of.register
 def _(objective: Custom, ws: Workspace, data: Dataset) -> GradientSource:
+    if isinstance(objective, FunctionObjective) and ws.team.size > 1:
+        return GatheredGradients(ws, objective, data.label)
     if isinstance(objective, FunctionObjective):
         return custom.FunctionGradients(ws, objective, data)
     if isinstance(objective, DeviceObjective | KernelObjective):

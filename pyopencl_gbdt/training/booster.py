@@ -155,6 +155,7 @@ class Boosting:
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}
         self.evaluation: list[WatchedRows] = []
+        self._gathered: WatchedRows | None = None
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
         self._begin()
@@ -213,6 +214,18 @@ class Boosting:
         """Watch the margins of the training rows, which takes no extra work."""
         self.evaluation.append(WatchedRows(None, self.base_margin, self.ws["margins"]))
 
+    def watch_gathered_rows(self, n_rows: int) -> None:
+        """Watch the margins of all members' training rows, which ``gather`` brings here."""
+        margins = self.ws.device.empty(self.ws.margin_shape(n_rows), np.float32)
+        self._gathered = WatchedRows(None, self.base_margin, margins)
+        self.evaluation.append(self._gathered)
+
+    def gather(self) -> None:
+        """Bring the margins of all members' rows together, where a member watches them."""
+        parts = self.ws.team.exchange(self.ws["margins"].get())
+        if self._gathered is not None:
+            self._gathered.margins.set(np.concatenate(parts, axis=-1))
+
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
         """Run all rounds; return the trees.
 
@@ -240,13 +253,16 @@ class Boosting:
         if self._rounds == 1:
             self._check_high_words()
 
-    def settle(self) -> bool:
-        """Wait for the round if a set is watched; return whether all rounds were trained again."""
-        return bool(self.evaluation) and self._check_high_words()
+    def settle(self, *, watched: bool) -> bool:
+        """Wait for the round if a set is watched; return whether all rounds were trained again.
+
+        All members of a team give the same ``watched``, as all of them train again.
+        """
+        return watched and self._check_high_words()
 
     def margins(self) -> list[F32]:
         """Return the margins of every watched set; waits for the round."""
-        self.settle()
+        self.settle(watched=bool(self.evaluation))
         return [rows.margins.get() for rows in self.evaluation]
 
     def state(self) -> State:

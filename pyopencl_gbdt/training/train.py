@@ -19,9 +19,7 @@ from pyopencl_gbdt.callbacks import (
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
-from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import History, Model
@@ -29,8 +27,8 @@ from pyopencl_gbdt.training.arguments import check_history, check_rounds
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
+from pyopencl_gbdt.training.opened import check_devices, opened_fit
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
-from pyopencl_gbdt.training.with_statistics import prepared_on
 
 
 def train(
@@ -134,6 +132,7 @@ def train(
     if early_stopping_rounds is not None:
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
+    check_devices(task, profile=profile)
     watched = {name: list(task.metrics) for _, name in task.evals}
     everyone.check(
         Plan(
@@ -175,11 +174,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         before = saved.ensemble
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history, state=saved.state)
-    device = open_device(task.params.device, profile=profile)
-    device.warm_up()
-    with settled(device):
-        task = prepared_on(device, task)
-        fit = Fit(device, task)
+    with opened_fit(task, profile=profile) as fit:
         model = TrainingModel([fit])
         try:
             run_rounds(model, fit, callbacks, saved)

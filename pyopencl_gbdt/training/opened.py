@@ -1,0 +1,59 @@
+"""Run a task on the device, or the devices, that its parameters name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.selection import find_several, names_several
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.training.division import divided
+from pyopencl_gbdt.training.fitting import Fit, Task
+from pyopencl_gbdt.training.team_checks import check_team
+from pyopencl_gbdt.training.together import leading
+from pyopencl_gbdt.training.with_statistics import prepared_on
+
+
+def check_devices(task: Task, *, profile: bool) -> None:
+    """Raise an error if a task names several devices that cannot train it together.
+
+    Raises
+    ------
+    ParameterError
+    DeviceError
+        If one of several devices is not there.
+    """
+    if not names_several(task.params.device):
+        return
+    chosen = find_several(task.params.device)
+    if len(chosen) == 1:
+        return
+    check_team(task.params, task.objective, task.data)
+    if profile:
+        raise ParameterError(
+            f"profile=True: expected False with device={task.params.device!r}, since a profile is "
+            "of one device; name one device"
+        )
+
+
+@contextlib.contextmanager
+def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
+    """Open what ``task.params.device`` names, and yield a fit that callbacks can drive.
+
+    If the block ends early, for example by Ctrl-C, all devices are waited for and all threads end.
+    """
+    name = task.params.device
+    if names_several(name):
+        parts = divided(find_several(name), task)
+        if len(parts.devices) > 1:
+            with leading(parts.devices, task, parts.bounds) as fit:
+                fit.parts = parts.described()
+                yield fit
+            return
+        name = parts.devices[0].caps.device_id
+    device = open_device(name, profile=profile)
+    device.warm_up()
+    with settled(device):
+        yield Fit(device, prepared_on(device, task))
