@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +32,7 @@ def mpi() -> Any:
         If mpi4py, or the MPI library that it needs, is not installed.
     """
     try:
-        from mpi4py import MPI  # noqa: PLC0415
+        from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise ParameterError(
             f"MPI was asked for, but mpi4py does not load ({error}): expected mpi4py and an MPI "
@@ -71,7 +74,7 @@ class MpiTeam(Member):
         begins = np.append(0, np.cumsum(sizes))
         target = [everything, (sizes, begins[:-1]), self._mpi.BYTE]
         self._wait(self._own.Iallgatherv([packed, self._mpi.BYTE], target))
-        return [pickle.loads(everything[a:b]) for a, b in zip(begins, begins[1:], strict=False)]
+        return [pickle.loads(everything[a:b].data) for a, b in pairwise(begins)]
 
     def add_up(self, part: Integers) -> Integers:
         """Return the sum of all members' arrays; MPI chooses the way by their size."""
@@ -98,6 +101,10 @@ class MpiTeam(Member):
                         f"rank {self.rank} waited {self._limits.patience:g} s for the other ranks"
                     )
 
+    def wait_long(self) -> None:
+        """Wait for the others as long as they give signs of life."""
+        self._limits = replace(self._limits, patience=math.inf)
+
     def among(self, ranks: Sequence[int]) -> Member:
         """Return the team of some members, for one of them; all members call this."""
         other = object.__new__(MpiTeam)
@@ -112,6 +119,22 @@ class MpiTeam(Member):
             end_job(self._own, f"rank {self.rank}: {type(error).__name__}: {error}")
         if self._beats is not None:
             self._beats.end()
+
+
+def joined_team(communicator: Any) -> MpiTeam:
+    """Return the team of an MPI communicator.
+
+    Raises
+    ------
+    ParameterError
+        If it is no communicator, or mpi4py is not installed.
+    """
+    if not isinstance(communicator, mpi().Intracomm):
+        raise ParameterError(
+            f"communicator is of type {type(communicator).__name__}: expected one of mpi4py; give "
+            "mpi4py.MPI.COMM_WORLD"
+        )
+    return MpiTeam(communicator)
 
 
 def end_job(communicator: Any, why: str) -> None:
@@ -137,7 +160,8 @@ class _Beats(threading.Thread):
     def run(self) -> None:
         rank, size = self._own.Get_rank(), self._own.Get_size()
         following, before = (rank + 1) % size, (rank - 1) % size
-        heard, looked, sent = time.monotonic(), time.monotonic(), []
+        heard = looked = time.monotonic()
+        sent: list[Any] = []
         while not self._over.wait(self._limits.beat):
             sent = [one for one in sent if not one.Test()]
             sent.append(self._own.isend(None, following))

@@ -7,6 +7,7 @@ starts the processes, such as Dask, tells each member the others' addresses and 
 
 from __future__ import annotations
 
+import math
 import pickle
 import queue
 import socket
@@ -15,6 +16,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
@@ -53,8 +56,7 @@ class Door:
 
     def __init__(self, host: str, key: bytes) -> None:
         self._listener, self._key = Listener((host, 0), authkey=key), key
-        port: int = self._listener.address[1]  # type: ignore[index, assignment]
-        self.address: Address = host, port
+        self.address: Address = host, int(self._listener.address[1])
 
     def join(self, rank: int, addresses: Sequence[Address], limits: Limits | None = None) -> Member:
         """Connect to all members; all of them call this, with the same addresses.
@@ -160,7 +162,7 @@ class SocketTeam(Member):
             return super().add_up(part)
         flat = np.ascontiguousarray(part).reshape(-1)
         ends = [flat.size * rank // self.size for rank in range(self.size + 1)]
-        slices = [slice(a, b) for a, b in zip(ends, ends[1:])]
+        slices = [slice(a, b) for a, b in pairwise(ends)]
         total = flat[slices[self._rank]].copy()
         for _, received in self._with_every(lambda other: (_ARRAY, flat[slices[other]].data)):
             total += np.frombuffer(received, flat.dtype)
@@ -254,6 +256,10 @@ class SocketTeam(Member):
                     connection.send_bytes(_FAILURE)
                     connection.send_bytes(why.encode())
                 connection.close()
+
+    def wait_long(self) -> None:
+        """Wait for the others as long as they give signs of life."""
+        self._limits = replace(self._limits, patience=math.inf)
 
     def among(self, ranks: Sequence[int]) -> Member:
         """Return the team of some members, for one of them; signs of life stay with this one."""

@@ -10,8 +10,8 @@ from pyopencl_gbdt.errors import DataTypeError, ParameterError
 from pyopencl_gbdt.parameters.names import ROWS
 
 
-def check_dataset(data: Any) -> None:
-    """Raise an error unless ``data`` is a ``Dataset``.
+def check_dataset(data: Any) -> Dataset:
+    """Return ``data``; raise an error unless it is a ``Dataset``.
 
     Raises
     ------
@@ -22,6 +22,7 @@ def check_dataset(data: Any) -> None:
             f"data is of type {type(data).__name__}: expected a Dataset; make one of the rows and "
             "their labels: Dataset(X, y)"
         )
+    return data
 
 
 def check_rounds(n_rounds: Any, *, also_none: bool = True) -> int | None:

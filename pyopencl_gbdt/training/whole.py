@@ -24,10 +24,24 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 _Made = TypeVar("_Made")
+_Error = TypeVar("_Error", bound=BaseException)
+#: The attribute of an error that all members of a team raise.
+_BY_ALL = "raised_by_all_members"
 #: Parameters that may differ between members.
 _OWN = frozenset({"device", "verbosity", "work_group_size", "histogram", "page"})
 #: Parts of a data set that all members with rows have, or none.
 _PARTS = ("weight", "base_margin", "group_offsets", "label_lower_bound")
+
+
+def by_all(error: _Error) -> _Error:
+    """Mark an error that all members of a team raise, so that nobody waits for another."""
+    setattr(error, _BY_ALL, True)
+    return error
+
+
+def is_by_all(error: BaseException) -> bool:
+    """Tell whether all members of a team raise an error."""
+    return getattr(error, _BY_ALL, False)
 
 
 def all_or_none(team: Team, work: Callable[[], _Made]) -> _Made:
@@ -46,10 +60,10 @@ def all_or_none(team: Team, work: Callable[[], _Made]) -> _Made:
         error = own
     said = team.exchange(None if error is None else f"{type(error).__name__}: {error}")
     if error is not None:
-        raise error
+        raise by_all(error)
     for rank, text in enumerate(said):
         if text is not None:
-            raise TeamError(f"rank {rank}: {text}")
+            raise by_all(TeamError(f"rank {rank}: {text}"))
     return made
 
 
@@ -74,9 +88,11 @@ def check_same(team: Team, facts: Mapping[str, Any], move: str, error: type[Exce
         for name in sorted(theirs.keys() | known[1].keys()):
             one, other = theirs.get(name), known[1].get(name)
             if one != other:
-                raise error(
-                    f"{name} is {show(one)} on rank {rank}, {show(other)} on rank {known[0]}: "
-                    f"expected the same on all ranks; {move}"
+                raise by_all(
+                    error(
+                        f"{name} is {show(one)} on rank {rank}, {show(other)} on rank {known[0]}: "
+                        f"expected the same on all ranks; {move}"
+                    )
                 )
 
 
@@ -98,7 +114,9 @@ def check_parameters(team: Team, params: Parameters, others: Mapping[str, Any]) 
     check_same(team, {**facts, **others}, "give all ranks the same parameters", ParameterError)
 
 
-def common_data(team: Team, data: Dataset | None, what: str = "the training data") -> Dataset | None:
+def common_data(
+    team: Team, data: Dataset | None, what: str = "the training data"
+) -> Dataset | None:
     """Return a member's rows, coded by the levels that the rows of all members have.
 
     Parameters
@@ -134,7 +152,8 @@ def common_data(team: Team, data: Dataset | None, what: str = "the training data
     move = f"give the parts of {what} the same columns and arguments"
     check_same(team, facts, move, DataError)
     if not any(team.exchange(data is not None)):
-        raise DataError(f"{what} have no rows on any rank: expected some; see what each rank reads")
+        text = f"{what}: no rank has rows: expected some; see what each rank reads"
+        raise by_all(DataError(text))
     categories = _common_levels(team, {} if data is None else data.categories, what)
     return data if data is None else data.coded_by(categories, what)
 
@@ -149,11 +168,12 @@ def _common_levels(team: Team, own: Categories, what: str) -> Categories:
         there = [(rank, part) for rank, part in parts if part.n_levels]
         for rank, part in there:
             if part.are_strings != there[0][1].are_strings:
-                raise DataError(
+                text = (
                     f"{what}: column {column} holds {part.kind} on rank {rank}, "
                     f"{there[0][1].kind} on rank {there[0][0]}: expected one kind; convert the "
                     "column"
                 )
+                raise by_all(DataError(text))
         found[column] = _union([part for _, part in there]) if there else parts[0][1]
     return found
 
@@ -210,8 +230,8 @@ def whole_labels(team: Team, data: Dataset) -> Dataset:
     return found
 
 
-def joined(team: Team, data: Dataset | None, what: str) -> Dataset | None:
-    """Return all members' rows of an evaluation set on rank 0; None on the others.
+def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | None:
+    """Return all members' rows of an evaluation set on one rank; None on the others.
 
     Raises
     ------
@@ -220,9 +240,9 @@ def joined(team: Team, data: Dataset | None, what: str) -> Dataset | None:
     """
     parts = team.exchange(common_data(team, data, what))
     parts = [part for part in parts if part is not None]
-    if team.rank:
+    if team.rank != rank:
         return None
-    found = copy(parts[0])
+    found: Dataset = copy(parts[0])
     for name in ("_label", "weight", "base_margin", "label_lower_bound", "label_upper_bound"):
         own = [getattr(part, name) for part in parts]
         setattr(found, name, None if own[0] is None else np.concatenate(own))
