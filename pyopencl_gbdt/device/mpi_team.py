@@ -121,14 +121,16 @@ class MpiTeam(Member):
             self._beats.end()
 
 
-def joined_team(communicator: Any) -> MpiTeam:
-    """Return the team of an MPI communicator.
+def joined_team(communicator: Any) -> Any:
+    """Return the team of an MPI communicator, or a team as it is.
 
     Raises
     ------
     ParameterError
         If it is no communicator, or mpi4py is not installed.
     """
+    if isinstance(communicator, Member):
+        return communicator
     if not isinstance(communicator, mpi().Intracomm):
         raise ParameterError(
             f"communicator is of type {type(communicator).__name__}: expected one of mpi4py; give "

@@ -10,6 +10,7 @@ rows leads: it has the callbacks and evaluation sets, see ``training/member.py``
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,9 @@ from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device.discovery import every_gpu, find
 from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.selection import names_several
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.share import Share
@@ -173,7 +176,9 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
         start = StartingPoint(before.base_score, before.base_margin, before)
         history = saved.history if leads else {}
         task = replace(task, start=start, history=history, state=saved.state)
-    device = all_or_none(team, lambda: _device_of(task, team))
+    hosts = team.exchange(socket.gethostname())
+    place = hosts[: team.rank].count(hosts[team.rank])
+    device = all_or_none(team, lambda: _device_of(task.params.device, place))
     with settled(device):
         share = _share(team, device, task)
         if not leads:
@@ -207,8 +212,19 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
     return found
 
 
-def _device_of(task: Task, team: Team) -> Device:
-    device = open_device(task.params.device)
+def _device_of(name: str, place: int) -> Device:
+    """Open a device for the process at a place among those of its host."""
+    if names_several(name):
+        raise ParameterError(
+            f"device={name!r}: expected one device for each process; start a process for each, or "
+            "give 'gpu', of which each process of a host takes another one"
+        )
+    if name in ("auto", "gpu", "cuda"):
+        info = find(name)
+        if info.caps is not None and info.caps.kind == "gpu":
+            gpus = every_gpu("cuda" if name == "cuda" else "gpu")
+            name = gpus[place % len(gpus)].device_id
+    device = open_device(name)
     device.warm_up()
     return device
 

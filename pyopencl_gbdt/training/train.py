@@ -99,7 +99,7 @@ def train(
         A custom loss, instead of the loss in ``params``.
     evals_result : dict or None
         Receives the metrics of every round, as ``Model.history`` holds them.
-    communicator : mpi4py.MPI.Intracomm or None
+    communicator : mpi4py.MPI.Intracomm, team of processes, or None
         The processes that train one model together; each calls ``train`` with its own rows as
         ``data``, or None if it has none. All get the model. See ``docs/several-hosts.md``.
 
