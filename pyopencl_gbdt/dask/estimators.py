@@ -13,6 +13,7 @@ from dask import array
 
 from pyopencl_gbdt.arguments import check_verbose
 from pyopencl_gbdt.dask.training import mapped, train
+from pyopencl_gbdt.data import encode_labels
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
@@ -131,14 +132,14 @@ class OnDask(Base):
         is_label = classes is not None and not options.get("output_margin")
         outputs = self._fitted().ensemble.n_outputs
         width, dtype = (1, classes.dtype) if is_label else (outputs, np.float32)  # type: ignore[union-attr]
-        return self._mapped(super().predict, X, width, dtype, options)  # type: ignore[misc]
+        return self._mapped(super().predict, X, width, dtype, options)
 
 
 class DaskGBDTRegressor(OnDask, GBDTRegressor):
     """``GBDTRegressor`` on Dask; its parameters are the same."""
 
 
-class DaskGBDTRanker(OnDask, GBDTRanker):
+class DaskGBDTRanker(OnDask, GBDTRanker):  # type: ignore[misc]
     """``GBDTRanker`` on Dask; its parameters are the same, and ``fit`` takes ``qid``."""
 
 
@@ -165,8 +166,8 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
             )
         if first:
             parts = [dask.delayed(_distinct)(part) for part in np.ravel(y.to_delayed())]
-            found = np.unique(np.concatenate(dask.compute(*parts)))
-            self._new_classes, self._new_multilabel = found, False
+            self._new_classes, _ = encode_labels(np.concatenate(dask.compute(*parts)))
+            self._new_multilabel = False
         options = {"classes": self._new_classes, "meta": np.zeros(0, np.float32)}
         if isinstance(y, array.Array):
             return y.map_blocks(_codes, **options)
@@ -187,11 +188,17 @@ def _call(rows: Any, estimator: Any, name: str, options: Mapping[str, Any]) -> A
 
 
 def _distinct(part: Any) -> npt.NDArray[Any]:
-    return np.unique(np.asarray(part))
+    return np.unique(_labels(part))
+
+
+def _labels(part: Any) -> npt.NDArray[Any]:
+    """Return labels as an array; strings as NumPy's, whatever the table has them as."""
+    labels = np.asarray(part)
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
 
 
 def _codes(part: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    labels = np.asarray(part)
+    labels = _labels(part)
     codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     unknown = classes[codes] != labels
     if unknown.any():

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.team import Integers, Member
+from pyopencl_gbdt.device.team import Alone, Integers, Member, Team
 from pyopencl_gbdt.errors import TeamError
 
 #: Host name and port.
@@ -130,6 +130,7 @@ class SocketTeam(Member):
     def __init__(self, rank: int, connections: Mapping[int, Connection], limits: Limits) -> None:
         self._rank, self._limits = rank, limits
         self._connections = dict(connections)
+        self._called = list(range(len(connections) + 1))  # ranks, as errors name them
         self._locks = {other: threading.Lock() for other in connections}
         self._ended = threading.Event()
         self.sent_bytes = self.n_messages = 0
@@ -234,7 +235,8 @@ class SocketTeam(Member):
                     raise TeamError(connection.recv_bytes().decode())
 
     def _lost(self, other: int, what: str) -> TeamError:
-        return TeamError(f"rank {other} {what}, so rank {self._rank} ended too")
+        lost, own = self._called[other], self._called[self._rank]
+        return TeamError(f"rank {lost} {what}, so rank {own} ended too")
 
     def _beat(self) -> None:
         while not self._ended.wait(self._limits.beat):
@@ -249,7 +251,8 @@ class SocketTeam(Member):
     def leave(self, error: BaseException | None = None) -> None:
         """End the team; with an error, tell the others that this member has failed, and why."""
         self._ended.set()
-        why = str(error) if isinstance(error, TeamError) else f"rank {self._rank}: {_of(error)}"
+        own = self._called[self._rank]
+        why = str(error) if isinstance(error, TeamError) else f"rank {own}: {_of(error)}"
         for other, connection in self._connections.items():
             with suppress(OSError):
                 if error is not None and self._locks[other].acquire(timeout=self._limits.beat):
@@ -261,9 +264,9 @@ class SocketTeam(Member):
         """Wait for the others as long as they give signs of life."""
         self._limits = replace(self._limits, patience=math.inf)
 
-    def among(self, ranks: Sequence[int]) -> Member:
+    def among(self, ranks: Sequence[int]) -> Team:
         """Return the team of some members, for one of them; signs of life stay with this one."""
-        return _Some(self, ranks)
+        return _Some(self, ranks) if self._rank in ranks else Alone()
 
 
 class _Some(SocketTeam):
@@ -275,6 +278,7 @@ class _Some(SocketTeam):
         self._rank, self._limits, self._ended = place[team.rank], team._limits, team._ended
         self._connections = {place[rank]: team._connections[rank] for rank in own}
         self._locks = {place[rank]: team._locks[rank] for rank in own}
+        self._called = [team._called[rank] for rank in ranks]
         self.sent_bytes = self.n_messages = 0
 
 

@@ -19,10 +19,9 @@ from typing import Any, Protocol
 from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, open_device
-from pyopencl_gbdt.device.discovery import every_gpu, find
+from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import settled
-from pyopencl_gbdt.device.selection import names_several
+from pyopencl_gbdt.device.placing import open_in_turn
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.share import Share
@@ -178,7 +177,8 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
         task = replace(task, start=start, history=history, state=saved.state)
     hosts = team.exchange(socket.gethostname())
     place = hosts[: team.rank].count(hosts[team.rank])
-    device = all_or_none(team, lambda: _device_of(task.params.device, place))
+    device = all_or_none(team, lambda: open_in_turn(task.params.device, place))
+    device.warm_up()
     with settled(device):
         share = _share(team, device, task)
         if not leads:
@@ -196,9 +196,10 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
     known = digests_of_parts(team, task.data) if team.exchange(saves)[0] else {}
 
     def facts() -> dict[str, str]:
-        return fingerprint(replace(task, data=task.data.part(0, 0))) | {
-            f"data.{part}": digest for part, digest in known.items()
-        }
+        nothing = task.data.part(0, 0)
+        evals = [(nothing if rows is task.whole else rows, name) for rows, name in task.evals]
+        own = {f"data.{part}": digest for part, digest in known.items()}
+        return {**fingerprint(replace(task, data=nothing, evals=evals)), **own}
 
     def find() -> CheckPoint | None:
         if team.rank:
@@ -210,23 +211,6 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
 
     found: CheckPoint | None = team.exchange(all_or_none(team, find))[0]
     return found
-
-
-def _device_of(name: str, place: int) -> Device:
-    """Open a device for the process at a place among those of its host."""
-    if names_several(name):
-        raise ParameterError(
-            f"device={name!r}: expected one device for each process; start a process for each, or "
-            "give 'gpu', of which each process of a host takes another one"
-        )
-    if name in ("auto", "gpu", "cuda"):
-        info = find(name)
-        if info.caps is not None and info.caps.kind == "gpu":
-            gpus = every_gpu("cuda" if name == "cuda" else "gpu")
-            name = gpus[place % len(gpus)].device_id
-    device = open_device(name)
-    device.warm_up()
-    return device
 
 
 def _share(team: Team, device: Device, task: Task) -> Share:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,10 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
         sizes = np.diff(data.group_offsets).astype(np.uint32).view(np.float32)
         sums.append(_sum(sizes, first_query))
     totals = np.array(team.exchange(np.array(sums, np.uint64))).sum(axis=0, dtype=np.uint64)
-    found = {name: f"{int(total):016x}" for name, total in zip(there, totals, strict=True)}
+    found = {
+        name: hashlib.sha256(int(total).to_bytes(8, "little")).hexdigest()
+        for name, total in zip(there, totals, strict=True)
+    }
     if data.feature_weights is not None:
         found["feature_weights"] = digest(data.feature_weights)
     if data.categories:

@@ -24,11 +24,11 @@ from pyopencl_gbdt.device.mpi_team import joined_team
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.arguments import check_dataset, check_history, check_rounds
+from pyopencl_gbdt.training.arguments import check_dataset, check_history, check_pairs, check_rounds
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
-from pyopencl_gbdt.training.hosts import Plans, train_among
+from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
 from pyopencl_gbdt.training.opened import check_devices, opened_fit
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 
@@ -38,7 +38,7 @@ def train(
     data: Dataset | None,
     n_rounds: int | None = None,
     *,
-    evals: Evals | None = (),
+    evals: Evals | Parts | None = (),
     eval_metric: Metrics = None,
     custom_metric: Callable[..., Any] | None = None,
     early_stopping_rounds: int | None = None,
@@ -142,7 +142,7 @@ def train(
         made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
         return _with_history(made, evals_result)
     data = check_dataset(data)
-    task = prepare(params, data, evals, eval_metric, model, custom_metric)
+    task = prepare(params, data, check_pairs(evals), eval_metric, model, custom_metric)
     check_devices(task, profile=profile)
     watched = {name: list(task.metrics) for _, name in task.evals}
     everyone.check(
