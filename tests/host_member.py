@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.callbacks import TrainingCheckPoint
+from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.model import to_json
 
 N, ROUNDS = 600, 12
@@ -36,13 +37,23 @@ def digest(model) -> str:
     return hashlib.sha256(to_json(model.ensemble).encode()).hexdigest()
 
 
+class _Pauses(TrainingCallback):
+    """Makes rounds long enough for a signal to come between two of them."""
+
+    def after_iteration(self, model, epoch, evals_log) -> bool:
+        time.sleep(0.05)
+        return False
+
+
 def main() -> None:
     """Train as a rank; print the digest of the model."""
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
+    print(f"rank {comm.rank} is process {os.getpid()}", flush=True)
     params = {**PARAMS, "device": os.environ.get("PYOPENCL_GBDT_DEVICE", "cpu")}
     savers = [TrainingCheckPoint(Path(folder), interval=1) for folder in sys.argv[1:]]
+    savers += [_Pauses() for _ in savers]
     model = train(params, rows(comm.rank, comm.size), ROUNDS, callbacks=savers, communicator=comm)
     print(f"rank {comm.rank} of {comm.size}: {digest(model)}", flush=True)
 
