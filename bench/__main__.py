@@ -8,6 +8,7 @@ import sys
 #: What can be measured, and the module that does it; it is imported only when it is asked for.
 COMMANDS = {
     "categories": "bench.categories",
+    "devices": "bench.devices",
     "large": "bench.large",
     "losses": "bench.losses",
     "metrics": "bench.metrics",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
+import types
 from itertools import combinations
 
 import numpy as np
@@ -10,8 +13,10 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
-from pyopencl_gbdt.device import DeviceArray, open_device, selection
-from pyopencl_gbdt.device.team import Reduce, threads
+from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_threads
+from pyopencl_gbdt.device.nccl import communicators, release
+from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
+from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import together
@@ -19,7 +24,7 @@ from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.preparing import prepare
 
 from .conftest import TEST_DEVICE
-from .test_pages import GROWTH, LABELS, LOSSES, N, ORDER, WEIGHT, X
+from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X
 
 #: Every device that is here: the kinds and makers of a team may differ.
 _HERE = [d for d in devices() if not d.problem]
@@ -142,10 +147,10 @@ def test_what_else_is_refused():
     data = rows_of("number")
     with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
         train({"boosting_type": "ordered", "device": listed(TWO)}, data)
-    with pytest.raises(ParameterError, match="^profile=True: expected False with device="):
+    with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
         train({"device": listed(TWO)}, data, profile=True)
     fill = DeviceObjective(lambda *arrays: None, "own")
-    with pytest.raises(ParameterError, match="^objective=own: .* write a KernelObjective"):
+    with pytest.raises(ParameterError, match=r"^objective=own: .* write a KernelObjective"):
         train({"objective": fill, "device": listed(TWO)}, data)
 
 
@@ -173,7 +178,9 @@ def test_fewer_rows_than_devices():
     rows = Dataset([[0.0], [1.0]], [0.0, 1.0])
     params = {"min_child_weight": 0}
     model = train({**params, "device": listed([TEST_DEVICE] * 5)}, rows, 2)
-    assert to_json(model.ensemble) == to_json(train({**params, "device": TEST_DEVICE}, rows, 2).ensemble)
+    assert to_json(model.ensemble) == to_json(
+        train({**params, "device": TEST_DEVICE}, rows, 2).ensemble
+    )
     assert model.variants["devices"].count("50 %") == 2
 
 
@@ -198,14 +205,14 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", Listed)
     check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
-        who: [action.name for action in its if not isinstance(action, Reduce)]
+        who: [action.name for action in its if not isinstance(action, (Reduce, EarlyCopy))]
         for who, its in lists.items()
     }
     assert kernels[0] == kernels[1] == kernels["alone"]
     sums = [action for action in lists[0] if isinstance(action, Reduce)]
     levels = 4
-    # classes of sampling, exponents and root sums; histograms of each level; rows of children
-    assert len(sums) == 3 + levels + (levels - 1)
+    # classes of sampling, exponents and root sums; histograms of each level
+    assert len(sums) == 3 + levels
     assert not any(isinstance(action, Reduce) for action in lists["alone"])
 
 
@@ -221,7 +228,7 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
 
     monkeypatch.setattr(Boosting, "step", failing)
     before = threading.active_count()
-    with pytest.raises(DeviceError, match="^the card is gone$"):
+    with pytest.raises(DeviceError, match=r"^the card is gone$"):
         train({"device": listed(TWO)}, rows_of("number"), 50)
     assert threading.active_count() <= before
 
@@ -238,8 +245,12 @@ def test_members_that_disagree_are_noticed(monkeypatch):
         train({"device": listed(TWO)}, rows_of("number"), 2)
 
 
-def test_sums_of_a_team(rng):
-    """Of a window, of other integers than the array's, and of numbers."""
+@pytest.mark.parametrize("piece", [team_sums.PIECE_BYTES, 32])
+def test_sums_of_a_team(rng, monkeypatch, piece):
+    """Of a window, of other integers than the array's, and of numbers; whole and in pieces."""
+    monkeypatch.setattr(team_sums, "PIECE_BYTES", piece)
+    if piece == 32:
+        monkeypatch.setattr(team_threads, "_WHOLE_BYTES", 0)
     device = open_device(TEST_DEVICE)
     members = threads(3)
     values = rng.integers(-(2**62), 2**62, (3, 5, 2))
@@ -265,6 +276,35 @@ def test_sums_of_a_team(rng):
         np.testing.assert_array_equal(rows[[0, 3, 4]], values[rank][[0, 3, 4]])
         np.testing.assert_array_equal(words, wanted_words)
         assert least == 5
+
+
+def test_sums_by_nccl(monkeypatch):
+    """The pointer, the number of elements and their type, as NCCL takes them."""
+    calls = []
+    fake = types.SimpleNamespace(NCCL_INT64=4, NCCL_SUM=0, NcclError=RuntimeError)
+    fake.NcclCommunicator = types.SimpleNamespace(initAll=lambda numbers: [f"of {numbers}"] * 2)
+    cuda = types.SimpleNamespace(nccl=fake)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    caps = types.SimpleNamespace(api="cuda", label="a card", device_id="cuda:3")
+    other = types.SimpleNamespace(caps=types.SimpleNamespace(api="cuda", device_id="cuda:1"))
+    device = types.SimpleNamespace(caps=caps, cuda=contextlib.nullcontext())
+    device.stream = types.SimpleNamespace(ptr=77)
+    assert communicators([device, other]) == ["of [3, 1]"] * 2
+    assert communicators([device, other]) == []  # one team has them
+    release(["some"])
+    assert communicators([device, device]) == []
+    place = types.SimpleNamespace(data=types.SimpleNamespace(ptr=1000))
+    array = base.DeviceArray(device, (5, 2), np.int64, place)
+    comm = types.SimpleNamespace(allReduce=lambda *given: calls.append(given))
+    member = threads(2)[0]
+    member.meeting.communicators = [comm, None]
+    (action,) = member.sum(array, lambda: slice(1, 4))
+    action()
+    assert calls == [(1016, 1016, 6, 4, 0, 77)]
+    comm.allReduce = lambda *given: (_ for _ in ()).throw(RuntimeError("unhandled"))
+    with pytest.raises(DeviceError, match=r"^a card: NCCL failed: unhandled; .*NCCL=off"):
+        action()
 
 
 @pytest.fixture

@@ -115,6 +115,7 @@ def _fit(
     """
     from pyopencl_gbdt.device import find, open_device
     from pyopencl_gbdt.device.bandwidth import device_bandwidth
+    from pyopencl_gbdt.device.selection import find_several, names_several
     from pyopencl_gbdt.training.train import Model, train
 
     extras = extras or Extras()
@@ -123,7 +124,8 @@ def _fit(
     before = None if extras.model_in is None else Model.load_model(extras.model_in)
     if before is not None and args.n_features is None:
         args.n_features = before.ensemble.n_features
-    info = find(p.device)
+    several = find_several(p.device) if names_several(p.device) else []
+    info = several[0].info if several else find(p.device)
     assert info.caps is not None
     variants = chosen_variants(info, p)
     open_device(info.device_id).warm_up()
@@ -134,7 +136,8 @@ def _fit(
         evals.insert(0, (data, "train"))  # early stopping watches the last one
     tell = _nothing if p.verbosity == 0 or not job.leads else section
     tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")
-    tell("Device", info.caps.label)
+    labels = [one.info.caps.label for one in several if one.info.caps is not None]
+    tell("Devices" if several else "Device", *(labels or [info.caps.label]))
     tell("Kernels", *group_variants(variants))
 
     def show(number: int, metrics: list[str]) -> None:
@@ -150,7 +153,7 @@ def _fit(
         waits=bool(evals),
     )
     model = train(
-        {**given, "device": info.device_id if job.size == 1 else args.device},
+        {**given, "device": p.device if several or job.size > 1 else info.device_id},
         data,
         evals=evals,
         eval_metric=args.eval_metric,
@@ -167,6 +170,8 @@ def _fit(
     progress.finish()
     model.save_model(args.model)
     tell("Time", progress.summary())
+    if "devices" in model.variants:
+        tell("Rows", model.variants["devices"])
     tell("Saved", f"{args.model}: {len(model.ensemble.trees)} trees{_best(model)}")
     if model.profile is not None:
         say(f"\n{model.profile.table()}")

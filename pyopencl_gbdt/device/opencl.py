@@ -171,6 +171,19 @@ class OpenCLDevice(Device):
         self._copied(UPLOAD, event, host.nbytes)
         return _Pause(self, event.wait)
 
+    def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        forked.check_device()
+        try:
+            event = cl.enqueue_copy(
+                self.queue, host, array.handle, src_offset=start_bytes, is_blocking=False
+            )
+            self.queue.flush()
+        except cl.Error as error:
+            raise self.lost("reading its memory", error) from error
+        self._copied(DOWNLOAD, event, host.nbytes)
+        # as in ``mark``: a thread that waits for a CPU's queue works
+        return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait)
+
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:
             self.profiler.add(kind, event, n_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from pyopencl_gbdt.device.device_info import DeviceInfo
 from pyopencl_gbdt.device.discovery import ENVIRONMENT, every_gpu, find
@@ -29,7 +30,7 @@ def names_several(spec: str) -> bool:
     return "," in spec or "=" in spec or spec in _ALL
 
 
-def main_device(spec: object) -> object:
+def main_device(spec: Any) -> Any:
     """Return the first of several devices, for work that one device does, such as prediction.
 
     Parameters

@@ -8,23 +8,18 @@ members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.program import Launch
-from pyopencl_gbdt.errors import TeamError
+from pyopencl_gbdt.device.team_sums import Buffers, Reduce, Window
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
-#: Tells which rows of an array to add up, when the device has computed it.
-Window = Callable[[], slice]
 
 
 class Team(Protocol):
@@ -107,6 +102,11 @@ class Alone:
 class Member(ABC):
     """A member of a team of several. A subclass says how values travel."""
 
+    @cached_property
+    def buffers(self) -> Buffers:
+        """Memory for copies from and to the member's device."""
+        return Buffers()
+
     @property
     @abstractmethod
     def rank(self) -> int: ...
@@ -127,6 +127,16 @@ class Member(ABC):
             total += other
         return total
 
+    def add_in_place(self, part: npt.NDArray[Any]) -> None:
+        """Replace integers by the sum over all members.
+
+        Parameters
+        ----------
+        part : array of integers, 1-D, changed
+            Of one length in all members.
+        """
+        part[:] = self.add_up(part)
+
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
     ) -> list[Action]:
@@ -145,98 +155,10 @@ class Member(ABC):
         return found
 
 
-@dataclass(frozen=True)
-class Reduce:
-    """Replaces an array by its sum over a team. Calling it waits for the device and for the team.
-
-    Attributes
-    ----------
-    member : Member
-    array : DeviceArray
-    window : callable or None
-    dtype : numpy.dtype
-    """
-
-    member: Member
-    array: DeviceArray
-    window: Window | None
-    dtype: np.dtype[Any]
-    name: str = "sum over the team"
-
-    def __call__(self) -> None:
-        own = self.array.get()
-        rows = slice(0, own.shape[0]) if self.window is None else self.window()
-        part = np.ascontiguousarray(own[rows]).view(self.dtype)
-        total = self.member.add_up(part)
-        start = rows.start * (own.size // own.shape[0])
-        self.array.set(total.view(own.dtype), start)
-
-
-#: What a tree's list consists of.
-Action = Launch | Reduce
-
-
-class Meeting:
-    """The place where the threads of a team exchange values.
-
-    Values lie in two lists, which take turns: nobody writes a list again before all have read it,
-    as all have to arrive for the exchange in between.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.values: list[list[Any]] = [[None] * size, [None] * size]
-        self.barrier = threading.Barrier(size)
-
-
-class Threads(Member):
-    """A member of a team whose members are threads of one process, each with its own device.
-
-    Parameters
-    ----------
-    rank : int
-        The member's number.
-    meeting : Meeting
-        Shared by all members.
-    """
-
-    def __init__(self, rank: int, meeting: Meeting) -> None:
-        self._rank, self.meeting = rank, meeting
-        self._turn = 0
+class Action(Protocol):
+    """What a tree's list consists of: a ``Launch``, a ``Reduce``, or what ``fit`` adds to them."""
 
     @property
-    def rank(self) -> int:
-        return self._rank
+    def name(self) -> str: ...
 
-    @property
-    def size(self) -> int:
-        return self.meeting.size
-
-    def exchange(self, value: Any) -> list[Any]:
-        """Return the values of all members, in the order of ranks.
-
-        The values are not copied: nobody may change one before the next exchange.
-
-        Raises
-        ------
-        TeamError
-            If another member has failed.
-        """
-        values = self.meeting.values[self._turn]
-        self._turn = 1 - self._turn
-        values[self.rank] = value
-        try:
-            self.meeting.barrier.wait()
-        except threading.BrokenBarrierError:
-            raise TeamError("another device of the team failed; its own error tells why") from None
-        return list(values)
-
-    def leave(self) -> None:
-        """Tell the other members that this one has failed: they raise instead of waiting."""
-        self.meeting.barrier.abort()
-
-
-def threads(size: int) -> list[Threads]:
-    """Return the members of a team of so many threads."""
-    meeting = Meeting(size)
-    return [Threads(rank, meeting) for rank in range(size)]
+    def __call__(self) -> None: ...

@@ -113,7 +113,9 @@ class LambdaGradients:
         n_pairs = min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs
         offsets, query, margins = ws["query_offsets"], ws["query"], ws["margins"]
         ranks, order, g, h = ws["ranks"], ws["rank_order"], ws["given_g"], ws["given_h"]
-        launches: list[Action] = [bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)]
+        launches: list[Action] = [
+            bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)
+        ]
         if self.metric == "map":
             launches.append(bind(
                 "sum_precisions", groups, n_queries=n_queries, offsets=offsets, order=order,
@@ -121,7 +123,8 @@ class LambdaGradients:
             ))  # fmt: skip
         if loss.is_mean:
             launches.append(self.drawing.bind(
-                "draw_partners", groups, n_rows=n_rows, first_row=ws.share.first_row, n_pairs=n_pairs,
+                "draw_partners", groups, n_rows=n_rows, first_row=ws.share.first_row,
+                n_pairs=n_pairs,
                 seed=ws.params.random_state, number=ws["rank_round"], offsets=offsets, query=query,
                 **ws.arguments("by_label", "bucket_begin", "bucket_end", "partners"),
             ))  # fmt: skip

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.team_sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -27,16 +28,23 @@ def reserve(ws: Workspace) -> None:
 
 @dataclass(frozen=True)
 class NewSlots:
-    """Returns the pool's slots that a level's nodes built from rows have; waits for the device.
+    """Returns the pool's slots that a level's nodes built from rows have.
 
     Roots have the first slots; the smaller children of every level follow.
+
+    Attributes
+    ----------
+    levels : EarlyCopy
+        Of the levels; it goes before the kernels that fill the slots. Then the host knows the slots
+        while these kernels run.
+    depth : int
     """
 
-    levels: DeviceArray
+    levels: EarlyCopy
     depth: int
 
     def __call__(self) -> slice:
-        levels = self.levels.get()
+        levels = self.levels.values()
         n_trees = int(levels["count"][0])
         first, count = (int(levels[name][self.depth]) for name in ("first", "count"))
         if self.depth == 0:
@@ -69,8 +77,10 @@ class Histogram:
         """Return the actions that fill the pool slots of a level's nodes built from rows."""
         ws = self.ws
         built = [launch for page in ws.pages for launch in self._page(depth, page)]
-        new = NewSlots(ws["levels"], depth)
-        return [*built, *ws.team.sum(ws["pool"], new)]
+        if ws.team.size == 1:
+            return [*built]
+        early = EarlyCopy(ws["levels"])
+        return [early, *built, *ws.team.sum(ws["pool"], NewSlots(early, depth))]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws

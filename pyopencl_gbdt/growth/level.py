@@ -80,10 +80,16 @@ class Level:
         )  # fmt: skip
 
     def place(self, depth: int, batch: Batch) -> list[Launch]:
-        """Return the launches that give the children their rows, histogram slots and tasks."""
+        """Return the launches that give the children their rows, histogram slots and tasks.
+
+        In a team, the smaller child of a node is the one of less Hessian: members know that without
+        a sum. Histograms, and so trees, do not depend on the choice.
+        """
+        by_hessian = self.ws.team.size > 1
         return [
             self.program.bind(
-                "place", 1, depth=depth, n_trees=batch.size, child_rows=self.ws["child_rows"],
+                "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
+                child_rows=self.ws["child_rows"],
                 **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
             )
             for page in self.ws.pages

@@ -32,7 +32,7 @@ class Partition(Protocol):
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that move the rows of a step, and count them in the children.
 
-        They leave each child's rows of a page in its node, those of all pages and devices in
+        They leave each child's rows of a page in its node, those of the device's pages in
         ``child_rows``, and the histograms that several work-groups or pages will add to at 0.
         """
 
@@ -77,8 +77,8 @@ class PartitionByCodes:
         They also clear the histograms that several work-groups or pages will add to.
         """
         sets = [] if self.sets is None else self.sets.write(step, batch)
-        moved = [*sets, *(self._page(step, batch, page) for page in self.ws.pages)]
-        return [*moved, *self.ws.team.sum(self.ws["child_rows"])]
+        moved: list[Action] = [*sets, *(self._page(step, batch, page) for page in self.ws.pages)]
+        return moved
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
         ws = self.ws

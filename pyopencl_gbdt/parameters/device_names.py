@@ -29,7 +29,7 @@ def device_text(value: object, name: str) -> object:
             f"{name}={show(value)}: expected names of devices, such as ['gpu:0', 'gpu:1']; give "
             "at least one"
         )
-    if any(isinstance(w, bool) or not isinstance(w, Real) or not w > 0 for w in weights):
+    if any(isinstance(w, bool) or not isinstance(w, Real) or not float(w) > 0 for w in weights):
         raise ParameterError(
             f"{name}={show(value)}: expected a number above 0 for each device, which says how many "
             "rows it gets; give {'gpu:0': 3, 'cpu': 1}, say"

@@ -84,6 +84,9 @@ class Boosting:
         What ``state`` returned after the rounds so far.
     """
 
+    _gathered: WatchedRows | None = None
+    """The training rows of all members of a team, if they are watched."""
+
     def __init__(
         self,
         device: Device,
@@ -155,7 +158,6 @@ class Boosting:
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}
         self.evaluation: list[WatchedRows] = []
-        self._gathered: WatchedRows | None = None
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
         self._begin()
@@ -289,8 +291,8 @@ class Boosting:
         if self._orders is not None:
             for launch in self._orders.launches(number):
                 launch()
-        for launch in self._before[number % len(self._before)]:
-            launch()
+        for action in self._before[number % len(self._before)]:
+            action()
         if self.ws.keeps_margins:
             self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)
         for launches in self._batches:

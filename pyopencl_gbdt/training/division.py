@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.training.fitting import Task
 
-#: Rows and features of the histogram whose time is a device's speed, on a GPU and on a CPU.
-_MEASURED_ROWS = {"gpu": 1 << 20, "accelerator": 1 << 20, "cpu": 1 << 17}
+#: Rows and features of the histogram whose time is a device's speed: on a CPU, on a GPU.
+_MEASURED_ROWS = (1 << 17, 1 << 20)
 _MEASURED_FEATURES = 28
 _BINS = 256
 #: Bytes of sums that a host adds up in a second, with their copies from and to two devices, ...
@@ -44,7 +45,7 @@ class Division:
     bounds : sequence of (int, int)
         First row of every device, and the row behind its last one.
     note : str
-        Why these devices, in a sentence; empty if the user gave weights.
+        Which devices are left out, and why; empty if all of them train.
     """
 
     devices: Sequence[Device]
@@ -80,11 +81,21 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
     if not weights:
         speeds = [histogram_speed(device) for device in devices]
         kept = best_team(speeds, task.params, data.n_rows, data.n_features)
-        note = f"{len(kept)} of {len(devices)} devices train, which is expected to be fastest"
+        if len(kept) < len(devices):
+            note = _note([devices[i] for i in kept], len(devices), data.n_rows)
         devices, weights = [devices[i] for i in kept], [speeds[i] for i in kept]
     bounds = row_bounds(data, weights)
     filled = [i for i, (first, end) in enumerate(bounds) if end > first]
     return Division([devices[i] for i in filled], [bounds[i] for i in filled], note)
+
+
+def _note(kept: Sequence[Device], n_named: int, n_rows: int) -> str:
+    names = " and ".join(device.caps.device_id for device in kept)
+    return (
+        f"of {n_named} devices, {names} {'trains' if len(kept) == 1 else 'train'}: more are "
+        f"expected to be slower with {n_rows} rows; give weights to let all train, such as "
+        "device='gpu:0=1,gpu:1=1'"
+    )
 
 
 def row_bounds(data: Dataset, weights: Sequence[float]) -> list[tuple[int, int]]:
@@ -93,7 +104,7 @@ def row_bounds(data: Dataset, weights: Sequence[float]) -> list[tuple[int, int]]
     if data.group_offsets is not None:
         ends = _nearest(ends, data.group_offsets)
     every = [0, *ends.tolist()]
-    return list(zip(every[:-1], every[1:], strict=True))
+    return list(pairwise(every))
 
 
 def _nearest(ends: npt.NDArray[np.int64], borders: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -108,7 +119,7 @@ def histogram_speed(device: Device) -> float:
     caps = device.caps
     key = (os.getpid(), caps.name, caps.platform)
     if key not in _speeds:
-        n = 1 << 10 if caps.is_simulator else _MEASURED_ROWS[caps.kind]
+        n = 1 << 10 if caps.is_simulator else _MEASURED_ROWS[caps.side_by_side]
         rng = np.random.default_rng(0)
         codes = device.upload(rng.integers(0, _BINS - 1, (n, _MEASURED_FEATURES), np.uint8))
         pairs = device.upload(rng.integers(-1000, 1000, (n, 2), np.int32))

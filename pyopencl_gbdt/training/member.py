@@ -22,8 +22,9 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.fitting import Fit, Task
 
-#: What member 0 asks for: one round with a learning rate, finished trees, the state, or the end.
-_STEP, _COLLECT, _STATE, _END = "step", "collect", "state", "end"
+#: What member 0 asks for: one round with a learning rate, finished trees, the state, that devices
+#: are idle, or the end.
+_STEP, _COLLECT, _STATE, _WAIT, _END = "step", "collect", "state", "wait", "end"
 
 
 class LeadingFit(Fit):
@@ -57,6 +58,12 @@ class LeadingFit(Fit):
         self._ask(_STATE)
         return super().state()
 
+    def wait(self) -> None:
+        """Wait until all devices are idle."""
+        self._ask(_WAIT)
+        super().wait()
+        self.team.exchange(None)
+
     def end(self) -> None:
         """Let the other members end; call it after the last round.
 
@@ -89,6 +96,9 @@ def follow(fit: Fit) -> None:
             fit.boosting.finished_trees()
         elif what == _STATE:
             fit.state()
+        elif what == _WAIT:
+            fit.wait()
+            fit.team.exchange(None)
         else:
             check_agreement(fit, labels)
             return

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.builds import to_standard_error
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.errors import ParameterError
@@ -47,6 +48,8 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
     name = task.params.device
     if names_several(name):
         parts = divided(find_several(name), task)
+        if parts.note and task.params.verbosity:
+            to_standard_error(parts.note)
         if len(parts.devices) > 1:
             with leading(parts.devices, task, parts.bounds) as fit:
                 fit.parts = parts.described()

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.nccl import communicators
 from pyopencl_gbdt.device.pace import settled
-from pyopencl_gbdt.device.team import Threads, threads
+from pyopencl_gbdt.device.team_threads import Threads, threads
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.evaluation.label_mean import base_score_of
@@ -88,11 +89,10 @@ class _Follower(threading.Thread):
         assert self.part is not None
         part, self.part = self.part, None
         try:
-            with settled(part.device):
+            with settled(part.device), part.team.leaving():
                 follow(Fit(part.device, part.task, part.share()))
         except BaseException as error:  # the thread of member 0 raises it
             self.error = error
-            part.team.leave()
 
 
 @contextlib.contextmanager
@@ -135,21 +135,23 @@ def leading(
     ]
     followers = [_Follower(part) for part in parts[1:]]
     first = parts[0]
+    first.team.meeting.communicators = communicators(devices)
     for follower in followers:
         follower.start()
     try:
-        with settled(first.device):
+        with settled(first.device), first.team.leaving():
             fit = LeadingFit(first.device, first.task, first.share())
             yield fit
             fit.end()
     except BaseException as error:
-        first.team.leave()
         _join(followers)
         cause = _cause(error, followers)
         if cause is error:
             raise
         raise cause from None
-    _join(followers)
+    finally:
+        _join(followers)
+        first.team.meeting.close()
     for follower in followers:
         if follower.error is not None:
             raise follower.error

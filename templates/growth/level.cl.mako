@@ -7,7 +7,8 @@
 ##   place        from the numbers of rows that went left: the children's row ranges, histogram tasks
 ##
 ##   Every page of a fit has its own nodes, levels and tasks, which differ in row ranges and tasks alone;
-##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`).
+##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`);
+##   in a team, where a device counts its own rows alone, Hessians tell (`by_hessian`).
 ##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so
 ##                                  are a node's children; n trees of a batch begin with n roots and
@@ -196,7 +197,8 @@ KERNEL(${wg_size}) decide(
 
 BRIEF
 KERNEL(${wg_size}) place(
-        const u32 depth, const u32 n_trees, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        const u32 depth, const u32 n_trees, const u32 by_hessian,
+        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const u32* RESTRICT child_rows, GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -225,7 +227,8 @@ KERNEL(${wg_size}) place(
             left = node->left;
             nodes[left].begin = node->begin;
             nodes[left + 1].begin = node->begin + nodes[left].count;
-            small = child_rows[left + 1 - next_first] < child_rows[left - next_first];
+            small = by_hessian ? nodes[left + 1].sum_h < nodes[left].sum_h
+                : child_rows[left + 1 - next_first] < child_rows[left - next_first];
             tasks = tasks_of(nodes[left + small].count, ${hist_chunk});
             const u32 rank = (left - next_first) / 2;
             nodes[left + small].slot = (i32)(next_slot + rank);
