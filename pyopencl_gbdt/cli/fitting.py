@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, TrainingCallback
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
-from pyopencl_gbdt.cli import ranks, tables
+from pyopencl_gbdt.cli import ranks
 from pyopencl_gbdt.cli.output import (
     Progress,
     check_output,
