@@ -19,7 +19,7 @@ from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
 from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training import together
+from pyopencl_gbdt.training import team_checks, together
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.preparing import prepare
 
@@ -71,7 +71,11 @@ def in_pages(names, params, data, bounds, n_pages):
         return to_json(fit.model().ensemble)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "weighted",
+    [True, pytest.param(False, marks=pytest.mark.thorough)],
+    ids=["weighted", "plain"],
+)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss(loss, weighted):
     label, more = LOSSES[loss]
@@ -122,14 +126,24 @@ def test_devices_of_any_kind(names):
           names=names)  # fmt: skip
 
 
-def test_exact_search_and_sparse_data_are_refused():
+@pytest.mark.parametrize("loss", ["binary:logistic", "reg:absoluteerror"])
+def test_exact_search(monkeypatch, loss):
+    """By a bin for every distinct value, as long as there are bins enough."""
+    label, more = LOSSES[loss]
+    params = {"objective": loss, "tree_method": "exact", **more}
+    check(params, label, weights=[3, 1, 1], names=[TEST_DEVICE] * 3)
+    monkeypatch.setattr(team_checks, "_MOST_BINS", 100)
+    with pytest.raises(ParameterError, match=r"^tree_method='exact': column 0, .* has 100 dist"):
+        train({**params, "device": listed(TWO)}, rows_of(label))
+
+
+def test_approximate_bins_and_sparse_data_are_refused():
     """One device has to hold all sorted columns."""
-    exact, plain = {"tree_method": "exact"}, {}
     dense = Dataset(X, LABELS["number"])
     sparse = Dataset(csr_matrix(np.nan_to_num(X)), LABELS["number"])
     for params, data, name in (
-        (exact, dense, "tree_method='exact'"),
-        (plain, sparse, "sparse data"),
+        ({"tree_method": "approx"}, dense, "tree_method='approx'"),
+        ({}, sparse, "sparse data"),
     ):
         with pytest.raises(ParameterError, match=f"^{name}: expected dense data and tree_method"):
             train({**params, "device": listed(TWO)}, data)

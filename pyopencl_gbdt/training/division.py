@@ -25,10 +25,11 @@ from pyopencl_gbdt.training.fitting import Task
 _MEASURED_ROWS = (1 << 17, 1 << 20)
 _MEASURED_FEATURES = 28
 _BINS = 256
-#: Bytes of sums that a host adds up in a second, with their copies from and to two devices, ...
-_SUM_BYTES = 4e9
-#: ... and seconds of a sum of any size: its copies, and the wait of all threads.
-_SUM_SECONDS = 150e-6
+#: Bytes of sums in a second: two threads of an EPYC add up 19 GB/s, and page-locked copies to an
+#: H200 took 23 GB/s (`device.staging`), one each way.
+_SUM_BYTES = 7e9
+#: Seconds of a sum of any size: two threads wait for each other in 14 us (EPYC), about four times.
+_SUM_SECONDS = 60e-6
 #: Levels of a tree of unlimited depth, for the estimate.
 _USUAL_DEPTH = 8
 _speeds: dict[tuple[int, str, str], float] = {}
@@ -163,4 +164,4 @@ def round_seconds(
         return alone
     slots = params.max_leaves or 1 << (depth - 1)
     sums = slots * n_features * min(params.max_bin, n_rows) * 16
-    return alone + sums * len(speeds) / _SUM_BYTES / 2 + (depth + 2) * _SUM_SECONDS
+    return alone + sums / _SUM_BYTES + (depth + 2) * _SUM_SECONDS

@@ -25,15 +25,17 @@ from pyopencl_gbdt.device.placing import open_in_turn
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.objectives.custom import FunctionObjective
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.pages.shared_cuts import encoded
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
 from pyopencl_gbdt.training.parts_digest import digests_of_parts
 from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
-from pyopencl_gbdt.training.team_checks import check_team
+from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
 from pyopencl_gbdt.training.whole import (
     all_or_none,
     base_score,
@@ -162,10 +164,17 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
             plans.custom_metric,
         )  # fmt: skip
         check_team(task.params, task.objective, data)
+        if isinstance(task.objective, FunctionObjective):
+            raise ParameterError(
+                f"objective={task.objective.custom_name}: expected a loss of this library, or "
+                "kernel code, as no member of the team has all rows; write a KernelObjective"
+            )
         return replace(task, data=data, whole=whole if leads else None)
 
     task = all_or_none(team, checked)
     check_parameters(team, task.params, {"objective": str(task.objective)})
+    asked = task.params
+    task = replace(task, params=as_histograms(asked))
     if task.start is None or (task.start.before is None and task.params.base_score is None):
         score = base_score(team, task.objective, data)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
@@ -180,7 +189,7 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
     device = all_or_none(team, lambda: open_in_turn(task.params.device, place))
     device.warm_up()
     with settled(device):
-        share = _share(team, device, task)
+        share = _share(team, device, task, asked)
         if not leads:
             follow(Fit(device, task, share))
             return None
@@ -213,11 +222,15 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
     return found
 
 
-def _share(team: Team, device: Device, task: Task) -> Share:
-    """Quantise the member's rows by the cut points of all; return its place in the team."""
+def _share(team: Team, device: Device, task: Task, asked: Parameters) -> Share:
+    """Quantise the member's rows by the cut points of all; return its place in the team.
+
+    ``asked`` are the parameters as the user gave them.
+    """
     data, max_bin = task.data, task.params.max_bin
     cuts = parted_cuts(team, data.values, data.weight, max_bin, cut_features(data))
     layout = layout_of(cuts, data, team.add_up)
+    check_exact(asked, layout.feature_bins)
     codes = encoded(device, data.values, layout, max_bin)
     rows = team.exchange(data.n_rows)
     return Share(team, sum(rows[: team.rank]), sum(rows), codes)

@@ -21,9 +21,10 @@ from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.pages.shared_cuts import encoded, shared_layout
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
-from pyopencl_gbdt.training.team_checks import check_team
+from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]
@@ -39,6 +40,8 @@ class _Part:
         With the part's rows.
     whole : Dataset
         All rows.
+    asked : Parameters
+        As the user gave them.
     bounds : sequence of (int, int)
         The rows of every member.
     n_pages : int
@@ -48,6 +51,7 @@ class _Part:
     device: Device
     task: Task
     whole: Dataset
+    asked: Parameters
     team: Threads
     bounds: Sequence[Bounds]
     n_pages: int
@@ -70,6 +74,7 @@ class _Part:
         kept = None
         shares = [(end - first) / max(1, whole.n_rows) for first, end in self.bounds]
         layout = shared_layout(device, self.team, whole, max_bin, shares)
+        check_exact(self.asked, layout.feature_bins)
         codes = encoded(device, self.task.data.values, layout, max_bin, self.n_pages)
         everyone = self.team.exchange(codes)
         if self.team.rank == 0:
@@ -125,12 +130,13 @@ def leading(
         If a device fails, or devices disagree on the trees. All threads have ended then.
     """
     check_team(task.params, task.objective, task.data)
-    whole = task.data
+    whole, asked = task.data, task.params
+    task = replace(task, params=as_histograms(asked))
     if task.start is None:
         score = base_score_of(devices[0], task.objective, whole)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
     parts = [
-        _Part(device, _part_of(task, team.rank, bounds), whole, team, bounds, n_pages)
+        _Part(device, _part_of(task, team.rank, bounds), whole, asked, team, bounds, n_pages)
         for device, team in zip(devices, threads(len(devices)), strict=True)
     ]
     followers = [_Follower(part) for part in parts[1:]]

@@ -24,7 +24,13 @@ from pyopencl_gbdt.device.mpi_team import joined_team
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.arguments import check_dataset, check_history, check_pairs, check_rounds
+from pyopencl_gbdt.training.arguments import (
+    check_dataset,
+    check_history,
+    check_no_profile,
+    check_pairs,
+    check_rounds,
+)
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
@@ -138,6 +144,7 @@ def train(
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
     if communicator is not None:
+        check_no_profile(profile)
         plans = Plans(params, data, evals or (), eval_metric, model, custom_metric, everyone)
         made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
         return _with_history(made, evals_result)
