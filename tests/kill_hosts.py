@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from pyopencl_gbdt import train
@@ -63,6 +64,11 @@ def processes(lines: list[str]) -> dict[int, int]:
     return {int(word[1]): int(word[-1]) for word in words}
 
 
+def finished(lines: list[str]) -> int:
+    """Return how many ranks have told their model."""
+    return sum(line.startswith("rank ") and " of " in line for line in list(lines))
+
+
 def strike(ranks: int, folder: Path, dice: random.Random, usual: float) -> str:
     """Start a job and kill or stop a rank; return what happened."""
     job, lines = started(ranks, folder), []
@@ -84,14 +90,16 @@ def strike(ranks: int, folder: Path, dice: random.Random, usual: float) -> str:
         code = job.wait(LIMIT)
     except subprocess.TimeoutExpired:
         for process in processes(lines).values():
-            os.kill(process, signal.SIGKILL)
-        job.kill()
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        job.wait()
+        if finished(lines) == ranks:
+            return f"{said}: the training was over, and the process was ending"
         raise SystemExit(
             f"{said}: the job still runs after {LIMIT:g} s\n{''.join(lines)}"
         ) from None
     reader.join(5)
-    done = sum(": " in line and " of " in line for line in lines)
-    if code == 0 and done == ranks:
+    if code == 0 and finished(lines) == ranks:
         return f"{said}: it was over"
     if code == 0:
         raise SystemExit(f"{said}: exit code 0\n{''.join(lines)}")

@@ -89,6 +89,21 @@ def test_estimators_on_tables(on_dask, client):
     assert to_json(ranker.model_.ensemble) == to_json(ranked.model_.ensemble)
 
 
+@pytest.mark.thorough
+def test_several_devices_of_a_worker(on_dask, client):
+    """Two members on each worker; here they share a device."""
+    client.run(_allow_a_device_twice)
+    params = {**PARAMS, "device": f"{TEST_DEVICE},{TEST_DEVICE}"}
+    model = on_dask.train(client, params, array(X), array(Y), 3)
+    assert to_json(model.ensemble) == to_json(train(PARAMS, Dataset(X, Y), 3).ensemble)
+
+
+def _allow_a_device_twice():
+    from pyopencl_gbdt.device import selection
+
+    selection.ALLOWS_TWICE = True
+
+
 def test_what_is_refused(on_dask, client):
     with pytest.raises(DataError, match=r"^label is of type ndarray: expected a Dask array"):
         on_dask.train(client, PARAMS, array(X), Y, 2)

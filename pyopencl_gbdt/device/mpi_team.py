@@ -55,7 +55,9 @@ class MpiTeam(Member):
     def __init__(self, communicator: Any, limits: Limits | None = None) -> None:
         self._mpi, self._limits = mpi(), limits or Limits.of_environment()
         self._own = communicator.Dup()
-        self._beats = _Beats(communicator.Dup(), self._limits) if self.size > 1 else None
+        threads = self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE
+        watched = self.size > 1 and threads
+        self._beats = _Beats(communicator.Dup(), self._limits) if watched else None
 
     @property
     def rank(self) -> int:
@@ -185,6 +187,3 @@ class _Beats(threading.Thread):
         self._own.Barrier()
         self._over.set()
         self.join()
-        while self._own.iprobe():
-            self._own.recv()
-        self._own.Barrier()

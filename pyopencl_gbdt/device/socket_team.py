@@ -8,6 +8,7 @@ starts the processes, such as Dask, tells each member the others' addresses and 
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import queue
 import socket
@@ -291,6 +292,8 @@ def _prepare(connection: Connection, patience: float) -> None:
     own = socket.socket(fileno=connection.fileno())
     try:
         own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if os.name != "posix":
+            return
         time_limit = struct.pack("ll", int(patience) + 1, 0)
         with suppress(OSError):
             own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, time_limit)

@@ -41,6 +41,7 @@ from pyopencl_gbdt.training.whole import (
     base_score,
     check_parameters,
     check_same,
+    check_version,
     common_data,
     is_by_all,
     joined,
@@ -111,6 +112,7 @@ def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> M
     DeviceError
     """
     with _told(team):
+        check_version(team)
         own = common_data(team, plans.data)
         ranks = [rank for rank, has in enumerate(team.exchange(own is not None)) if has]
         evals = _evaluation_sets(team, plans, own, ranks[0])
@@ -160,8 +162,8 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
 
     def checked() -> Task:
         task = prepare(
-            plans.params, data, evals, plans.eval_metric, plans.before,
-            plans.custom_metric,
+            plans.params, data, evals, plans.eval_metric, plans.before, plans.custom_metric,
+            is_part=True,
         )  # fmt: skip
         check_team(task.params, task.objective, data)
         if isinstance(task.objective, FunctionObjective):
@@ -175,7 +177,7 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
     check_parameters(team, task.params, {"objective": str(task.objective)})
     asked = task.params
     task = replace(task, params=as_histograms(asked))
-    if task.start is None or (task.start.before is None and task.params.base_score is None):
+    if task.start is None:
         score = base_score(team, task.objective, data)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
     saved = _resumed(team, task, plans.callbacks, newest)

@@ -96,8 +96,14 @@ def check_same(team: Team, facts: Mapping[str, Any], move: str, error: type[Exce
                 )
 
 
+def check_version(team: Team) -> None:
+    """Raise ``ParameterError`` in all members unless they have the same version of the library."""
+    versions = {"the version of pyopencl_gbdt": __version__}
+    check_same(team, versions, "install one version on all hosts", ParameterError)
+
+
 def check_parameters(team: Team, params: Parameters, others: Mapping[str, Any]) -> None:
-    """Raise an error in all members unless they have the same parameters and library version.
+    """Raise an error in all members unless they have the same parameters.
 
     Parameters
     ----------
@@ -109,8 +115,6 @@ def check_parameters(team: Team, params: Parameters, others: Mapping[str, Any]) 
     ParameterError
     """
     facts = {k: v for k, v in asdict(params).items() if k not in _OWN}
-    versions = {"the version of pyopencl_gbdt": __version__}
-    check_same(team, versions, "install one version on all hosts", ParameterError)
     check_same(team, {**facts, **others}, "give all ranks the same parameters", ParameterError)
 
 
