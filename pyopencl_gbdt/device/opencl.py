@@ -17,9 +17,11 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
+from pyopencl_gbdt.device.opencl_transfers import OpenCLTransfers
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
@@ -184,6 +186,9 @@ class OpenCLDevice(Device):
         # as in ``mark``: a thread that waits for a CPU's queue works
         return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait)
 
+    def transfers(self) -> Transfers:
+        return OpenCLTransfers(self)
+
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:
             self.profiler.add(kind, event, n_bytes)
@@ -230,8 +235,12 @@ class OpenCLDevice(Device):
         return array.handle.get_sub_region(start_bytes, nbytes)
 
     def read(self, array: DeviceArray) -> Array:
-        forked.check_device()
         host = np.empty(array.shape, array.dtype)
+        self.read_into(array, host)
+        return host
+
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        forked.check_device()
         self.n_waits += 1
         if host.nbytes:
             try:
@@ -239,7 +248,6 @@ class OpenCLDevice(Device):
             except cl.Error as error:
                 raise self.lost("reading its memory", error) from error
             self._copied(DOWNLOAD, event, host.nbytes)
-        return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         forked.check_device()
