@@ -9,6 +9,7 @@ import sys
 COMMANDS = {
     "categories": "bench.categories",
     "devices": "bench.devices",
+    "external": "bench.external",
     "large": "bench.large",
     "losses": "bench.losses",
     "metrics": "bench.metrics",

@@ -20,6 +20,7 @@ from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.device.render import Param
+from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
 
 Array = npt.NDArray[Any]
@@ -80,6 +81,12 @@ class DeviceArray:
     def words(self) -> DeviceArray:
         """Return the same memory as an array of uint32, for kernels that copy records."""
         array = DeviceArray(self.device, (self.nbytes // 4,), np.uint32, self.handle)
+        array._whole = self  # keeps the memory counted as allocated
+        return array
+
+    def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
+        """Return the first elements of the same memory in another shape."""
+        array = DeviceArray(self.device, shape, self.dtype, self.handle)
         array._whole = self  # keeps the memory counted as allocated
         return array
 
@@ -193,6 +200,10 @@ class Device(ABC):
         host[:] = whole[start_bytes : start_bytes + host.nbytes]
         return _nothing
 
+    def transfers(self) -> Transfers:
+        """Return queues for copies beside the kernels."""
+        return Transfers(self)
+
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Allocate an array of zero bytes."""
         array = self.empty(shape, dtype)
@@ -231,6 +242,10 @@ class Device(ABC):
 
     @abstractmethod
     def read(self, array: DeviceArray) -> Array: ...
+
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        """Copy an array's first bytes to uint8 host memory; waits for the device."""
+        host[...] = self.read(array).reshape(-1).view(np.uint8)[: host.nbytes]
 
     @abstractmethod
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None: ...

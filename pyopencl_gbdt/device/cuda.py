@@ -13,9 +13,11 @@ import numpy as np
 from pyopencl_gbdt.device import cache, forked
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait, array_bytes
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.cuda_transfers import CudaTransfers
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Groups, Launch, Program, numbered
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
 #: No contraction: a fused multiply-add rounds once, where every other device rounds twice. No
@@ -27,6 +29,8 @@ _lock = threading.RLock()
 #: Machine code by source and device; a process reads or builds each once.
 _binaries: dict[str, bytes] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
+#: Larger page-locked memory is allocated without CuPy's pool, which would keep it.
+_POOLED_BYTES = 32 * 1024 * 1024
 
 
 def list_capabilities() -> list[Capabilities]:
@@ -181,6 +185,14 @@ class CudaDevice(Device):
             host: Array = array.handle.get(stream=self.stream)
         return host
 
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        self.n_waits += 1
+        with self.cuda, self.guarded("reading its memory"):
+            with self.timed(DOWNLOAD, host.nbytes):
+                place = array.handle.data
+                place.copy_to_host_async(host.ctypes.data, host.nbytes, self.stream)
+            self.stream.synchronize()
+
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         self.n_waits += 1
         with self.cuda, self.guarded("writing its memory"):
@@ -192,7 +204,11 @@ class CudaDevice(Device):
     def pinned(self, nbytes: int) -> Array:
         with self.cuda:
             try:
-                memory = cupy.cuda.alloc_pinned_memory(nbytes)
+                if nbytes >= _POOLED_BYTES:  # CuPy's pool rounds up to a power of two
+                    own = cupy.cuda.PinnedMemory(nbytes)
+                    memory = cupy.cuda.PinnedMemoryPointer(own, 0)
+                else:
+                    memory = cupy.cuda.alloc_pinned_memory(nbytes)
             except cupy.cuda.runtime.CUDARuntimeError:  # any other memory will do
                 return super().pinned(nbytes)
         return np.frombuffer(memory, np.uint8, nbytes)
@@ -210,6 +226,9 @@ class CudaDevice(Device):
             with self.timed(DOWNLOAD, host.nbytes):
                 source.copy_to_host_async(host.ctypes.data, host.nbytes, self.stream)
         return self.mark()
+
+    def transfers(self) -> Transfers:
+        return CudaTransfers(self)
 
     def finish(self) -> None:
         self.n_waits += 1

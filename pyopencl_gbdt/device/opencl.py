@@ -17,9 +17,11 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
+from pyopencl_gbdt.device.opencl_transfers import OpenCLTransfers
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
@@ -150,10 +152,10 @@ class OpenCLDevice(Device):
 
     def pinned(self, nbytes: int) -> Array:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        write = cl.map_flags.WRITE
+        both = cl.map_flags.READ | cl.map_flags.WRITE
         try:
             buffer = cl.Buffer(self.context, flags, nbytes)
-            host, _ = cl.enqueue_map_buffer(self.queue, buffer, write, 0, nbytes, np.uint8)
+            host, _ = cl.enqueue_map_buffer(self.queue, buffer, both, 0, nbytes, np.uint8)
         except cl.Error:  # no such memory is left; ordinary memory works too
             return super().pinned(nbytes)
         pinned: Array = host
@@ -183,6 +185,9 @@ class OpenCLDevice(Device):
         self._copied(DOWNLOAD, event, host.nbytes)
         # as in ``mark``: a thread that waits for a CPU's queue works
         return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait)
+
+    def transfers(self) -> Transfers:
+        return OpenCLTransfers(self)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:
@@ -230,8 +235,12 @@ class OpenCLDevice(Device):
         return array.handle.get_sub_region(start_bytes, nbytes)
 
     def read(self, array: DeviceArray) -> Array:
-        forked.check_device()
         host = np.empty(array.shape, array.dtype)
+        self.read_into(array, host)
+        return host
+
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        forked.check_device()
         self.n_waits += 1
         if host.nbytes:
             try:
@@ -239,7 +248,6 @@ class OpenCLDevice(Device):
             except cl.Error as error:
                 raise self.lost("reading its memory", error) from error
             self._copied(DOWNLOAD, event, host.nbytes)
-        return host
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         forked.check_device()

@@ -137,6 +137,8 @@ class Parametrised(Spelled):
     page : str, default "auto"
         How codes lie on the device: ``"dense"``, or ``"tiled"``, without those of missing values;
         does not change the model.
+    device_memory : int or str, default None
+        Most bytes of the device's memory to use, for example "16GB"; None is all.
     work_group_size : int, default 0
         Work-items per work-group; 0 is the variant's default; does not change the model.
     random_state : int, RandomState, Generator or None
@@ -230,6 +232,7 @@ class Parametrised(Spelled):
         device: str | Sequence[str] | Mapping[str, float] = "auto",
         histogram: str = "auto",
         page: str = "auto",
+        device_memory: int | str | None = None,
         work_group_size: int = 0,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         missing: float = np.nan,
@@ -301,6 +304,7 @@ class Parametrised(Spelled):
         self.device = device
         self.histogram = histogram
         self.page = page
+        self.device_memory = device_memory
         self.work_group_size = work_group_size
         self.random_state = random_state
         self.missing = missing

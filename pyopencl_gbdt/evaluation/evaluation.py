@@ -17,7 +17,7 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.evaluation.metric_kind import ADVICE, Prepared
 from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device, runs_kernels
-from pyopencl_gbdt.evaluation.watched import WatchedRows
+from pyopencl_gbdt.evaluation.watched import Margins, PagedMargins, WatchedRows
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS
@@ -64,16 +64,20 @@ class Evaluation:
     ) -> None:
         self._objective, self._metrics = objective, metrics
         self._on_device: list[_OnDevice] = []
-        self._on_host: list[tuple[Dataset, str, list[str], DeviceArray]] = []
+        self._on_host: list[tuple[Dataset, str, list[str], Margins]] = []
         for (rows, name), at in zip(evals, watched, strict=True):
+            paged = isinstance(at.margins, PagedMargins)
             apart = [
-                m for m, one in metrics.items() if not runs_kernels(ws.device, one, objective, rows)
+                m
+                for m, one in metrics.items()
+                if paged or not runs_kernels(ws.device, one, objective, rows)
             ]
             if apart:
                 self._on_host.append((rows, name, apart, at.margins))
             together = {m: one for m, one in metrics.items() if m not in apart}
             if together:
-                labels = ws["labels"] if at.margins is ws["margins"] else None
+                own = at.values is None and not at.gathered
+                labels = ws["labels"] if own else None
                 wg_size = ws.params.work_group_size
                 of_set = rows_on_device(ws.device, objective, rows, at, wg_size, labels)
                 for prepared, names in prepare(rows, of_set, together):

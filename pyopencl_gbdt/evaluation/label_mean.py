@@ -44,6 +44,8 @@ def starting_score(ws: Workspace, objective: Objective, data: Dataset) -> float:
         The same bits as ``objective.starting_score``.
     """
     weight, mean = data.weight, None
+    if ws.turns is not None:  # the device has the labels of a few pages
+        return objective.starting_score(data.label, weight)
     if weight is None or _scaled_exactly(weight, ws.weight_shift):
         wg_size = ws.params.work_group_size
         label_mean = LabelMean(ws.device, data.n_rows, weighted=weight is not None, wg_size=wg_size)

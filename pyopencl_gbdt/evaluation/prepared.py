@@ -99,6 +99,7 @@ def rows_on_device(
     plan.add("labels", label.size if labels is None else 0, np.float32)
     plan.add("weights", 1 if weight is None else label.size, np.float32)
     plan.check(device, ADVICE)
+    assert isinstance(watched.margins, DeviceArray)
     return EvaluatedRows(
         device=device,
         margins=watched.margins,

@@ -27,6 +27,21 @@ def start_of(margin: Score) -> Start:
     return margin
 
 
+class PagedMargins:
+    """The margins of training rows whose pages take turns on the device."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self._ws = ws
+
+    def get(self) -> npt.NDArray[Any]:
+        """Return the margins of all rows; waits for the device."""
+        return self._ws.rows("margins")
+
+
+#: Margins of a set: on the device, or page by page.
+Margins = DeviceArray | PagedMargins
+
+
 @dataclass(frozen=True)
 class WatchedRows:
     """An evaluation set on the device.
@@ -34,20 +49,22 @@ class WatchedRows:
     Attributes
     ----------
     values : DeviceArray of float32, shape (n_rows, n_features), SparseRows, or None
-        None for the training rows, whose margins training updates anyway; in a team, the members
-        then send theirs.
+        None for the training rows, whose margins training updates anyway.
     start : float or float32 array
         Margins before the first tree; broadcasts to the shape of ``margins``.
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
+    gathered : bool
+        Whether these are the training rows of all members of a team.
     """
 
     values: DeviceArray | SparseRows | None
     start: Start
-    margins: DeviceArray
+    margins: Margins
+    gathered: bool = False
 
     def launches(self, ws: Workspace, batch: Batch) -> list[Launch]:
         """Return the launches that add finished trees to the margins."""
-        if self.values is None:
+        if self.values is None or isinstance(self.margins, PagedMargins):
             return []
         first = batch.first // ws.n_parallel
         outputs = (first, first + max(1, batch.size // ws.n_parallel))

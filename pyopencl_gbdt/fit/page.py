@@ -1,12 +1,15 @@
 """A page of a fit: the codes of some rows, and the arrays that no other page shares.
 
-Pages of a fit take turns in the kernels that read codes. They share gradients, histograms, splits
-and trees. Each has the rows of every node that lie in the page: its own nodes, levels and tasks.
+Pages of a fit take turns in the kernels that read codes. They share histograms, splits and trees.
+Each has the rows of every node that lie in the page: its own nodes, levels and tasks.
+
+Arrays of rows, such as margins, are those of all pages together where all pages stay on the device.
+Where pages take turns there, each page has its own, in the slot that it takes (``fit.visits``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pyopencl_gbdt.device import DeviceArray
@@ -20,6 +23,46 @@ def name_of(name: str, index: int) -> str:
     return name if index == 0 else f"{name} of page {index}"
 
 
+def in_slot(name: str, slot: int) -> str:
+    """Return the name under which the workspace keeps a slot's array of rows."""
+    return f"{name} in slot {slot}"
+
+
+@dataclass(frozen=True)
+class RowPart:
+    """Rows whose arrays lie on the device as one: those of all pages, or of a page in its slot.
+
+    Attributes
+    ----------
+    first_row, n_rows : int
+        The part has the rows ``first_row .. first_row + n_rows - 1`` of the fit.
+    groups : int
+        Work-groups that share these rows evenly, in passes over every row.
+    arrays : mapping of str to DeviceArray
+        All arrays of the fit.
+    slot : int
+        Where the page lies; -1 where all pages stay on the device.
+    by_row : collection of str
+        The arrays of rows.
+    """
+
+    first_row: int
+    n_rows: int
+    groups: int
+    arrays: Mapping[str, DeviceArray]
+    slot: int = -1
+    by_row: Collection[str] = ()
+
+    def __getitem__(self, name: str) -> DeviceArray:
+        if self.slot >= 0 and name in self.by_row:
+            return self.arrays[in_slot(name, self.slot)]
+        return self.arrays[name]
+
+    def arguments(self, *names: str) -> dict[str, DeviceArray]:
+        """Return arrays, shared ones or those of rows, that a kernel calls as the fit does."""
+        return {name: self[name] for name in names}
+
+
 @dataclass(frozen=True)
 class FitPage:
     """A page and its arrays.
@@ -29,13 +72,13 @@ class FitPage:
     index : int
         Number of the page, from 0.
     page : Page or SortedColumns
-    arrays : mapping of str to DeviceArray
-        All arrays of the fit.
+    part : RowPart
+        The rows that the page's arrays of rows have.
     """
 
     index: int
     page: AnyPage
-    arrays: Mapping[str, DeviceArray]
+    part: RowPart
 
     @property
     def codes(self) -> PackedCodes | TiledCodes:
@@ -53,8 +96,8 @@ class FitPage:
 
     @property
     def first_row(self) -> int:
-        """The page's first row, as an index of the fit's rows."""
-        return self.page.first_row
+        """The page's first row, as an index of its part's rows."""
+        return self.page.first_row - self.part.first_row
 
     @property
     def rows(self) -> dict[str, int]:
@@ -62,7 +105,7 @@ class FitPage:
         return {"first_row": self.first_row, "page_rows": self.n_rows}
 
     def __getitem__(self, name: str) -> DeviceArray:
-        return self.arrays[name_of(name, self.index)]
+        return self.part.arrays[name_of(name, self.index)]
 
     def arguments(self, *names: str) -> dict[str, DeviceArray]:
         """Return arrays of this page that a kernel calls as the workspace does."""

@@ -14,6 +14,7 @@ from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, page_bounds
 from pyopencl_gbdt.pages.tiles import TileSizes
@@ -65,6 +66,8 @@ class FitShape:
         Sizes of tiled codes; None is dense codes.
     n_ordered : int
         Features whose codes change from round to round, see ``pages.orders``.
+    turns : Turns or None
+        The pages that take turns on the device; None where all pages stay there.
     given : bool
         Whether the loss has kernels of its own, which fill ``given_g`` and ``given_h``.
     """
@@ -81,6 +84,7 @@ class FitShape:
     columns: ColumnSizes | None = None
     tiled: TileSizes | None = None
     n_ordered: int = 0
+    turns: Turns | None = None
     given: bool = False
     n_outputs: int = 1
     n_parallel: int = 1
@@ -104,6 +108,8 @@ class FitShape:
     @property
     def page_rows(self) -> list[tuple[int, int]]:
         """First row and number of rows of every page; as expected while there are none."""
+        if self.turns is not None:
+            return list(self.turns.bounds)
         if self.page_list:
             return [(page.first_row, page.n_rows) for page in self.page_list]
         if self.columns is not None or self.tiled is not None:
@@ -181,7 +187,8 @@ class FitShape:
     @property
     def row_groups(self) -> int:
         """Work-groups that share all rows evenly, for passes over every row."""
-        own = self.device.caps.row_groups(self.n_rows)
+        together = self.n_rows if self.turns is None else self.turns.most_rows
+        own = self.device.caps.row_groups(together)
         return self.team_groups or own
 
     @property

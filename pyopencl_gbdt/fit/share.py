@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Alone, Team
 from pyopencl_gbdt.pages.page import QuantizedData
+from pyopencl_gbdt.pages.stored import StoredPages
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class Share:
         all rows.
     all_rows : int
         Rows of all members.
-    codes : QuantizedData or None
-        The codes of the member's own rows; None if they are still to be computed.
+    codes : QuantizedData, StoredPages or None
+        The codes of the member's own rows; None if they are still to be computed. Stored pages take
+        turns on the device.
     whole : Dataset or None
         All rows, where the members lie in one process.
     """
@@ -30,5 +32,5 @@ class Share:
     team: Team = field(default_factory=Alone)
     first_row: int = 0
     all_rows: int = 0
-    codes: QuantizedData | None = None
+    codes: QuantizedData | StoredPages | None = None
     whole: Dataset | None = None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.base import MOST_Y
@@ -20,10 +19,12 @@ from pyopencl_gbdt.dtypes import (
     code_dtype,
     row_codes,
 )
-from pyopencl_gbdt.fit.page import FitPage, name_of
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit.page import RowPart, in_slot, name_of
+from pyopencl_gbdt.fit.row_arrays import RowArrays
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.variants import FitVariants
+from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
@@ -35,29 +36,17 @@ _ADVICE = (
 
 
 @dataclass
-class Workspace(FitVariants):
+class Workspace(RowArrays):
     """Sizes, variants and device arrays of one fit; every step takes it.
 
     Attributes
     ----------
-    has_high : bool
-        Whether there is room for quanta of more than 32 bits.
-    reserved : dict of str to (shape, dtype)
-        What the steps have reserved, see ``reserve``.
-    reserved_for_pages : dict of str to (shape, dtype)
-        What the steps have reserved for every page, see ``reserve_for_pages``.
     agreed_block : int
         ``forest_block`` as the team has agreed on it; 0 before.
     beside : MemoryPlan
         What evaluation sets and their metrics will take: checked with the plan, allocated later.
-    arrays : dict of str to DeviceArray
-        As planned; see ``plan``.
     """
 
-    arrays: dict[str, DeviceArray] = field(default_factory=dict)
-    has_high: bool = False
-    reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    reserved_for_pages: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     beside: MemoryPlan = field(default_factory=MemoryPlan)
     agreed_block: int = 0
 
@@ -66,19 +55,6 @@ class Workspace(FitVariants):
         self.share = share
         if share.team.size > 1:
             self.team_groups = share.team.least(self.row_groups)
-
-    def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
-        """Plan an array of a step; call again if the number of trees at a time changes."""
-        self.reserved[name] = (shape, dtype)
-
-    def reserve_for_pages(
-        self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike
-    ) -> None:
-        """Plan an array that every page has for itself, see ``FitPage``."""
-        self.reserved_for_pages[name] = (shape, dtype)
-
-    def __getitem__(self, name: str) -> DeviceArray:
-        return self.arrays[name]
 
     def choose_trees(self, reserve: Callable[[Workspace], None]) -> None:
         """Grow all trees of a round at a time, or as many as memory allows.
@@ -103,7 +79,9 @@ class Workspace(FitVariants):
         self.agreed_block = self.team.least(self.forest_block)
 
     def _trees_fit(self) -> bool:
-        plan, caps = self._plan_with_codes(), self.device.caps
+        if self.turns is not None:
+            return self.n_trees <= MOST_Y  # pages are made to fit
+        plan, caps = self.plan_with_codes(), self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes - self.beside.total_bytes
         largest = max(map(plan.bytes_of, plan.arrays))
         # rows and entries of all trees have numbers of 32 bits, with room for a step behind
@@ -123,21 +101,37 @@ class Workspace(FitVariants):
         """Return the sets of codes and their size, for kernels that move rows; else nothing."""
         return {"set_words": self.set_words, "sets": self["sets"]} if self.has_categories else {}
 
-    def gradient_arguments(self, batch: Batch) -> dict[str, Any]:
+    def gradient_arguments(self, batch: Batch, part: RowPart | None = None) -> dict[str, Any]:
         """Return the kernels' arguments that say what gradients of some trees are taken of.
 
         Margins and labels, or gradients and Hessians that are given; rows, the first tree, trees
         of an output, and the distance of two outputs' labels.
+
+        Parameters
+        ----------
+        batch : Batch
+        part : RowPart or None
+            None is all rows.
         """
-        names = ("given_g", "given_h") if self.given else (self.gradients_at, "labels")
-        margins, labels = (self[name] for name in names)
-        if self.keeps_margins:
-            margins = self["before"]
-        stride = self.n_rows if self.given or self.n_targets > 1 else 0
+        part = part or self.parts[0]
+        margins, labels = (part[name] for name in self.gradients_of)
+        stride = part.n_rows if self.given or self.n_targets > 1 else 0
         return {
-            "margins": margins, "labels": labels, "n_rows": self.n_rows, "first_tree": batch.first,
+            "margins": margins, "labels": labels, "n_rows": part.n_rows, "first_tree": batch.first,
             "n_parallel": self.n_parallel, "label_stride": stride,
         }  # fmt: skip
+
+    @property
+    def gradients_of(self) -> tuple[str, str]:
+        """The arrays of rows that gradients of trees are taken of."""
+        if self.given:
+            return "given_g", "given_h"
+        return "before" if self.keeps_margins else self.gradients_at, "labels"
+
+    @property
+    def row_weights(self) -> tuple[str, ...]:
+        """The array of the rows' weights, if they have some."""
+        return ("weights",) if self.weighted else ()
 
     @property
     def forest_block(self) -> int:
@@ -145,6 +139,8 @@ class Workspace(FitVariants):
         if self.agreed_block:
             return self.agreed_block
         room = min(FOREST_BYTES, self.device.caps.max_alloc_bytes // 4)
+        if self.turns is not None:
+            room = min(room, self.device.caps.global_bytes // 64)
         sets = self.most_sets * self.set_words * 4 if self.has_categories else 0
         most = room // (self.max_nodes * len(KEPT) * 4 + sets)
         batches = len(self.batches)  # those of a round are read together
@@ -155,31 +151,38 @@ class Workspace(FitVariants):
 
         These are the rows' arrays and the bins' tables, and what the steps have reserved.
         """
-        n, n_features = self.n_rows, self.layout.n_features
+        plan = self.shared_plan()
+        rows = self.row_arrays()
+        for name, (shape_of, dtype) in rows.items():
+            if self.turns is None:
+                plan.add(name, shape_of(self.n_rows), dtype)
+                continue
+            for slot in range(self.turns.n_slots):
+                plan.add(in_slot(name, slot), shape_of(self.turns.most_rows), dtype)
+        return plan
+
+    def shared_plan(self) -> MemoryPlan:
+        """Return the arrays of the fit without those that have elements for every row."""
+        n_features, rows = self.layout.n_features, self.row_arrays()
         plan = MemoryPlan()
-        plan.add("margins", self.margin_shape(n), VALUE)
-        if self.keeps_margins:
-            plan.add("before", self.margin_shape(n), VALUE)
-        plan.add("labels", n if self.n_targets == 1 else (self.n_targets, n), VALUE)
-        plan.add("weights", n if self.weighted else 1, VALUE)
-        for name in ("given_g", "given_h"):
-            plan.add(name, (self.n_outputs, n) if self.given else (1, 1), VALUE)
+        if not self.weighted:
+            plan.add("weights", 1, VALUE)
+        if not self.given:
+            for name in ("given_g", "given_h"):
+                plan.add(name, (1, 1), VALUE)
         plan.add("leaf_rate", 1, np.float32)
         plan.add("feature_offset", n_features + 1, np.uint32)
         plan.add("fullest", n_features, np.uint32)
         plan.add("feature_bins", n_features, np.uint32)
         plan.add("thresholds", self.layout.n_codes, VALUE)
         for name, (shape, dtype) in self.reserved.items():
-            plan.add(name, shape, dtype)
-        for index in range(len(self.page_rows)):
+            if name not in rows:
+                plan.add(name, shape, dtype)
+        n_pages = len(self.page_rows if self.turns is None else self.turns.bounds)
+        for index in range(n_pages):
             for name, (shape, dtype) in self.reserved_for_pages.items():
                 plan.add(name_of(name, index), shape, dtype)
         return plan
-
-    @property
-    def pages(self) -> list[FitPage]:
-        """The pages, with their arrays if these are allocated."""
-        return [FitPage(i, page, self.arrays) for i, page in enumerate(self.page_list)]
 
     @property
     def codes(self) -> PackedCodes | TiledCodes:
@@ -201,6 +204,14 @@ class Workspace(FitVariants):
         """The kernels' word for the codes: their type, or tiled."""
         return self.codes.code_type
 
+    def fits(self) -> bool:
+        """Return whether ``check`` would refuse nothing."""
+        try:
+            self.check()
+        except MemoryPlanError:
+            return False
+        return True
+
     def check(self) -> None:
         """Refuse what cannot fit; allocate nothing.
 
@@ -208,16 +219,21 @@ class Workspace(FitVariants):
         ------
         MemoryPlanError
         """
-        plan = self._plan_with_codes()
+        plan = self.plan_with_codes()
         plan.arrays |= self.beside.arrays
         also = "; or leave out an evaluation set, or metrics" if self.beside.arrays else ""
         if self.is_ordered:
             also += "; or lower permutation_count, or leave out boosting_type='ordered'"
         plan.check(self.device, _ADVICE + also)
 
-    def _plan_with_codes(self) -> MemoryPlan:
+    def plan_with_codes(self) -> MemoryPlan:
         """Return the plan, with codes that are not there yet."""
         plan, n_features = self.plan(), self.layout.n_features
+        if self.turns is not None:
+            for slot in range(0 if self.page_list else self.turns.n_slots):
+                nbytes = self.slot_bytes(self.turns.most_rows)[CODES]
+                plan.add(in_slot(CODES, slot), nbytes, np.uint8)
+            return plan
         if not self.page_list and self.tiled is not None:
             for name, (shape, dtype) in self.tiled.arrays(self.n_rows, self.tiles.size - 1).items():
                 plan.add(f"tiled {name}", shape, dtype)
@@ -245,14 +261,32 @@ class Workspace(FitVariants):
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
         self["fullest"].set(self.layout.fullest)
+        if self.visits is not None:
+            self.fill_slots()
         self["leaf_rate"].set([self.leaf_rate(self.params.learning_rate)])
 
-    def make_room_for_high_words(self) -> None:
+    def make_room_for_high_words(self, turn: Callable[[Workspace], None] | None = None) -> None:
         """Allocate them; the steps have to begin again, with launches that are bound anew.
+
+        Where pages take turns, fewer lie on the device at a time then.
+
+        Parameters
+        ----------
+        turn : callable or None
+            Chooses again how many pages lie on the device at a time.
 
         Raises
         ------
         MemoryPlanError
         """
         self.has_high = True
-        self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
+        if self.visits is None:
+            self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
+            return
+        assert turn is not None
+        stored = self.visits.stored
+        self.visits.use([])
+        self.page_list, self.arrays = (), {}
+        turn(self)
+        self.take_turns(stored)
+        self.allocate()

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.aft import Aft
 
@@ -15,7 +17,7 @@ F32 = npt.NDArray[np.float32]
 def reserve(ws: Workspace) -> None:
     """Plan the memory of the bounds."""
     for name in ("aft_lower", "aft_upper"):
-        ws.reserve(name, ws.n_rows, np.float32)
+        ws.reserve_rows(name, lambda n: n, np.float32)
 
 
 class AftGradients:
@@ -39,18 +41,20 @@ class AftGradients:
     def begin(self) -> None:
         """Upload the bounds."""
         for name, values in self._bounds.items():
-            self.ws[name].set(values)
+            self.ws.set_rows(name, values)
 
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""
 
-    def launches(self) -> list[Launch]:
-        """Return the launch of a round."""
-        ws = self.ws
-        return [
-            self._program.bind(
-                "aft_gradients", ws.row_groups, n_rows=ws.n_rows, lowers=ws["aft_lower"],
-                uppers=ws["aft_upper"], margins=ws["margins"], gradients=ws["given_g"],
-                hessians=ws["given_h"],
-            )
-        ]  # fmt: skip
+    def launches(self) -> list[Action]:
+        """Return the actions of a round."""
+        reads, writes = ("aft_lower", "aft_upper", "margins"), ("given_g", "given_h")
+        parts = [[self._of(part)] for part in self.ws.parts]
+        return self.ws.pagewise(parts, reads, writes)
+
+    def _of(self, part: RowPart) -> Launch:
+        return self._program.bind(
+            "aft_gradients", part.groups, n_rows=part.n_rows, lowers=part["aft_lower"],
+            uppers=part["aft_upper"], margins=part["margins"], gradients=part["given_g"],
+            hessians=part["given_h"],
+        )  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.custom import (
     DeviceObjective,
@@ -26,10 +27,11 @@ class FunctionGradients:
 
     def before_round(self, number: int) -> None:
         """Copy the margins to the host, call the function, and copy the gradients to the device."""
-        margins = self.ws["margins"].get().reshape(-1)
+        margins = self.ws.rows("margins").reshape(-1)
         g, h = self._objective.checked(margins, self._data, number)
-        self.ws["given_g"].set(g)
-        self.ws["given_h"].set(h)
+        shape = self.ws.n_outputs, -1
+        self.ws.set_rows("given_g", g.reshape(shape))
+        self.ws.set_rows("given_h", h.reshape(shape))
 
     def launches(self) -> list[Launch]:
         """Return no launches: ``before_round`` does the work."""
@@ -54,16 +56,23 @@ class CheckedGradients:
     def before_round(self, number: int) -> None:
         """Enqueue the kernels that compute and check a round's gradients."""
         ws = self.ws
-        arrays = [ws[name] for name in ("margins", "labels", "given_g", "given_h")]
+        reads, writes = ("margins", "labels"), ("given_g", "given_h")
+        if isinstance(self._objective, DeviceObjective):
+            self._objective.function(*(_flat(ws[name]) for name in (*reads, *writes)))
+        parts = [[self._of(part, number)] for part in ws.parts]
+        for action in ws.pagewise(parts, reads, writes):
+            action()
+
+    def _of(self, part: RowPart, number: int) -> Launch:
+        """Return the launch that computes a round's gradients, or checks those that are there."""
+        inputs = {"margins": part["margins"], "labels": part["labels"]}
         name = "custom_gradients"
         if isinstance(self._objective, DeviceObjective):
-            self._objective.function(*map(_flat, arrays))
-            name, arrays = "check_gradients", arrays[2:]
-        names = ("margins", "labels", "gradients", "hessians")[-len(arrays) :]
-        named = dict(zip(names, arrays, strict=True))
-        self._program.launch(
-            name, ws.row_groups, n_rows=ws.n_rows, number=number, bad=ws["custom_bad"], **named
-        )
+            inputs, name = {}, "check_gradients"
+        return self._program.prepare(
+            name, part.groups, n_rows=part.n_rows, number=number, bad=part["custom_bad"],
+            gradients=part["given_g"], hessians=part["given_h"], **inputs,
+        )  # fmt: skip
 
     def launches(self) -> list[Launch]:
         """Return no launches: ``before_round`` enqueues them, as they take the round's number."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
+from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
@@ -13,11 +15,14 @@ from pyopencl_gbdt.objectives import Objective
 
 def reserve(ws: Workspace) -> None:
     """Plan the quanta of all trees, their scales, and the sums of the roots."""
-    trees, n = ws.n_trees, ws.n_rows
+    trees = ws.n_trees
     ws.reserve("exponents", (trees, 512), np.uint32)
     ws.reserve("scale", trees, SCALE)
-    ws.reserve("quanta", (trees * n, 2), QUANTA)
-    ws.reserve("high", (trees * n if ws.has_high else 1, 2), QUANTA)
+    ws.reserve_rows("quanta", lambda n: (trees * n, 2), QUANTA)
+    if ws.has_high:
+        ws.reserve_rows("high", lambda n: (trees * n, 2), QUANTA)
+    else:
+        ws.reserve("high", (1, 2), QUANTA)
     ws.reserve("needs_high", 1, np.uint32)
     ws.reserve("sums", (trees * ws.row_groups, 2), SUM)
 
@@ -49,24 +54,42 @@ class Gradients:
 
         They also clear the roots' histograms, unless the histogram's variant does so itself. If
         ``scale.wide`` is set, ``high`` has the high words of the quanta. If high words are needed
-        but ``high`` is not allocated, ``needs_high`` is set and the trees are invalid.
+        but ``high`` is not allocated, ``needs_high`` is set and the trees are invalid. ``sums``
+        are then to be added up over pages and devices.
         """
-        ws, bind = self.ws, self.program.bind
-        groups = (ws.row_groups, batch.size)
-        where = ws.gradient_arguments(batch)
-        factors = ws["factors"] if ws.params.samples_rows else ws["weights"]
+        ws = self.ws
+        factors = ("factors",) if ws.params.samples_rows else ()
+        reads = (*ws.gradients_of, *ws.row_weights, *factors)
+        high = ("high",) if ws.has_high else ()
+        later = [[self._quantize(batch, part, clears=False)] for part in ws.parts]
+        first = [[self._quantize(batch, part, clears=True)] for part in ws.parts]
+        if ws.turns is None:
+            later = first
         return [
-            bind(
-                "gradients", groups, **where, factors=factors,
-                **ws.arguments("weights", "exponents"),
-            ),
-            *ws.team.sum(ws["exponents"]),
-            bind(
-                "quantize_gradients", groups, **where, weight_bits=ws.weight_bits,
-                weight_shift=ws.weight_shift, root_cells=ws.cells_to_clear, has_high=ws.has_high,
-                factors=factors,
-                **ws.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
-                               "sums", "pool"),
-            ),
-            *ws.team.sum(ws["sums"]),
-        ]  # fmt: skip
+            *ws.pagewise([[self._count(batch, part)] for part in ws.parts], reads),
+            *ws.sum(ws["exponents"]),
+            *ws.cleared("sums"),
+            *ws.pagewise(later, reads, ("quanta", *high), first=first),
+        ]
+
+    def _count(self, batch: Batch, part: RowPart) -> Launch:
+        """Return the launch that counts the exponents of gradients."""
+        return self.program.bind(
+            "gradients", (part.groups, batch.size), **self.ws.gradient_arguments(batch, part),
+            factors=self._factors(part), **part.arguments("weights", "exponents"),
+        )  # fmt: skip
+
+    def _quantize(self, batch: Batch, part: RowPart, *, clears: bool) -> Launch:
+        """Return the launch that rounds gradients; it clears the roots' histograms if asked to."""
+        ws = self.ws
+        return self.program.bind(
+            "quantize_gradients", (part.groups, batch.size), weight_bits=ws.weight_bits,
+            weight_shift=ws.weight_shift, root_cells=ws.cells_to_clear if clears else 0,
+            has_high=ws.has_high, adds=ws.turns is not None, factors=self._factors(part),
+            **ws.gradient_arguments(batch, part),
+            **part.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
+                             "sums", "pool"),
+        )  # fmt: skip
+
+    def _factors(self, part: RowPart) -> DeviceArray:
+        return part["factors" if self.ws.params.samples_rows else "weights"]

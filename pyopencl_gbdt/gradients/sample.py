@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
@@ -17,7 +19,8 @@ CLASSES = 2048
 def reserve(ws: Workspace) -> None:
     """Plan the memory of row sampling."""
     uniform = ws.params.sampling_method == "uniform"
-    ws.reserve("factors", (ws.n_trees, ws.n_rows), VALUE)
+    trees = ws.n_trees
+    ws.reserve_rows("factors", lambda n: (trees, n), VALUE)
     ws.reserve("classes", (ws.n_trees, 1 if uniform else CLASSES), np.uint32)
 
 
@@ -45,24 +48,31 @@ class Sample:
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that draw the rows for a batch of trees."""
         ws, p, bind = self.ws, self.ws.params, self.program.bind
-        groups = (ws.row_groups, batch.size)
-        where = ws.gradient_arguments(batch)
-        draw: list[Action] = [
-            bind(
-                "draw", groups, **where, **page.rows, first_id=ws.share.first_row,
-                seed=p.random_state, n_batches=len(ws.batches), keep=p.keep_below,
-                all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
-                rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
-                root_lambda=p.root_lambda, header=page["leaf_header"], rows=ws["even_rows"],
-                drawn=page["drawn"], **ws.arguments("weights", "classes", "factors"),
-            )
-            for page in ws.pages
-        ]  # fmt: skip
+        reads = () if self.method == "uniform" else (*ws.gradients_of, *ws.row_weights)
+        listed = ("even_rows",) if ws.lists_drawn else ()
+        pages = [[self._draw(batch, page)] for page in ws.pages]
+        draw = ws.pagewise(pages, reads, ("factors", *listed))
         if self.method == "uniform":
             return draw
         clear = bind("clear_classes", batch.size, ws["classes"])
-        count = bind(
-            "count_classes", groups, **where, root_lambda=p.root_lambda,
-            **ws.arguments("weights", "classes"),
+        counts = [
+            [bind(
+                "count_classes", (part.groups, batch.size), **ws.gradient_arguments(batch, part),
+                root_lambda=p.root_lambda, **part.arguments("weights", "classes"),
+            )]
+            for part in ws.parts
+        ]  # fmt: skip
+        return [clear, *ws.pagewise(counts, reads), *ws.sum(ws["classes"]), *draw]
+
+    def _draw(self, batch: Batch, page: FitPage) -> Launch:
+        """Return the launch that draws the rows of a page."""
+        ws, p, part = self.ws, self.ws.params, page.part
+        return self.program.bind(
+            "draw", (part.groups, batch.size), **ws.gradient_arguments(batch, part), **page.rows,
+            first_id=ws.share.first_row + part.first_row, seed=p.random_state,
+            n_batches=len(ws.batches), keep=p.keep_below,
+            all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
+            rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
+            root_lambda=p.root_lambda, header=page["leaf_header"], rows=part["even_rows"],
+            drawn=page["drawn"], **part.arguments("weights", "classes", "factors"),
         )  # fmt: skip
-        return [clear, count, *ws.team.sum(ws["classes"]), *draw]

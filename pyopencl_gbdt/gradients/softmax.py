@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
@@ -21,11 +22,14 @@ class Softmax:
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""
 
-    def launches(self) -> list[Launch]:
-        """Return the launch of a round."""
+    def launches(self) -> list[Action]:
+        """Return the actions of a round."""
         ws = self.ws
-        names = (ws.gradients_at, "labels", "given_g", "given_h")
-        return [self.of(ws.n_rows, *(ws[name] for name in names))]
+        reads, writes = (ws.gradients_at, "labels"), ("given_g", "given_h")
+        parts = [
+            [self.of(part.n_rows, *(part[name] for name in (*reads, *writes)))] for part in ws.parts
+        ]
+        return ws.pagewise(parts, reads, writes)
 
     def of(
         self,

@@ -34,9 +34,10 @@ class Grower:
         ws, level = self.ws, self.level
         actions: list[Action] = [*level.begin(batch), *self.partition.begin(batch)]
         for step in range(ws.n_levels):
-            actions += self.search.search(step, batch)
+            searched = self.search.search(step, batch)
+            actions += searched if step else level.with_sums(searched, batch)
             actions += self.choose(step, batch, self.search.candidates(step))
-            if step + 1 < ws.n_levels or ws.policy.moves_last_rows:
+            if step + 1 < ws.n_levels or ws.moves_last_rows:
                 actions += self.partition.move(step, batch)
                 actions += level.place(step, batch)
             else:

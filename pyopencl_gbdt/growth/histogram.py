@@ -11,6 +11,8 @@ from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.device.team_sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.variants import LISTS
+from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
@@ -76,11 +78,20 @@ class Histogram:
     def level(self, depth: int) -> list[Action]:
         """Return the actions that fill the pool slots of a level's nodes built from rows."""
         ws = self.ws
-        built = [launch for page in ws.pages for launch in self._page(depth, page)]
+        high = ("high",) if ws.has_high else ()
+        reads = (CODES, "quanta", *high, *ws.listed_rows(depth))
+        lists = () if ws.leaves_have_lists else LISTS
+        drops = ("quanta", *high, *lists) if depth + 1 == ws.n_levels else ()
+        pages = [self._page(depth, page) for page in ws.pages]
+        picked = ws.policy.picks_leaves and (depth > 0 or ws.lists_drawn)
+        updates = LISTS if picked else ()
+        built = ws.pagewise(pages, reads, drops=drops, updates=updates)
+        done = ws.all_rows_done()
         if ws.team.size == 1:
-            return [*built]
+            return [*built, *done]
         early = EarlyCopy(ws["levels"])
-        return [early, *built, *ws.team.sum(ws["pool"], NewSlots(early, depth))]
+        summed = ws.team.sum(ws["pool"], NewSlots(early, depth))
+        return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws
@@ -89,10 +100,10 @@ class Histogram:
             codes,
             groups=ws.histogram_groups,
             depth=depth,
-            n_rows=ws.n_rows,
+            n_rows=page.part.n_rows,
             first_row=page.first_row,
             task_begin=page["hist_task_begin"],
-            high_words=ws["high"],
+            high_words=page.part["high"],
             **page.arguments("levels", "nodes"),
-            **ws.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial"),
+            **page.part.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial"),
         )

@@ -6,10 +6,12 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import LEVEL, NODE
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
+from pyopencl_gbdt.fit.visits import RunPass
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
@@ -50,18 +52,32 @@ class Level:
             ),
         )
 
-    def begin(self, batch: Batch) -> list[Launch]:
-        """Return the launches that make the roots of some trees, in every page."""
+    def begin(self, batch: Batch) -> list[Action]:
+        """Return the actions that make the roots of some trees, in every page.
+
+        Where pages take turns, roots get their rows, and in ``with_sums`` the sums of all rows.
+        """
         ws = self.ws
-        return [
-            self.program.bind(
-                "begin_tree", batch.size, n_rows=ws.n_rows, n_groups=ws.row_groups,
-                most_leaves=ws.most_leaves, lists_drawn=ws.lists_drawn, sums=ws["sums"],
-                **page.rows,
-                **page.arguments("drawn", "splits_left", "levels", "nodes", "hist_task_begin"),
-            )
-            for page in ws.pages
-        ]  # fmt: skip
+        roots = [[self._root(batch, page)] for page in ws.pages]
+        before = [] if ws.turns is not None else ws.sum(ws["sums"])
+        return [*before, *ws.pagewise(roots)]
+
+    def with_sums(self, searched: list[Action], batch: Batch) -> list[Action]:
+        """Return the search of the roots' splits, with the sums of all rows in the roots."""
+        ws = self.ws
+        if ws.turns is None:
+            return searched
+        at = 1 + next(i for i, action in enumerate(searched) if isinstance(action, RunPass))
+        again = [*ws.team.sum(ws["sums"]), *(self._root(batch, page) for page in ws.pages)]
+        return [*searched[:at], *again, *searched[at:]]
+
+    def _root(self, batch: Batch, page: FitPage) -> Launch:
+        ws = self.ws
+        return self.program.bind(
+            "begin_tree", batch.size, n_rows=page.part.n_rows, n_groups=ws.row_groups,
+            most_leaves=ws.most_leaves, lists_drawn=ws.lists_drawn, sums=ws["sums"], **page.rows,
+            **page.arguments("drawn", "splits_left", "levels", "nodes", "hist_task_begin"),
+        )  # fmt: skip
 
     def choose(self, depth: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that choose the nodes of a level that split."""
@@ -79,18 +95,21 @@ class Level:
             **ws.arguments("leaf_rate", "monotone", "scale", "child_rows"),
         )  # fmt: skip
 
-    def place(self, depth: int, batch: Batch) -> list[Launch]:
-        """Return the launches that give the children their rows, histogram slots and tasks.
+    def place(self, depth: int, batch: Batch) -> list[Action]:
+        """Return the actions that give the children their rows, histogram slots and tasks.
 
-        In a team, the smaller child of a node is the one of less Hessian: members know that without
-        a sum. Histograms, and so trees, do not depend on the choice.
+        In a team, and where pages take turns, the smaller child of a node is the one of less
+        Hessian: it is known without counting all rows. Histograms, and so trees, do not depend on
+        the choice.
         """
-        by_hessian = self.ws.team.size > 1
-        return [
-            self.program.bind(
+        ws = self.ws
+        by_hessian = ws.turns is not None or ws.team.size > 1
+        placed = [
+            [self.program.bind(
                 "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
-                child_rows=self.ws["child_rows"],
+                child_rows=ws["child_rows"],
                 **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
-            )
-            for page in self.ws.pages
+            )]
+            for page in ws.pages
         ]  # fmt: skip
+        return ws.pagewise(placed)

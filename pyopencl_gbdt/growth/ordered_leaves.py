@@ -145,7 +145,9 @@ class OrderedLeaves:
         given: list[Launch] = []
         if isinstance(source, Softmax):
             names = ("ordered_margins", "ordered_labels", "ordered_g", "ordered_h")
-            given = [*source.launches(), source.of(n, *(ws[name] for name in names))]
+            of_rows = (ws.gradients_at, "labels", "given_g", "given_h")
+            all_rows = source.of(ws.n_rows, *(ws[name] for name in of_rows))
+            given = [all_rows, source.of(n, *(ws[name] for name in names))]
         return [
             [
                 self.program.bind(

@@ -9,6 +9,8 @@ from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import LISTS
+from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
@@ -16,8 +18,9 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
 def reserve(ws: Workspace) -> None:
     """Plan the two lists of row ids."""
-    for name in ("even_rows", "odd_rows"):
-        ws.reserve(name, ws.n_trees * ws.n_rows, ROW)
+    trees = ws.n_trees
+    for name in LISTS:
+        ws.reserve_rows(name, lambda n: trees * n, ROW)
 
 
 class Partition(Protocol):
@@ -76,20 +79,29 @@ class PartitionByCodes:
 
         They also clear the histograms that several work-groups or pages will add to.
         """
+        ws, pages = self.ws, self.ws.pages
         sets = [] if self.sets is None else self.sets.write(step, batch)
-        moved: list[Action] = [*sets, *(self._page(step, batch, page) for page in self.ws.pages)]
-        return moved
+        later = [[self._page(step, batch, page, clears=page.index == 0)] for page in pages]
+        if ws.turns is None:
+            return [*sets, *ws.pagewise(later)]
+        first = [[self._page(step, batch, page, clears=True)] for page in pages]
+        later = [[self._page(step, batch, page, clears=False)] for page in pages]
+        source = ws.listed_rows(step)
+        drops = () if ws.leaves_have_lists else source
+        updates = ws.updated_rows(step)
+        moved = ws.pagewise(later, (CODES, *source), ws.moved_rows(step), drops, first, updates)
+        return [*sets, *moved]
 
-    def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
-        ws = self.ws
+    def _page(self, depth: int, batch: Batch, page: FitPage, *, clears: bool) -> Launch:
+        ws, part = self.ws, page.part
         least_cleared = 0
         if not ws.adds_histograms:  # a histogram of one task is cleared by its own work-group
             least_cleared = ws.variant("histogram").params["chunk"] + 1
         return self.program.bind(
-            "move", self.groups, depth=depth, n_rows=ws.n_rows, first_row=page.first_row,
-            n_trees=batch.size, slot_cells=ws.cells_to_clear if page.index == 0 else 0,
+            "move", self.groups, depth=depth, n_rows=part.n_rows, first_row=page.first_row,
+            n_trees=batch.size, slot_cells=ws.cells_to_clear if clears else 0,
             least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
             **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
             **ws.set_arguments(),
-            **ws.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),
+            **part.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),
         )  # fmt: skip

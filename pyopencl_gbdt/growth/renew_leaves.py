@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole
@@ -23,10 +24,14 @@ COUNTS = 512
 
 def reserve(ws: Workspace, *, weighted: bool) -> None:
     """Plan what renewing leaves takes."""
-    ws.reserve("renew_weights", ws.n_targets * ws.n_rows if weighted else 0, np.int64)
+    trees, targets = ws.n_trees, ws.n_targets
+    if weighted:
+        ws.reserve_rows("renew_weights", lambda n: (targets, n), np.int64)
+    else:
+        ws.reserve("renew_weights", 0, np.int64)
     ws.reserve("renew_alpha", (ws.n_outputs, 2), np.uint32)
-    ws.reserve("renew_leaf", (ws.n_trees, ws.n_rows), np.uint32)
-    ws.reserve("renew_key", (ws.n_trees, ws.n_rows), np.uint32)
+    for name in ("renew_leaf", "renew_key"):
+        ws.reserve_rows(name, lambda n: (trees, n), np.uint32)
     ws.reserve("renew_counts", (ws.max_nodes, COUNTS), np.uint32)
     ws.reserve("renew_prefix", (ws.max_nodes, 2), np.uint32)
     ws.reserve("renew_rank", (ws.max_nodes, 2), np.int64)
@@ -49,7 +54,7 @@ class RenewLeaves:
         self.ws, self.objective = ws, objective
         every = [objective.leaf_shares(target, data.weight) for target in data.targets()]
         found = [self._whole(share) for share in every if share is not None]
-        self.weights = np.concatenate(found) if found else None
+        self.weights = np.stack(found) if found else None
         weighted = self.weighted = self.weights is not None
         reserve(ws, weighted=weighted)
         self.program = ws.build(
@@ -72,32 +77,45 @@ class RenewLeaves:
         """Set what the first tree expects."""
         self.ws.device.clear(self.ws["renew_counts"])  # every tree leaves them so
         if self.weights is not None:
-            self.ws["renew_weights"].set(self.weights)
-            self.weights = None  # they stay on the device
+            self.ws.set_rows("renew_weights", self.weights)
+            self.weights = None  # the fit keeps them
         outputs = range(self.ws.n_outputs)
         self.ws["renew_alpha"].set([fraction_of(self.objective.leaf_alpha(k)) for k in outputs])
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
-        ws, bind = self.ws, self.program.bind
-        groups = (ws.row_groups, batch.size)
-        kept = {
-            "weights": ws["renew_weights"], "leaves": ws["renew_leaf"], "keys": ws["renew_key"],
-            "counts": ws["renew_counts"],
-        }  # fmt: skip
-        where = ws.gradient_arguments(batch)
-        found: list[Action] = [
-            bind("count_first", groups, **where, **page.rows, **self._leaves_of(page), **kept)
-            for page in ws.pages
-        ]
-        found += [*self._sum(), self._pick(24, batch)]
-        places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
+        ws, keys = self.ws, ("renew_leaf", "renew_key")
+        weights = ("renew_weights",) if self.weighted else ()
+        counts = [[self._count_first(batch, page)] for page in ws.pages]
+        reads = (CODES, *ws.gradients_of, *weights)
+        found = [*ws.pagewise(counts, reads, keys), *self._sum(), self._pick(24, batch)]
         for shift in (16, 8, 0):
-            count = bind(
-                "count_next", groups, **places, shift=shift, prefixes=ws["renew_prefix"], **kept
-            )  # fmt: skip
-            found += [count, *self._sum(), self._pick(shift, batch)]
+            counts = [[self._count_next(batch, part, shift)] for part in ws.parts]
+            drops = () if shift else keys
+            found += ws.pagewise(counts, (*keys, *weights), drops=drops)
+            found += [*self._sum(), self._pick(shift, batch)]
         return [*found, *(self._renew(page) for page in ws.pages)]
+
+    def _kept(self, part: RowPart) -> dict[str, DeviceArray]:
+        """Return the arguments that both counting kernels have."""
+        names = {"weights": "renew_weights", "leaves": "renew_leaf", "keys": "renew_key"}
+        return {"counts": part["renew_counts"]} | {k: part[name] for k, name in names.items()}
+
+    def _count_first(self, batch: Batch, page: FitPage) -> Launch:
+        groups = (page.part.groups, batch.size)
+        where = self.ws.gradient_arguments(batch, page.part)
+        return self.program.bind(
+            "count_first", groups, **where, **page.rows, **self._leaves_of(page),
+            **self._kept(page.part),
+        )  # fmt: skip
+
+    def _count_next(self, batch: Batch, part: RowPart, shift: int) -> Launch:
+        where = self.ws.gradient_arguments(batch, part)
+        places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
+        return self.program.bind(
+            "count_next", (part.groups, batch.size), **places, shift=shift,
+            prefixes=part["renew_prefix"], **self._kept(part),
+        )  # fmt: skip
 
     def _leaves_of(self, page: FitPage) -> dict[str, Any]:
         """Return the kernel's arguments that tell a row's leaf."""
@@ -109,7 +127,7 @@ class RenewLeaves:
     def _sum(self) -> list[Action]:
         """Return what adds up the counts over the team; weights are counted in 64 bits."""
         counts = self.ws["renew_counts"]
-        return self.ws.team.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
+        return self.ws.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
 
     def _pick(self, shift: int, batch: Batch) -> Launch:
         ws = self.ws

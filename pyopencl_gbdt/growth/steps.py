@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import gradients, sample
@@ -148,13 +149,21 @@ class Steps:
             return self.ordered.round_begins(self.source)
         return [[] if self.source is None else self.source.launches()]
 
+    def kept_margins(self) -> list[Action]:
+        """Return what keeps a round's margins, if its trees are not grown all at a time."""
+        ws, names = self.ws, ("margins", "before")
+        if not ws.keeps_margins:
+            return []
+        copies = [[copy_launch(*(part[name] for name in names))] for part in ws.parts]
+        return ws.pagewise(copies, ("margins",), ("before",))
+
     def trees(self, batch: Batch) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays."""
         drawn = [] if self.sample is None else self.sample.launches(batch)
         grown = [*self.gradients.launches(batch), *self.grower.tree(batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
-        finished = [*self.finish.tree(batch), *self._sets(), *renewed, *self.leaf.add(batch)]
-        return [*drawn, *grown, *finished, self.finish.keep()]
+        finished = [*self.finish.tree(batch), *self._sets(), *renewed, self.finish.keep()]
+        return self.ws.in_order([*drawn, *grown, *finished, *self.leaf.add(batch)])
 
     def _sets(self) -> list[Action]:
         """Return what finishes the splits by sets of codes, if there are any."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import LISTS
+from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
 class MarginUpdate(Protocol):
     """What adds finished trees to the margins of the training rows."""
 
-    def add(self, batch: Batch) -> list[Launch]:
-        """Return the launches that add the trees that were finished last."""
+    def add(self, batch: Batch) -> Sequence[Action]:
+        """Return the actions that add the trees that were finished last."""
 
 
 class UpdateMargins:
@@ -34,28 +38,31 @@ class UpdateMargins:
             ),
         )
 
-    def add(self, batch: Batch) -> list[Launch]:
-        """Return the launches that add the trees that were finished last."""
-        return [self._page(batch, page) for page in self.ws.pages]
+    def add(self, batch: Batch) -> list[Action]:
+        """Return the actions that add the trees that were finished last."""
+        pages = [[self._page(batch, page)] for page in self.ws.pages]
+        lists = LISTS if self.ws.leaves_have_lists else ()
+        reads, writes = (CODES, "margins"), ("margins",)
+        return self.ws.pagewise(pages, reads, writes, drops=lists, updates=lists)
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
-        ws, bind = self.ws, self.program.bind
+        ws, bind, part = self.ws, self.program.bind, page.part
         variant = ws.variant("update_margins")
         most_groups = 16 * ws.device.caps.compute_units
         if variant.name == "walk":
             groups = min(most_groups, -(-page.n_rows // self.program.wg_size))
             outputs = -(-batch.size // ws.n_parallel)
             return bind(
-                "add_leaves", (groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
+                "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,
                 n_trees=batch.size, n_parallel=ws.n_parallel, **page.rows,
                 **page.codes.row_arguments(), **ws.category_arguments("sets"),
-                **ws.arguments("steps", "margins"),
+                **part.arguments("steps", "margins"),
             )  # fmt: skip
         most_tasks = ws.n_trees * page.n_rows // variant.params["chunk"] + ws.max_nodes
         return bind(
-            "add_leaves", min(most_tasks, most_groups), n_rows=ws.n_rows,
+            "add_leaves", min(most_tasks, most_groups), n_rows=part.n_rows,
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
             **page.codes.column_arguments(), **ws.set_arguments(),
-            **ws.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
+            **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

@@ -113,7 +113,7 @@ def expected_tiles(
             "page='sorted': expected a sparse matrix, or tree_method='exact' or 'approx'; use "
             "'dense' or 'tiled'"
         )
-    if method != "hist" or kind in ("dense", "sorted") or data.categories:
+    if method != "hist" or kind in ("dense", "sorted", "streamed") or data.categories:
         return None
     n_values = data.n_rows * data.n_features
     dense = page_bytes(device, data.n_rows, data.n_features, max_bin)

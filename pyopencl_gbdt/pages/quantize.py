@@ -143,7 +143,7 @@ class Quantizer:
             )
 
     # -- pieces of the input ---------------------------------------------------------------
-    def _pieces(self) -> Iterator[tuple[int, int, DeviceArray]]:
+    def pieces_of_values(self) -> Iterator[tuple[int, int, DeviceArray]]:
         """Yield (first row, number of rows, values on the device) of each piece.
 
         If there is only one piece, it stays on the device.
@@ -167,7 +167,7 @@ class Quantizer:
 
     def pieces(self) -> Iterator[tuple[int, int, dict[str, DeviceArray]]]:
         """Yield first row, number of rows, and the kernels' argument, of each piece of values."""
-        for first, n_rows, piece in self._pieces():
+        for first, n_rows, piece in self.pieces_of_values():
             yield first, n_rows, {"values": piece}
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
@@ -195,7 +195,7 @@ class Quantizer:
         pace = Pace(device)
         for first in range(0, self.cut.size, block):
             columns = min(block, self.cut.size - first)
-            for start, rows, piece in self._pieces():
+            for start, rows, piece in self.pieces_of_values():
                 program.launch(
                     "columns", self.device.caps.row_groups(rows), n_rows=rows,
                     n_features=self.n_features,
@@ -274,15 +274,15 @@ class Quantizer:
         for first, n_rows in bounds:
             codes = empty_codes(device, n_rows, self.n_features, dtype)
             pages.append(Page(codes, first, n_rows))
-        for start, rows, piece in self._pieces():
+        for start, rows, piece in self.pieces_of_values():
             for page in pages:
-                self._encode_piece(page, start, rows, piece, tables)
+                self.encode_piece(page, start, rows, piece, tables)
         for page in pages:
             self._transpose(page)
         device.finish()
         return pages
 
-    def _encode_piece(
+    def encode_piece(
         self, page: Page, start: int, rows: int, piece: DeviceArray, tables: DeviceArray
     ) -> None:
         """Encode the rows of a piece of values that lie in a page."""

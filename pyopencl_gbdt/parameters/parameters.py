@@ -87,6 +87,7 @@ class Parameters:
     device: str
     histogram: str
     page: str
+    device_memory: int | None
     work_group_size: int
     verbosity: int
     random_state: int

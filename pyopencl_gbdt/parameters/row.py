@@ -27,6 +27,9 @@ _WHOLE = re.compile(r"[-+]?[0-9]+")
 Value = int | float | str | tuple[int | float, ...] | None
 
 
+_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:([kmgt])(i?))?b?")
+
+
 @dataclass(frozen=True)
 class ParameterRow:
     """One parameter: accepted values, default and meaning.
@@ -69,6 +72,7 @@ class ParameterRow:
     power_of_two: bool = False
     structured: bool = False
     several: bool = False
+    in_bytes: bool = False
     aliases: tuple[str, ...] = ()
 
     def convert(self, value: object, spelling: str | None = None) -> Value:
@@ -82,6 +86,8 @@ class ParameterRow:
             return _as_json(value, name)
         if isinstance(value, np.ndarray):
             value = list(value) if value.ndim else value[()]
+        if self.in_bytes and isinstance(value, str):
+            value = _in_bytes(value, name)
         if self.several and isinstance(value, str) and value.strip().startswith("["):
             value = _listed(value)
         if self.several and isinstance(value, (list, tuple)) and value:
@@ -224,3 +230,16 @@ def same(value: object, neutral: object) -> bool:
     if isinstance(value, numbers.Integral):
         return int(value) == neutral
     return float(value) == float(neutral) or (math.isnan(value) and math.isnan(neutral))
+
+
+def _in_bytes(text: str, name: str) -> int:
+    """Return the bytes that a text such as ``16GB`` means."""
+    found = _BYTES.fullmatch(text.strip().lower())
+    if found is None:
+        raise ParameterError(
+            f"{name}={text!r}: expected bytes, as a number or with KB, MB, GB or TB, KiB, MiB, GiB "
+            f"or TiB; write for example {name}='16GB'"
+        )
+    number, unit, binary = found.groups()
+    power = " kmgt".index(unit or " ")
+    return int(float(number) * (1024 if binary else 1000) ** power)

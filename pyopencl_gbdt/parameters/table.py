@@ -151,9 +151,13 @@ TABLE: tuple[ParameterRow, ...] = (
                  "docs/several-devices.md."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("page", str, "auto", "How codes lie on the device: dense; tiled, without those of "
-                 "missing values; sorted by column, for sparse data; auto, see "
-                 "docs/pages-and-teams.md. All give the same bits.",
-                 allowed=("auto", "dense", "tiled", "sorted")),
+                 "missing values; sorted by column, for sparse data; streamed, in pages that take "
+                 "turns there, for more data than its memory; auto, see docs/pages-and-teams.md. "
+                 "All give the same bits.",
+                 allowed=("auto", "dense", "tiled", "sorted", "streamed")),
+    ParameterRow("device_memory", int, None, "Most bytes of the device's memory to use, also with "
+                 "a unit (500MB, 16GB); None is all. More data than fit are streamed.",
+                 low=1, in_bytes=True),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
                  low=0, high=1024, power_of_two=True),
     ParameterRow("verbosity", int, 1, "0 silent, 1 warnings, 2 information, 3 debugging.",

@@ -25,7 +25,8 @@ class PackedCodes:
         as padding. On a GPU, work-groups read one block of many rows, and the shape is (n_blocks,
         n_rows, block_codes). On a CPU, they read whole rows, and the shape is (n_rows, n_blocks,
         block_codes).
-    by_feature : DeviceArray of the same dtype, shape (n_features, n_rows)
+    by_feature : DeviceArray of the same dtype, shape (n_features, n_rows), or (n_features, 0)
+        In the second case, the partition reads ``codes``.
     block_features : int
         Features of a block.
     by_block : bool
@@ -85,6 +86,8 @@ class PackedCodes:
         ``f // block_features * block_stride + f % block_features + r * row_stride``.
         """
         n_rows = self.by_feature.shape[1]
+        if not n_rows:  # of pages that take turns, only codes by row are moved
+            return {**self.row_arguments(), "block_features": self.block_features}
         return {
             "codes": self.by_feature, "block_features": 1, "row_stride": 1, "block_stride": n_rows
         }  # fmt: skip
@@ -104,7 +107,7 @@ def empty_codes(
 ) -> PackedCodes:
     """Allocate codes in the order that suits a device; their contents are undefined.
 
-    Without ``columns``, ``by_feature`` is empty; histograms do not read it.
+    Without ``columns``, ``by_feature`` is empty.
     """
     by_block = device.caps.side_by_side
     block = BLOCK_BYTES // dtype.itemsize

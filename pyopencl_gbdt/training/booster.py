@@ -9,7 +9,7 @@ device. The host reads finished trees in blocks, and with evaluation sets a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
-from pyopencl_gbdt.evaluation.watched import Start, WatchedRows
+from pyopencl_gbdt.evaluation.watched import PagedMargins, Start, WatchedRows
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
@@ -30,23 +30,14 @@ from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.page import AnyPage, Layout, smallest_layout
 from pyopencl_gbdt.pages.paged import (
     check_width,
-    expected_columns,
-    expected_tiles,
-    paged,
-    sizes_of,
-    tile_sizes_of,
 )
-from pyopencl_gbdt.pages.tiles import TileSizes
-from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
+from pyopencl_gbdt.training.placement import Placement
 from pyopencl_gbdt.training.replaced import Replaced
-from pyopencl_gbdt.training.reservations import Reservations
 from pyopencl_gbdt.training.scored_pairs import is_scored
 
 F32 = npt.NDArray[np.float32]
@@ -75,7 +66,9 @@ class Boosting:
     policy : Policy or None
         Which nodes split next; None is what the parameters ask for.
     n_pages : int
-        Pages of codes; 0 is the fewest that the device can allocate.
+        Pages of codes; 0 is the fewest that the device can allocate, or as many as suit its memory.
+    n_slots : int
+        Pages that lie on the device at a time, if they take turns; 0 is as many as fit.
     share : Share or None
         The device's place among those that train together; None: it trains alone.
     replaced : Replaced or None
@@ -84,8 +77,8 @@ class Boosting:
         What ``state`` returned after the rounds so far.
     """
 
-    _gathered: WatchedRows | None = None
-    """The training rows of all members of a team, if they are watched."""
+    _gathered: DeviceArray | None = None
+    """Margins of the training rows of all members of a team, if they are watched."""
 
     def __init__(
         self,
@@ -98,6 +91,7 @@ class Boosting:
         beside: MemoryPlan | None = None,
         policy: Policy | None = None,
         n_pages: int = 0,
+        n_slots: int = 0,
         share: Share | None = None,
         replaced: Replaced | None = None,
         state: State | None = None,
@@ -111,34 +105,12 @@ class Boosting:
         beside = beside or MemoryPlan()
         if replaced is not None:
             replaced.plan(device, beside, params.max_bin)
-        reservations, limits = Reservations.of(objective, data), limits_of(params, data)
-
-        def workspace(
-            layout: Layout,
-            pages: Sequence[AnyPage],
-            columns: ColumnSizes | None,
-            tiles: TileSizes | None,
-        ) -> Workspace:
-            n, weighted = data.n_rows, weight is not None
-            ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
-            ws.describe(objective, data.n_targets, limits)
-            ws.columns, ws.tiled = columns, tiles
-            ws.first_round, ws.beside = first_round, beside
-            ws.join(share)
-            ws.choose_trees(reservations.reserve)
-            return ws
-
-        # Check the least memory before the data are quantised, and the exact memory afterwards.
-        search, max_bin = params.search, params.max_bin
-        tiles = None
-        if share.codes is None and replaced is None:  # members of a team have dense codes
-            slots = policy.slots(params.most_leaves(share.all_rows or data.n_rows))
-            tiles = expected_tiles(data, device, search, params.page_kind, max_bin, slots)
-        expected = None if tiles is not None else expected_columns(data, search)
-        workspace(smallest_layout(data.n_features), (), expected, tiles).check()
-        codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
-        sizes = sizes_of(codes), tile_sizes_of(codes)
-        self.ws = ws = workspace(codes.layout, codes.pages, *sizes)
+        placement = Placement(
+            device, params, objective, data, share, policy, beside, weight is not None, bits, shift,
+            first_round, replaced is not None, n_pages, n_slots,
+        )  # fmt: skip
+        ws, codes = placement.place()
+        self.ws, self._placement = ws, placement
         ws.n_ordered = 0 if replaced is None else replaced.n_ordered
         try:
             # the chosen variants determine the memory plan
@@ -148,12 +120,12 @@ class Boosting:
             raise
         ws.allocate()
         self._orders = self._combining = None
-        if replaced is not None:
+        if replaced is not None and codes is not None:
             self._orders = replaced.order_codes(device, codes, ws.round_trees, ws["quanta"])
             self._combining = replaced.combining
-        ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
+        ws.set_rows("labels", data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
-            ws["weights"].set(weight)
+            ws.set_rows("weights", weight)
         self.steps.search.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}
@@ -169,11 +141,13 @@ class Boosting:
         if self._combining is not None:
             self._combining.restart()
         self.steps.start(self.base_margin, self._state)
-        every = [(self.ws["margins"], self.base_margin)]
-        every += [(rows.margins, rows.start) for rows in self.evaluation if rows.values is not None]
-        for margins, start in every:
-            margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
+        self.ws.set_rows("margins", self.base_margin)
+        for rows in self.evaluation:
+            margins = rows.margins
+            if rows.values is not None and isinstance(margins, DeviceArray):
+                margins.set(np.broadcast_to(np.asarray(rows.start, np.float32), margins.shape))
         self._before = self.steps.round_begins()
+        self._kept = self.steps.kept_margins()
         self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
         self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
@@ -214,19 +188,21 @@ class Boosting:
 
     def watch_training_rows(self) -> None:
         """Watch the margins of the training rows, which takes no extra work."""
-        self.evaluation.append(WatchedRows(None, self.base_margin, self.ws["margins"]))
+        ws = self.ws
+        margins = ws["margins"] if ws.turns is None else PagedMargins(ws)
+        self.evaluation.append(WatchedRows(None, self.base_margin, margins))
 
     def watch_gathered_rows(self, n_rows: int) -> None:
         """Watch the margins of all members' training rows, which ``gather`` brings here."""
         margins = self.ws.device.empty(self.ws.margin_shape(n_rows), np.float32)
-        self._gathered = WatchedRows(None, self.base_margin, margins)
-        self.evaluation.append(self._gathered)
+        self._gathered = margins
+        self.evaluation.append(WatchedRows(None, self.base_margin, margins, gathered=True))
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
         parts = self.ws.team.exchange(self.ws["margins"].get())
         if self._gathered is not None:
-            self._gathered.margins.set(np.concatenate(parts, axis=-1))
+            self._gathered.set(np.concatenate(parts, axis=-1))
 
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
         """Run all rounds; return the trees.
@@ -277,6 +253,11 @@ class Boosting:
         self._collect()
         return self.trees
 
+    def close(self) -> None:
+        """Free what the host keeps of pages that take turns; the fit cannot go on."""
+        if self.ws.visits is not None:
+            self.ws.visits.close()
+
     def _one_round(self, pace: Pace) -> None:
         rate = self.rates[self._rounds]
         if rate != self._rate:
@@ -291,10 +272,10 @@ class Boosting:
         if self._orders is not None:
             for launch in self._orders.launches(number):
                 launch()
-        for action in self._before[number % len(self._before)]:
-            action()
-        if self.ws.keeps_margins:
-            self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)
+        for begins in self._before[number % len(self._before)]:
+            begins()
+        for keep in self._kept:
+            keep()
         for launches in self._batches:
             for action in launches:
                 action()
@@ -316,7 +297,8 @@ class Boosting:
         if ws.has_high or not ws["needs_high"].get()[0]:
             return False
         done = self._rounds
-        ws.make_room_for_high_words()
+        self._batches, self._before, self._kept = [], [], []  # they hold arrays
+        ws.make_room_for_high_words(self._placement.turn_again)
         if self.tally is not None:
             self.tally.forget_trees()
         self._begin()

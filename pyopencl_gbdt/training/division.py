@@ -67,7 +67,8 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
 
     With weights, rows are divided by them, and all devices train. Without, rows are divided by the
     devices' measured speeds; a part of the devices trains alone if that is expected to be faster:
-    first the fastest alone, then with the second, and so on. A device without rows is left out.
+    first the fastest alone, then with the second, and so on. Of CPU runtimes, the fastest counts. A
+    device without rows is left out.
 
     Parameters
     ----------
@@ -81,7 +82,9 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
     note = ""
     if not weights:
         speeds = [histogram_speed(device) for device in devices]
-        kept = best_team(speeds, task.params, data.n_rows, data.n_features)
+        able = with_own_cores(devices, speeds)
+        own = [speeds[i] for i in able]
+        kept = [able[i] for i in best_team(own, task.params, data.n_rows, data.n_features)]
         if len(kept) < len(devices):
             note = _note([devices[i] for i in kept], len(devices), data.n_rows)
         devices, weights = [devices[i] for i in kept], [speeds[i] for i in kept]
@@ -97,6 +100,16 @@ def _note(kept: Sequence[Device], n_named: int, n_rows: int) -> str:
         f"expected to be slower with {n_rows} rows; give weights to let all train, such as "
         "device='gpu:0=1,gpu:1=1'"
     )
+
+
+def with_own_cores(devices: Sequence[Device], speeds: Sequence[float]) -> list[int]:
+    """Return the indices of devices that do not share cores, ascending: of CPUs the fastest.
+
+    Several runtimes for a CPU share its cores.
+    """
+    cpus = [i for i, device in enumerate(devices) if not device.caps.side_by_side]
+    fastest = max(cpus, key=lambda i: speeds[i], default=-1)
+    return [i for i in range(len(devices)) if i not in cpus or i == fastest]
 
 
 def row_bounds(data: Dataset, weights: Sequence[float]) -> list[tuple[int, int]]:

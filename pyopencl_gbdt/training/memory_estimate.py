@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,12 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.choose_turns import choose_turns
+from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.growth.policy import policy_of
-from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
 from pyopencl_gbdt.pages.columns import ColumnSizes, columns_bytes, sorting_bytes
 from pyopencl_gbdt.pages.page import Layout
@@ -40,8 +43,8 @@ class MemoryEstimate:
         During training: codes or sorted columns, histograms, evaluation sets and everything else.
     host_bytes : int
         Peak of the host's arrays while the columns of a sparse matrix are sorted, or with
-        statistics of categories, without the rows given; 0 for other data, of which this is not
-        estimated.
+        statistics of categories, without the rows given; where pages take turns, what the host
+        keeps of them. 0 for other data, of which this is not estimated.
     """
 
     set_up_bytes: int
@@ -152,7 +155,8 @@ def estimate_memory(
     ws.columns, ws.tiled = data.columns, data.tiles
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
-    ws.choose_trees(Reservations(objective, weighted, n_queries, longest).reserve)
+    reserve = Reservations(objective, weighted, n_queries, longest).reserve
+    ws.choose_trees(reserve)
     row = data.layout.n_features + ws.n_outputs + n_targets  # values, margins and labels
     evaluated = evaluation_rows * row * VALUE.itemsize
     if counts is not None:
@@ -161,10 +165,42 @@ def estimate_memory(
         if not device.borrows:
             evaluated += 8 * (evaluation_rows + evaluation_entries)
     begun = ws.plan().total_bytes + data.page_bytes
+    may_stream = counts is None and statistics is None and _takes_turns(params, objective)
+    needed = max(data.set_up_bytes, begun + evaluated)
+    if may_stream and _streams(params.page_kind, needed, device):
+        return _streamed(ws, reserve, evaluated)
     training = begun + data.combining_bytes + evaluated
     return MemoryEstimate(
         max(data.set_up_bytes, begun + data.encoding_bytes), training, data.host_bytes
     )
+
+
+def _takes_turns(params: Parameters, objective: Objective) -> bool:
+    """Return whether nothing of a fit to dense rows asks for all of them at a time."""
+    plain = params.search == "hist" and params.boosting_type == "plain"
+    return plain and takes_pages(objective)
+
+
+def _streams(kind: str, needed: int, device: Device) -> bool:
+    """Return whether pages take turns in a fit that needs so many bytes where they stay."""
+    return kind == "streamed" or (kind == "auto" and needed > device.caps.global_bytes)
+
+
+def _streamed(
+    ws: Workspace, reserve: Callable[[Workspace], None], evaluated: int
+) -> MemoryEstimate:
+    """Estimate a fit whose pages take turns; the host keeps what is not on the device."""
+    ws.turns = Turns([(0, ws.n_rows)], 1)
+    ws.choose_trees(reserve)
+    choose_turns(ws, reserve)
+    device, n_features = ws.device, ws.layout.n_features
+    most = int(ws.layout.feature_bins.max())
+    planned = page_bytes(device, ws.turns.most_rows, n_features, most)
+    set_up = plan_set_up(
+        device, ws.n_rows, n_features, most, weighted=ws.weighted, tiled_bytes=planned
+    ).n_bytes
+    training = ws.plan_with_codes().total_bytes + evaluated
+    return MemoryEstimate(set_up, training, sum(ws.slot_bytes(ws.n_rows).values()))
 
 
 @dataclass(frozen=True)

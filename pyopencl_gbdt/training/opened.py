@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.builds import to_standard_error
 from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.training.division import divided
@@ -51,12 +52,15 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
         if parts.note and task.params.verbosity:
             to_standard_error(parts.note)
         if len(parts.devices) > 1:
+            for device in parts.devices:
+                limit_memory(device, task.params.device_memory)
             with leading(parts.devices, task, parts.bounds) as fit:
                 fit.parts = parts.described()
                 yield fit
             return
         name = parts.devices[0].caps.device_id
     device = open_device(name, profile=profile)
+    limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
         yield Fit(device, prepared_on(device, task))

@@ -86,7 +86,7 @@ KERNEL(${wg_size}) gradients(
 KERNEL(${wg_size}) quantize_gradients(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
-        const u32 has_high, GLOBAL u32* RESTRICT needs_high,
+        const u32 has_high, const u32 adds, GLOBAL u32* RESTRICT needs_high,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
         GLOBAL const u32* RESTRICT exponents,
@@ -189,7 +189,8 @@ KERNEL(${wg_size}) quantize_gradients(
     sum_g = group_sum(sum_g, shared);
     sum_h = group_sum(sum_h, shared);
     if (LOCAL_ID == 0) {
-        sums[2 * GROUP_ID] = sum_g;
-        sums[2 * GROUP_ID + 1] = sum_h;
+        /* with `adds`, to those of other pages */
+        sums[2 * GROUP_ID] = sum_g + (adds ? sums[2 * GROUP_ID] : 0);
+        sums[2 * GROUP_ID + 1] = sum_h + (adds ? sums[2 * GROUP_ID + 1] : 0);
     }
 }

@@ -8,7 +8,8 @@
 ##
 ##   Every page of a fit has its own nodes, levels and tasks, which differ in row ranges and tasks alone;
 ##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`);
-##   in a team, where a device counts its own rows alone, Hessians tell (`by_hessian`).
+##   in a team, and where pages take turns on the device, these rows are not counted yet, and Hessians tell
+##   (`by_hessian`).
 ##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so
 ##                                  are a node's children; n trees of a batch begin with n roots and

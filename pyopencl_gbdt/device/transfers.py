@@ -1,0 +1,123 @@
+"""Copies between host and device that run beside the kernels.
+
+    into the device   |codes 3|rows 3|codes 4|rows 4|
+    kernels               |page 2   |page 3 |page 4 |
+    out of the device          |rows 2 |rows 3|
+
+Each way has a queue of its own. A *mark* stands for work that was enqueued; copies and kernels can
+wait for it on the device, and the host goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device.program import Launch
+
+Array = npt.NDArray[np.uint8]
+#: ``base.Device`` and ``base.DeviceArray``, which know this module.
+Device = Any
+DeviceArray = Any
+#: Stands for enqueued work; None is work that has run.
+Mark = Any
+
+
+class Transfers:
+    """Copies one after the other, without queues of their own; the host waits for each.
+
+    Subclasses, for OpenCL and for CUDA, do not wait.
+
+    Parameters
+    ----------
+    device : Device
+
+    Attributes
+    ----------
+    n_in, n_out : int
+        Bytes that were copied to the device, and from it.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.n_in = self.n_out = 0
+
+    def bring(self, array: DeviceArray, host: Array, after: Sequence[Mark]) -> Mark:
+        """Enqueue a copy of uint8 host memory to an array's first bytes.
+
+        Parameters
+        ----------
+        array : DeviceArray
+        host : uint8 array
+            Best of ``Device.pinned``; stays alive and unchanged until the mark.
+        after : sequence of Mark
+            What has to have run before.
+        """
+        self.n_in += host.nbytes
+        self._bring(array, host, [mark for mark in after if mark is not None])
+        return self._brought()
+
+    def take(self, array: DeviceArray, host: Array, after: Sequence[Mark]) -> Mark:
+        """Enqueue a copy of an array's first bytes to uint8 host memory; see ``bring``."""
+        self.n_out += host.nbytes
+        self._take(array, host, [mark for mark in after if mark is not None])
+        return self._taken()
+
+    def kernels_done(self) -> Mark:
+        """Return a mark of all kernels that were enqueued so far."""
+        return None
+
+    def kernels_wait(self, mark: Mark) -> None:
+        """Let the kernels that are enqueued from now on wait for a mark."""
+
+    def wait(self, mark: Mark) -> None:
+        """Let the host wait for a mark."""
+
+    def finish(self) -> None:
+        """Let the host wait for all kernels and copies."""
+        self.device.finish()
+
+    def _bring(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
+        self.device.write(array, host, 0)
+
+    def _take(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
+        self.device.read_into(array, host)
+
+    def _brought(self) -> Mark:
+        return None
+
+    def _taken(self) -> Mark:
+        return None
+
+
+def copy_launch(source: DeviceArray, target: DeviceArray) -> Launch:
+    """Return what enqueues a copy of a whole array to another one, among kernels."""
+    return Launch("copy", _Copy(source, target))
+
+
+def clear_launch(array: DeviceArray) -> Launch:
+    """Return what enqueues a fill with zero bytes, among kernels."""
+    return Launch("clear", _Clear(array))
+
+
+class _Copy:
+    """A class, because a traceback would keep a closure's arrays alive."""
+
+    def __init__(self, source: DeviceArray, target: DeviceArray) -> None:
+        self.source, self.target = source, target
+
+    def __call__(self) -> None:
+        self.source.device.copy(self.source, self.target, 0)
+
+
+class _Clear:
+    """As ``_Copy``."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array
+
+    def __call__(self) -> None:
+        self.array.device.clear(self.array)

@@ -1,0 +1,94 @@
+"""How large pages are that take turns on the device, and how many of them lie there at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit.turns import Turns, evenly
+from pyopencl_gbdt.fit.workspace import Workspace
+
+#: Bytes of a page and its arrays of rows, if the device has room for more slots of this size: a
+#: copy then takes milliseconds, against some 0.1 ms for the launches of a visit.
+PAGE_BYTES = 256 * 1024 * 1024
+#: Most pages where memory allows: every page has its own nodes, and launches in every level.
+MOST_PAGES = 96
+#: Slots that a small memory is divided into: one is worked on, one is on its way, and the others
+#: keep pages from a pass to the next.
+FEW_SLOTS = 4
+#: Fewest slots: copies run beside the kernels.
+LEAST_SLOTS = 2
+#: Share of the free memory that slots and shared arrays may take.
+_SHARE = 0.97
+_ADVICE = "use a device with more memory, lower max_depth or max_bin, or give max_leaves"
+
+
+def choose_turns(
+    ws: Workspace,
+    reserve: Callable[[Workspace], None],
+    bounds: Sequence[tuple[int, int]] | None = None,
+    n_pages: int = 0,
+    n_slots: int = 0,
+) -> None:
+    """Set ``ws.turns``, and plan its arrays again.
+
+    Parameters
+    ----------
+    ws : Workspace
+        All trees of a round are grown at a time: they share the passes over pages.
+    reserve : callable
+        Plans what the fit's own steps take.
+    bounds : sequence of (int, int), or None
+        Of pages that are there already; None chooses pages that suit the memory.
+    n_pages, n_slots : int
+        Numbers to take; 0 is as many as suit the memory.
+
+    Raises
+    ------
+    MemoryPlanError
+        If fewer than two pages fit the device at a time.
+    """
+    given = None if bounds is None else list(bounds)
+    chosen = given or evenly(ws.n_rows, n_pages or FEW_SLOTS)
+    for _ in range(3):  # what pages share depends little on their number
+        ws.turns = Turns(chosen, 1)
+        reserve(ws)
+        room = _room(ws)
+        if given is None and not n_pages:
+            chosen = evenly(ws.n_rows, _suited_pages(ws, room))
+    ws.turns = Turns(chosen, 1)
+    reserve(ws)
+    largest = ws.turns.most_rows
+    fits = int(_room(ws) // max(1, _slot_bytes(ws, largest)))
+    least = min(LEAST_SLOTS, len(chosen))
+    slots = min(len(chosen), n_slots or fits)
+    if fits < least:
+        raise MemoryPlanError(
+            f"training from pages that take turns needs {least} of {largest} rows at a time on "
+            f"{ws.device.caps.label}, {least * _slot_bytes(ws, largest)} bytes; beside what all "
+            f"pages share, {max(0, int(_room(ws)))} are left; {_ADVICE}"
+        )
+    ws.turns = Turns(chosen, slots)
+
+
+def _room(ws: Workspace) -> float:
+    """Return the bytes that are left for slots."""
+    caps = ws.device.caps
+    there = caps.global_bytes - ws.device.allocated_bytes - ws.beside.total_bytes
+    return _SHARE * there - ws.shared_plan().total_bytes
+
+
+def _slot_bytes(ws: Workspace, n_rows: int) -> int:
+    """Return the bytes of a slot for so many rows."""
+    return sum(ws.slot_bytes(n_rows).values())
+
+
+def _suited_pages(ws: Workspace, room: float) -> int:
+    """Return the number of pages whose size suits the memory."""
+    whole = _slot_bytes(ws, ws.n_rows)
+    size = max(min(room / FEW_SLOTS, PAGE_BYTES), min(room / FEW_SLOTS, whole / MOST_PAGES), 1)
+    fewest = -(-whole // int(size))
+    largest = max(ws.slot_bytes(ws.n_rows).values())
+    by_alloc = -(-largest // max(1, ws.device.caps.max_alloc_bytes))
+    by_numbers = -(-ws.n_trees * ws.n_rows // (2**32 - 2**16))
+    return max(1, fewest, by_alloc, by_numbers)

@@ -1,0 +1,172 @@
+"""Codes that lie outside the device, in pages that are loaded one after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.pages.cuts import search_tables
+from pyopencl_gbdt.pages.page import Layout, Page
+from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
+
+U8 = npt.NDArray[np.uint8]
+#: First row and number of rows of every page.
+Bounds = Sequence[tuple[int, int]]
+
+
+@runtime_checkable
+class StoredPages(Protocol):
+    """Quantised rows outside the device, in pages of consecutive rows.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of the codes of all rows.
+    bounds : sequence of (int, int)
+        First row and number of rows of every page; the pages have all rows, in order.
+    """
+
+    layout: Layout
+    bounds: Bounds
+
+    def load(self, index: int, into: U8) -> None:
+        """Copy a page's codes by row, as ``PackedCodes.codes`` has them.
+
+        Parameters
+        ----------
+        index : int
+            Number of the page, from 0.
+        into : uint8 array
+            Written; as many bytes as the page has, see ``page_shape``.
+
+        Raises
+        ------
+        DataError
+            If the page cannot be read whole.
+        """
+
+    def close(self) -> None:
+        """Free the pages; they cannot be loaded afterwards."""
+
+
+@runtime_checkable
+class PagesInMemory(StoredPages, Protocol):
+    """Stored pages that lie in the host's memory: a device copies from there."""
+
+    def codes(self, index: int) -> U8:
+        """Return a page's bytes, as ``load`` copies them; not to be changed."""
+
+
+def page_shape(layout: Layout, n_rows: int, *, by_block: bool) -> tuple[tuple[int, ...], Any]:
+    """Return shape and dtype of a page's codes by row, see ``PackedCodes``.
+
+    Parameters
+    ----------
+    layout : Layout
+    n_rows : int
+        Of the page.
+    by_block : bool
+        ``Capabilities.side_by_side`` of the device.
+    """
+    dtype = code_dtype(layout.most_codes)
+    block = 16 // dtype.itemsize
+    n_blocks = -(-layout.n_features // block)
+    return ((n_blocks, n_rows, block) if by_block else (n_rows, n_blocks, block)), dtype
+
+
+def page_bytes(layout: Layout, n_rows: int, *, by_block: bool) -> int:
+    """Return the bytes of a page's codes by row."""
+    shape, dtype = page_shape(layout, n_rows, by_block=by_block)
+    return math.prod(shape) * int(dtype.itemsize)
+
+
+class HostPages:
+    """Pages in the host's memory.
+
+    Parameters
+    ----------
+    layout : Layout
+    bounds : sequence of (int, int)
+        First row and number of rows of every page.
+    pages : sequence of uint8 array
+        The bytes of every page's codes.
+    """
+
+    def __init__(self, layout: Layout, bounds: Bounds, pages: Sequence[U8]) -> None:
+        self.layout = layout
+        self.bounds: Bounds = list(bounds)
+        self._pages = list(pages)
+
+    def codes(self, index: int) -> U8:
+        """Return a page's bytes; not to be changed."""
+        if not self._pages:
+            raise DataError("these pages were closed; quantise the data again")
+        return self._pages[index]
+
+    def load(self, index: int, into: U8) -> None:
+        """Copy a page's bytes."""
+        into[...] = self.codes(index)
+
+    def close(self) -> None:
+        """Free the pages."""
+        self._pages = []
+
+
+def encoded_pages(quantizer: Quantizer, layout: Layout, bounds: Bounds) -> HostPages:
+    """Encode values to pages in the host's memory; the device holds one page at a time.
+
+    Parameters
+    ----------
+    quantizer : Quantizer
+        Of all rows.
+    layout : Layout
+        That follows from the quantizer's cut points.
+    bounds : sequence of (int, int)
+        First row and number of rows of every page.
+
+    Raises
+    ------
+    MemoryPlanError
+        If a page does not fit the device.
+    """
+    device = quantizer.device
+    dtype, most = code_dtype(layout.most_codes), max(n_rows for _, n_rows in bounds)
+    tables = device.upload(search_tables(layout))
+    whole = empty_codes(device, most, layout.n_features, dtype)
+    made: list[U8] = []
+    for start, rows, piece in quantizer.pieces_of_values():
+        while len(made) < len(bounds):
+            first, n_rows = bounds[len(made)]
+            codes = first_rows(whole, n_rows)
+            quantizer.encode_piece(Page(codes, first, n_rows), start, rows, piece, tables)
+            if start + rows < first + n_rows:
+                break  # the page has rows of the next piece, too
+            made.append(_read(device, codes))
+    return HostPages(layout, bounds, made)
+
+
+def first_rows(codes: PackedCodes, n_rows: int) -> PackedCodes:
+    """Return the same memory as codes of fewer rows."""
+    shape, columns = codes.codes.shape, codes.by_feature.shape
+    own = (shape[0], n_rows, shape[2]) if codes.by_block else (n_rows, *shape[1:])
+    return PackedCodes(
+        codes.codes.reshaped(own),
+        codes.by_feature.reshaped((columns[0], min(columns[1], n_rows))),
+        codes.block_features,
+        codes.by_block,
+    )
+
+
+def _read(device: Device, codes: PackedCodes) -> U8:
+    """Return a page's bytes in memory from which the device copies fast."""
+    host = device.pinned(codes.codes.nbytes)
+    device.read_into(codes.codes, host)
+    return host

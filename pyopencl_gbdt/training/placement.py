@@ -1,0 +1,152 @@
+"""Where the rows of a fit lie: all on its device, or in pages that take turns there.
+
+The least memory is checked before the data are quantised, and the exact memory afterwards. If all
+rows do not fit, and nothing asks for all of them at a time, pages take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit.choose_turns import choose_turns
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.fit.turns import Turns
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.policy import Policy
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, smallest_layout
+from pyopencl_gbdt.pages.paged import (
+    expected_columns,
+    expected_tiles,
+    paged,
+    sizes_of,
+    tile_sizes_of,
+)
+from pyopencl_gbdt.pages.stored import StoredPages
+from pyopencl_gbdt.pages.tiles import TileSizes
+from pyopencl_gbdt.parameters.constraints import limits_of
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.reservations import Reservations
+from pyopencl_gbdt.training.streamed import check_turns, cut_layout, host_pages, why_resident
+
+
+@dataclass
+class Placement:
+    """What the sizes of a fit follow from; see ``Boosting``.
+
+    Attributes
+    ----------
+    weighted : bool
+    weight_bits, weight_shift : int
+        As ``numerics.weights.normalise`` returns them.
+    statistics : bool
+        Whether categorical columns become statistics.
+    """
+
+    device: Device
+    params: Parameters
+    objective: Objective
+    data: Dataset
+    share: Share
+    policy: Policy
+    beside: MemoryPlan
+    weighted: bool
+    weight_bits: int
+    weight_shift: int
+    first_round: int
+    statistics: bool
+    n_pages: int
+    n_slots: int
+
+    def __post_init__(self) -> None:
+        self.reservations = Reservations.of(self.objective, self.data)
+        self.limits = limits_of(self.params, self.data)
+
+    def place(self) -> tuple[Workspace, QuantizedData | None]:
+        """Return the fit's workspace with its pages, and the codes if all stay on the device.
+
+        Raises
+        ------
+        MemoryPlanError
+            If the fit does not fit the device.
+        ParameterError
+            If pages are to take turns in a fit that asks for all rows at a time.
+        """
+        reason = why_resident(self.params, self.objective, self.data, statistics=self.statistics)
+        kind, given = self.params.page_kind, self.share.codes
+        if kind == "streamed" or isinstance(given, StoredPages):
+            check_turns(reason)
+            return self._in_turn(), None
+        tiles = self._tiles()
+        may_stream = not reason and kind == "auto" and given is None and tiles is None
+        columns = None if tiles is not None else expected_columns(self.data, self.params.search)
+        least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)
+        if may_stream and not least.fits():
+            return self._in_turn(), None
+        least.check()
+        try:
+            codes = given or self._quantized(tiles)
+            sizes = sizes_of(codes), tile_sizes_of(codes)
+            ws = self._workspace(codes.layout, codes.pages, *sizes)
+            ws.check()
+        except MemoryPlanError:
+            if not may_stream:
+                raise
+            codes, ws = None, least
+            self.data.forget()
+        return (self._in_turn(), None) if codes is None else (ws, codes)
+
+    def _tiles(self) -> TileSizes | None:
+        """Return the sizes of tiled codes, if the data suit them."""
+        params, data = self.params, self.data
+        if self.share.codes is not None or self.statistics:  # these have dense codes
+            return None
+        slots = self.policy.slots(params.most_leaves(self.share.all_rows or data.n_rows))
+        sizes = params.search, params.page_kind, params.max_bin, slots
+        return expected_tiles(data, self.device, *sizes)
+
+    def _quantized(self, tiles: TileSizes | None) -> QuantizedData:
+        sizes = self.params.search, self.params.max_bin, self.n_pages, tiles
+        return paged(self.data, self.device, *sizes)
+
+    def _workspace(
+        self,
+        layout: Layout,
+        pages: Sequence[AnyPage],
+        columns: ColumnSizes | None,
+        tiles: TileSizes | None,
+        turns: Turns | None = None,
+    ) -> Workspace:
+        weights = self.weighted, self.weight_bits, self.weight_shift
+        sizes = layout, pages, self.data.n_rows
+        ws = Workspace(self.device, self.params, self.policy, *sizes, *weights)
+        ws.describe(self.objective, self.data.n_targets, self.limits)
+        ws.columns, ws.tiled, ws.turns = columns, tiles, turns
+        ws.first_round, ws.beside = self.first_round, self.beside
+        ws.join(self.share)
+        ws.choose_trees(self.reservations.reserve)
+        return ws
+
+    def _in_turn(self) -> Workspace:
+        """Return a workspace whose pages take turns; make the pages if there are none yet."""
+        data, device, max_bin = self.data, self.device, self.params.max_bin
+        stored = self.share.codes if isinstance(self.share.codes, StoredPages) else None
+        layout = cut_layout(data, device, max_bin) if stored is None else stored.layout
+        ws = self._workspace(layout, (), None, None, Turns([(0, data.n_rows)], 1))
+        bounds = None if stored is None else stored.bounds
+        choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
+        ws.check()
+        assert ws.turns is not None
+        ws.take_turns(stored or host_pages(data, device, max_bin, layout, ws.turns))
+        return ws
+
+    def turn_again(self, ws: Workspace) -> None:
+        """Choose again how many of the same pages lie on the device at a time."""
+        assert ws.turns is not None
+        choose_turns(ws, self.reservations.reserve, ws.turns.bounds)

@@ -1,0 +1,35 @@
+"""Copies beside the kernels: kernels find what was brought, and the host what they leave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.transfers import Transfers, clear_launch, copy_launch
+from tests.conftest import TEST_DEVICE
+
+
+@pytest.mark.parametrize("beside", [True, False], ids=["beside", "in turn"])
+def test_copies_and_kernels_wait_for_each_other(beside):
+    device = open_device(TEST_DEVICE)
+    transfers = device.transfers() if beside else Transfers(device)
+    n, rng = 1 << 16, np.random.default_rng(0)
+    slots = [device.empty(n, np.uint8) for _ in range(2)]
+    other = device.empty(n, np.uint8)
+    sent = [rng.integers(0, 256, n, np.uint8) for _ in range(7)]
+    found, used, saved = [device.pinned(n) for _ in sent], [None, None], [None, None]
+    for number, host in enumerate(sent):
+        at = number % 2
+        mark = transfers.bring(slots[at], host, (used[at], saved[at]))
+        transfers.kernels_wait(mark)
+        copy_launch(slots[at], other)()
+        clear_launch(slots[at])()
+        copy_launch(other, slots[at])()
+        used[at] = transfers.kernels_done()
+        saved[at] = transfers.take(slots[at], found[number], (used[at],))
+    transfers.wait(saved[0])
+    transfers.finish()
+    for wanted, own in zip(sent, found, strict=True):
+        np.testing.assert_array_equal(own, wanted)
+    assert transfers.n_in == transfers.n_out == len(sent) * n

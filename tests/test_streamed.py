@@ -1,0 +1,193 @@
+"""Streamed training: pages that take turns on the device give the model of resident ones."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.pages.cuts import make_layout
+from pyopencl_gbdt.pages.page import page_bounds
+from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.pages.stored import HostPages, encoded_pages
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training import booster, fitting
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
+
+from .conftest import TEST_DEVICE
+from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X, rows_with_categories
+
+#: Losses whose gradients look at several rows.
+ACROSS_ROWS = {"survival:cox", "rank:ndcg"}
+FIRST = {"reg:squarederror", "multi:softprob", "reg:quantileerror", "level by level", "a forest",
+         "leaf by leaf", "rows by gradient", "symmetric"}  # fmt: skip
+
+
+def cases(names):
+    marks = {True: (), False: (pytest.mark.thorough,)}
+    return [pytest.param(name, marks=marks[name in FIRST]) for name in names]
+
+
+def model_of(monkeypatch, n_pages, data, params):
+    """Train in so many pages, two of them on the device at a time; 0 trains with all of them."""
+    fits = []
+
+    class InTurn(booster.Boosting):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named, n_pages=n_pages, n_slots=2)
+            fits.append(self)
+
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", InTurn)
+    page = {"page": "streamed"} if n_pages else {}
+    model = train(
+        {"n_estimators": 2, "max_depth": 4, "device": TEST_DEVICE, **page, **params}, data
+    )
+    assert len(fits[0].ws.pages) == max(1, n_pages)
+    assert (model.variants["page"] == "streamed") == (n_pages > 0)
+    return to_json(model.ensemble)
+
+
+def check(monkeypatch, params, make, pages=(3,)):
+    whole = model_of(monkeypatch, 0, make(), params)
+    for n_pages in pages:
+        assert model_of(monkeypatch, n_pages, make(), params) == whole, n_pages
+
+
+def rows(label, weight=None):
+    return lambda: Dataset(X[ORDER], LABELS[label][ORDER], weight)
+
+
+@pytest.mark.parametrize("loss", cases(sorted(LOSSES.keys() - ACROSS_ROWS)))
+def test_every_loss_of_single_rows(monkeypatch, loss):
+    label, more = LOSSES[loss]
+    check(monkeypatch, {"objective": loss.split()[0], **more}, rows(label, WEIGHT))
+
+
+@pytest.mark.parametrize("growth", cases(GROWTH))
+def test_every_way_of_growing(monkeypatch, growth):
+    check(monkeypatch, {"max_bin": 32, **GROWTH[growth]}, rows("number"))
+
+
+def test_any_number_of_pages(monkeypatch):
+    check(monkeypatch, {"subsample": 0.7}, rows("two classes"), pages=(1, 2, 7))
+
+
+def test_sets_of_categories(monkeypatch):
+    check(monkeypatch, {"cat_method": "sets"}, rows_with_categories)
+
+
+def test_quanta_of_more_than_32_bits(monkeypatch):
+    label = LABELS["number"].copy()
+    label[::100] *= 1e6
+    monkeypatch.setitem(LABELS, "outliers", label)
+    check(monkeypatch, {}, rows("outliers"), pages=(7,))
+
+
+def test_metrics_of_the_rows_that_are_trained_on():
+    """Pages bring the margins of the training rows to the host; other sets stay on the device."""
+    found = []
+    for page in ({}, {"page": "streamed"}):
+        data, history = rows("two classes", WEIGHT)(), {}
+        params = {"objective": "binary:logistic", "eval_metric": "logloss", "n_estimators": 3}
+        evals = [(data, "train"), (Dataset(X, LABELS["two classes"]), "other")]
+        train({**params, **page, "device": TEST_DEVICE}, data, evals=evals, evals_result=history)
+        found.append(history)
+    resident, streamed = found
+    assert resident["other"] == streamed["other"]
+    wanted = resident["train"]["logloss"]
+    np.testing.assert_allclose(streamed["train"]["logloss"], wanted, rtol=1e-7)
+
+
+def test_a_loss_of_the_users_own_and_bounds(monkeypatch):
+    def squares(margins, data):
+        return margins - data.label, np.ones_like(margins)
+
+    check(monkeypatch, {"objective": squares}, rows("number"))
+    kernel = {"objective": "kernel: g = margin - label; h = 1.0f;", "base_score": 0.0}
+    check(monkeypatch, kernel, rows("number"))
+    low = np.exp(np.clip(LABELS["number"], -2, 2)).astype(np.float32)
+    bounds = {"label_lower_bound": low, "label_upper_bound": 2 * low}
+    check(monkeypatch, {"objective": "survival:aft"}, lambda: Dataset(X, **bounds))
+
+
+def test_data_beyond_the_memory_are_streamed_within_it(monkeypatch):
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(20_000, 5)).astype(np.float32)
+    data = Dataset(values, values[:, 0] + values[:, 1])
+    params = {"n_estimators": 2, "max_depth": 4, "max_bin": 32, "device": TEST_DEVICE}
+    whole = train(params, data)
+    devices = []
+    fit = fitting.Boosting.__init__
+
+    def begin(own, device, *args, **named):
+        devices.append(device)
+        fit(own, device, *args, **named)
+
+    monkeypatch.setattr(fitting.Boosting, "__init__", begin)
+    limited = train({**params, "device_memory": "700KB"}, data)
+    assert limited.variants["page"] == "streamed"
+    assert devices[0].peak_bytes <= 700_000
+    fresh = open_device(TEST_DEVICE)
+    fresh.caps = devices[0].caps
+    estimate = estimate_memory(fresh, Parameters.from_dict(params), *values.shape)
+    assert 0.9 < devices[0].peak_bytes / estimate.peak_bytes < 1.1
+    assert estimate.host_bytes > estimate.training_bytes
+    assert to_json(limited.ensemble) == to_json(whole.ensemble)
+
+
+REFUSED = [
+    ({"tree_method": "exact"}, "page='streamed'"),
+    ({"boosting_type": "ordered"}, "use 'plain'"),
+    ({"objective": "survival:cox"}, "loss of single rows"),
+]
+
+
+@pytest.mark.parametrize(("params", "words"), REFUSED)
+def test_what_does_not_stream_is_refused_by_name(params, words):
+    label = LABELS["times" if "objective" in params else "number"]
+    with pytest.raises(ParameterError, match=words):
+        train({"page": "streamed", "device": TEST_DEVICE, **params}, Dataset(X, label))
+
+
+class Damaged(HostPages):
+    """Pages outside memory, of which one cannot be read after some loads."""
+
+    codes = None  # so they are loaded
+
+    def load(self, index, into):
+        self.left -= 1
+        if self.left < 0:
+            raise DataError("page 2 ends early; quantise the data again")
+        into[...] = self._pages[index]
+
+
+def test_pages_that_are_loaded_and_one_that_cannot_be_read():
+    device = open_device(TEST_DEVICE)
+    quantizer = Quantizer(device, X, None, 16)
+    layout = make_layout(quantizer.cuts())
+    made = encoded_pages(quantizer, layout, page_bounds(N, X.shape[1], np.dtype("u1"), N, 5))
+    params = Parameters.from_dict({"max_depth": 3, "page": "streamed"})
+    objective, data = get_objective(params.objective, params), Dataset(X, LABELS["number"])
+    models = []
+    for pages, left in ((made, 0), (Damaged, 1000), (Damaged, 7)):
+        stored = made
+        if pages is Damaged:
+            stored = Damaged(layout, made.bounds, made._pages)
+            stored.left = left
+        share = Share(codes=stored)
+        fit = booster.Boosting(device, params, objective, data, 0.5, share=share, n_slots=2)
+        if left == 7:
+            with pytest.raises(DataError, match="ends early"):
+                fit.run(2)
+        else:
+            models.append(fit.run(2))
+        fit.close()
+    assert models[0] == models[1]
+    assert not any("ThreadPool" in thread.name for thread in threading.enumerate())
