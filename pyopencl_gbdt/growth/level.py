@@ -99,8 +99,8 @@ class Level:
         """Return the actions that give the children their rows, histogram slots and tasks.
 
         In a team, and where pages take turns, the smaller child of a node is the one of less
-        Hessian, as rows are not counted over all pages and members. Histograms, and so trees, do
-        not depend on the choice.
+        Hessian: it is known without counting all rows. Histograms, and so trees, do not depend on
+        the choice.
         """
         ws = self.ws
         by_hessian = ws.turns is not None or ws.team.size > 1

@@ -79,8 +79,8 @@ class Boosting:
         What ``state`` returned after the rounds so far.
     """
 
-    _gathered: WatchedRows | None = None
-    """The training rows of all members of a team, if they are watched."""
+    _gathered: DeviceArray | None = None
+    """Margins of the training rows of all members of a team, if they are watched."""
 
     def __init__(
         self,
@@ -201,16 +201,14 @@ class Boosting:
     def watch_gathered_rows(self, n_rows: int) -> None:
         """Watch the margins of all members' training rows, which ``gather`` brings here."""
         margins = self.ws.device.empty(self.ws.margin_shape(n_rows), np.float32)
-        self._gathered = WatchedRows(None, self.base_margin, margins)
-        self.evaluation.append(self._gathered)
+        self._gathered = margins
+        self.evaluation.append(WatchedRows(None, self.base_margin, margins, gathered=True))
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
         parts = self.ws.team.exchange(self.ws["margins"].get())
         if self._gathered is not None:
-            margins = self._gathered.margins
-            assert isinstance(margins, DeviceArray)
-            margins.set(np.concatenate(parts, axis=-1))
+            self._gathered.set(np.concatenate(parts, axis=-1))
 
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
         """Run all rounds; return the trees.
