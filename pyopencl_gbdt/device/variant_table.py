@@ -372,6 +372,10 @@ _ENTRIES = (
         "ordered_leaves",
         *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),
     ),
+    _kernel(
+        "walked_leaves",
+        *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),
+    ),
     _kernel("renew_leaves", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "predict",

@@ -118,6 +118,8 @@ class Boosting:
             ws.describe(objective, data.n_targets, limits)
             ws.columns, ws.tiled = columns, tiles
             ws.first_round, ws.beside = first_round, beside
+            if replaced is not None:
+                ws.n_ordered, ws.n_orders = replaced.n_ordered, replaced.orders.n_orders
             ws.join(share, data.n_rows)
             ws.choose_trees(reservations.reserve)
             return ws
@@ -133,7 +135,6 @@ class Boosting:
         codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
         sizes = sizes_of(codes), tile_sizes_of(codes)
         self.ws = ws = workspace(codes.layout, codes.pages, *sizes)
-        ws.n_ordered = 0 if replaced is None else replaced.n_ordered
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)
@@ -169,7 +170,8 @@ class Boosting:
         for margins, start in every:
             margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         self._before = self.steps.round_begins()
-        self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
+        turn = [self._orders.turn()] if self._orders and self.ws.walks_leaves else []
+        self._batches = [self.steps.trees(batch, turn) for batch in self.ws.batches]
         self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
             self._follow(rows)
@@ -269,13 +271,14 @@ class Boosting:
             self._collect()
             self._combining.choose(self.trees, number)
         if self._orders is not None:
-            for launch in self._orders.launches(number):
-                launch()
+            self._orders.take(number)
         for launch in self._before[number % len(self._before)]:
             launch()
         if self.ws.keeps_margins:
             self.ws.device.copy(self.ws["margins"], self.ws["before"], 0)
         for launches in self._batches:
+            if self._orders is not None:
+                self._orders.take(number)
             for action in launches:
                 action()
             self._waiting += 1
