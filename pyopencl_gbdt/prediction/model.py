@@ -25,7 +25,7 @@ from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.prediction.with_statistics import with_statistics
+from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
 from pyopencl_gbdt.profiling.profile import Profile
 
 __all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
@@ -188,7 +188,7 @@ class Model:
         float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, ensemble.n_tree_features)
         """
         features, statistics = self._checked(X, missing), self.ensemble.statistics
-        return features.values if statistics is None else with_statistics(statistics, features)
+        return features.values if statistics is None else RowsWithStatistics(statistics, features)
 
     def _checked(self, X: Any, missing: float | None) -> Features:
         """Return checked rows; their categories have the codes of training."""

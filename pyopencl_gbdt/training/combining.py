@@ -336,7 +336,7 @@ class Combining:
         totals, first = self._ordered.totals(codes, found.size), self._first + slot * self._n_means
         for keys, values in watched:
             keys.write(parts)
-            self._ordered.look_up(keys.keys, found, totals, values, first)
+            self._ordered.level_means.look_up(keys.keys, found, totals, values, first)
 
     def _tell_all(self, watched: Watched) -> None:
         """Write the features of all slots that are held; a training that is resumed has some."""

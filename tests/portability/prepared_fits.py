@@ -158,7 +158,9 @@ def statistics(device: NullDevice) -> None:
     hits = np.ones((1, N_ROWS), np.uint8)
     ordered, keys = OrderedStatistics(device, hits, hits[0], ((0.5,),), 1, seed=0), codes.keys()
     out = device.empty((N_ROWS, 1), np.float32)
-    ordered.look_up(device.empty((N_ROWS,), np.uint64), keys, ordered.totals(there, 1), out, 0)
+    ordered.level_means.look_up(
+        device.empty((N_ROWS,), np.uint64), keys, ordered.totals(there, 1), out, 0
+    )
 
 
 def ranking(device: NullDevice) -> None:
