@@ -24,6 +24,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.links import on_device
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
 from pyopencl_gbdt.profiling.profile import Profile
@@ -171,8 +172,12 @@ class Model:
         n_outputs = ensemble.n_outputs
         start = check_base_margin(base_margin, values.shape[0], n_outputs)
         start = start if start is None or n_outputs == 1 else start.T
-        margins = predict_margins(ensemble, values, device, start=start, rounds=rounds)
-        found = margins if output_margin else self.objective.to_prediction(margins)
+        objective = self.objective
+        link = "" if output_margin else objective.device_link
+        link = link if on_device(link, values.shape[0], n_outputs) else ""
+        found = predict_margins(ensemble, values, device, start=start, rounds=rounds, link=link)
+        if not (output_margin or link):
+            found = objective.to_prediction(found)
         return np.ascontiguousarray(found.T)
 
     def tree_values(self, X: Any, *, missing: float | None = None) -> Values:
