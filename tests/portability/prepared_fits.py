@@ -142,9 +142,10 @@ def fits(device: NullDevice) -> None:
 def statistics(device: NullDevice) -> None:
     """Prepare statistics of categories, of combinations too, in pages of both widths of codes."""
     data, pair = _levels(), (Part(0), Part(2))
-    for max_bin in (255, 300):
-        params = Parameters.from_dict({"cat_method": "statistics", "max_bin": max_bin})
-        made = replaced(params, data, [0, 2], device)
+    for max_bin, columns in ((255, [0, 2]), (255, [0]), (300, [0, 2]), (300, [0])):
+        given = {"cat_method": "statistics", "max_bin": max_bin, "max_depth": 8}
+        params = Parameters.from_dict(given)  # so deep that leaf values come from another order
+        made = replaced(params, data, columns, device)
         objective = get_objective(params.objective, params)
         fit = Boosting(device, params, objective, made.data, 0.0, replaced=made)
         assert fit._orders is not None
