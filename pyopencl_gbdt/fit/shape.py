@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.constraints import Limits
 
 #: With fewer rows for each leaf that a tree can have, leaf values come from another order of the
-#: rows than splits. Held-out log loss, PoCL, 3 sets of `bench tasks --categories`, 3 seeds: with 94
-#: and 375 rows better on each, by 0.5 to 5 %; with 750 on one of three, with 1500 on none. Shapes
-#: of `bench categories`, depth 6: `access` with 312 rows better, `clicks` with 1250 worse.
+#: rows than splits. Held-out log loss, PoCL, 3 sets of `bench tasks --categories`, 3 to 10 seeds:
+#: with 78 to 125 rows better on each, by 2 to 11 %; with 750 on two of three, with 1500 on none.
+#: 60 rounds of depth 6: with 312 rows better on `access` and worse on `clicks`.
 FEW_ROWS_OF_A_LEAF = 128
 
 
