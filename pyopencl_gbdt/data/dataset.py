@@ -222,6 +222,30 @@ class Dataset(DatasetColumns):
             label_upper_bound=bounds[1],
         )  # fmt: skip
 
+    def part(self, first: int, end: int) -> Dataset:
+        """Return the rows ``first .. end - 1``, which share the memory of these.
+
+        Raises
+        ------
+        DataError
+            If the values are sparse, or a query has rows here and there.
+        """
+        rows = slice(first, end)
+        apart = {column: codes[rows] for column, codes in self._codes_apart.items()}
+        found = self._with(replace(self.checked, values=self.values[rows], codes_apart=apart))
+        for name in ("_label", "weight", "base_margin", "label_lower_bound", "label_upper_bound"):
+            own = getattr(self, name)
+            setattr(found, name, None if own is None else own[rows])
+        if self.group_offsets is not None:
+            begin, last = np.searchsorted(self.group_offsets, (first, end))
+            offsets = self.group_offsets[begin : last + 1] - first
+            if offsets[0] or offsets[-1] != end - first:
+                raise DataError(
+                    f"rows {first} to {end - 1}: expected whole queries; end where a query ends"
+                )
+            found.group_offsets = offsets
+        return found
+
     def widened(
         self, values: F32 | DeviceMatrix, names: list[str], without: set[int], n_shares: int = 0
     ) -> Dataset:

@@ -2,16 +2,17 @@
 
 Every member of a team runs the same list of actions. Where a result depends on all rows, the list
 has a ``Reduce``: it adds up the members' arrays, which are integers, so that any order of members
-gives the same bits. All else that a member computes follows from such sums, so the members' trees
-are the same. ``docs/architecture.md`` lists the sums.
+gives the same bits. All else that a member computes follows from such sums, and from values that
+members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`` lists the sums.
 """
 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,14 @@ from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.errors import DeviceError
 
+#: An array of integers.
+Integers = TypeVar("Integers", bound=npt.NDArray[Any])
 #: Tells which rows of an array to add up, when the device has computed it.
 Window = Callable[[], slice]
 
 
 class Team(Protocol):
-    """The members of a team, seen by one of them.
+    """The members of a team, seen by one of them. All members make the same calls, in one order.
 
     Attributes
     ----------
@@ -38,6 +41,18 @@ class Team(Protocol):
 
     @property
     def size(self) -> int: ...
+
+    def exchange(self, value: Any) -> list[Any]:
+        """Return the values of all members, in the order of ranks; waits for all members.
+
+        Raises
+        ------
+        DeviceError
+            If another member has failed.
+        """
+
+    def add_up(self, part: Integers) -> Integers:
+        """Return the sum of all members' arrays of integers, which have one shape."""
 
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
@@ -57,11 +72,22 @@ class Team(Protocol):
     def least(self, number: int) -> int:
         """Return the smallest of all members' numbers; waits for all members."""
 
+    def most(self, number: int) -> int:
+        """Return the largest of all members' numbers; waits for all members."""
+
 
 class Alone:
     """A team of one, which has nothing to exchange."""
 
     rank, size = 0, 1
+
+    def exchange(self, value: Any) -> list[Any]:
+        """Return the one value."""
+        return [value]
+
+    def add_up(self, part: Integers) -> Integers:
+        """Return the array."""
+        return part
 
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
@@ -73,6 +99,51 @@ class Alone:
         """Return the number."""
         return number
 
+    def most(self, number: int) -> int:
+        """Return the number."""
+        return number
+
+
+class Member(ABC):
+    """A member of a team of several. A subclass says how values travel."""
+
+    @property
+    @abstractmethod
+    def rank(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def size(self) -> int: ...
+
+    @abstractmethod
+    def exchange(self, value: Any) -> list[Any]:
+        """Return the values of all members, in the order of ranks; see ``Team``."""
+
+    def add_up(self, part: Integers) -> Integers:
+        """Return the sum of all members' arrays."""
+        first, *others = self.exchange(part)
+        total: Integers = first.copy()
+        for other in others:
+            total += other
+        return total
+
+    def sum(
+        self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
+    ) -> list[Action]:
+        """Return the sum over the members, one action."""
+        as_dtype = array.dtype if dtype is None else np.dtype(dtype)
+        return [Reduce(self, array, window, as_dtype)]
+
+    def least(self, number: int) -> int:
+        """Return the smallest of all members' numbers."""
+        found: int = min(self.exchange(number))
+        return found
+
+    def most(self, number: int) -> int:
+        """Return the largest of all members' numbers."""
+        found: int = max(self.exchange(number))
+        return found
+
 
 @dataclass(frozen=True)
 class Reduce:
@@ -80,13 +151,13 @@ class Reduce:
 
     Attributes
     ----------
-    member : Threads
+    member : Member
     array : DeviceArray
     window : callable or None
     dtype : numpy.dtype
     """
 
-    member: Threads
+    member: Member
     array: DeviceArray
     window: Window | None
     dtype: np.dtype[Any]
@@ -96,9 +167,7 @@ class Reduce:
         own = self.array.get()
         rows = slice(0, own.shape[0]) if self.window is None else self.window()
         part = np.ascontiguousarray(own[rows]).view(self.dtype)
-        total = np.zeros_like(part)
-        for other in self.member.exchange(part):
-            total += other
+        total = self.member.add_up(part)
         start = rows.start * (own.size // own.shape[0])
         self.array.set(total.view(own.dtype), start)
 
@@ -121,18 +190,23 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Threads:
+class Threads(Member):
     """A member of a team whose members are threads of one process, each with its own device.
 
     Attributes
     ----------
-    rank : int
+    number : int
+        The member's rank.
     meeting : Meeting
         Shared by all members.
     """
 
-    rank: int
+    number: int
     meeting: Meeting
+
+    @property
+    def rank(self) -> int:
+        return self.number
 
     @property
     def size(self) -> int:
@@ -157,18 +231,6 @@ class Threads:
                 "another device of the team failed; its own error tells why"
             ) from None
         return values
-
-    def sum(
-        self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
-    ) -> list[Action]:
-        """Return the exchange, one action."""
-        as_dtype = array.dtype if dtype is None else np.dtype(dtype)
-        return [Reduce(self, array, window, as_dtype)]
-
-    def least(self, number: int) -> int:
-        """Return the smallest of all members' numbers."""
-        found: int = min(self.exchange(number))
-        return found
 
     def leave(self) -> None:
         """Tell the other members that this one has failed: they raise instead of waiting."""

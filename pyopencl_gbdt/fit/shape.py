@@ -54,9 +54,7 @@ class FitShape:
     n_trees : int
         Trees that are grown at a time; see ``Workspace.choose_trees``.
     share : Share
-        The team that this device is a member of, and its rows.
-    all_rows : int
-        Rows of all members; 0 is ``n_rows``.
+        The team that this device is a member of, and its place there.
     team_groups : int
         Work-groups of passes over rows, agreed on by the team; 0 where there is none.
     first_round : int
@@ -102,7 +100,6 @@ class FitShape:
     n_trees: int = 1
     first_round: int = 0
     share: Share = field(default_factory=Share)
-    all_rows: int = 0
     team_groups: int = 0
     monotone: npt.NDArray[np.uint32] | None = None
     interactions: Sequence[Sequence[int]] = ()
@@ -161,7 +158,7 @@ class FitShape:
         """Leaves that a tree can have; a table has some without rows."""
         if self.policy.fills_levels:
             return 1 << self.params.max_depth
-        return self.params.most_leaves(self.all_rows or self.n_rows)
+        return self.params.most_leaves(self.all_rows)
 
     @property
     def n_levels(self) -> int:
@@ -172,7 +169,7 @@ class FitShape:
     def longest(self) -> int:
         """Most nodes on the way to a leaf."""
         most = self.params.max_depth or self.most_leaves
-        return (most if self.policy.fills_levels else min(most, self.all_rows or self.n_rows)) + 1
+        return (most if self.policy.fills_levels else min(most, self.all_rows)) + 1
 
     @property
     def most_level_nodes(self) -> int:
@@ -205,9 +202,9 @@ class FitShape:
         return self.share.team
 
     @property
-    def own_rows(self) -> slice:
-        """The rows of the data set that this device trains on."""
-        return slice(self.share.first_row, self.share.first_row + self.n_rows)
+    def all_rows(self) -> int:
+        """Rows of all members of the team."""
+        return self.share.all_rows or self.n_rows
 
     @property
     def has_categories(self) -> bool:

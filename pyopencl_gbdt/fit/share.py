@@ -1,4 +1,4 @@
-"""The rows of a data set that one device trains on."""
+"""A device's place among those that train one model, each with some of the rows."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from pyopencl_gbdt.pages.page import QuantizedData
 
 @dataclass(frozen=True)
 class Share:
-    """A member of a team, and its rows.
+    """A member of a team, and where its rows lie among those of all members.
 
     Attributes
     ----------
     team : Team
-    first_row, n_rows : int
-        The member has the rows ``first_row .. first_row + n_rows - 1`` of the data set.
+    first_row : int
+        Rows of the members before this one: what random numbers depend on is a row's number among
+        all rows.
+    all_rows : int
+        Rows of all members.
     codes : QuantizedData or None
-        The codes of these rows; None if they are still to be computed.
+        The codes of the member's own rows; None if they are still to be computed.
     """
 
     team: Team = field(default_factory=Alone)
     first_row: int = 0
-    n_rows: int = 0
+    all_rows: int = 0
     codes: QuantizedData | None = None

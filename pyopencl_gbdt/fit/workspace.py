@@ -61,16 +61,9 @@ class Workspace(FitVariants):
     beside: MemoryPlan = field(default_factory=MemoryPlan)
     agreed_block: int = 0
 
-    def join(self, share: Share, all_rows: int) -> None:
-        """Become a member of a team; call it before ``choose_trees``.
-
-        Parameters
-        ----------
-        share : Share
-        all_rows : int
-            Rows of all members together.
-        """
-        self.share, self.all_rows = share, all_rows
+    def join(self, share: Share) -> None:
+        """Become a member of a team; call it before ``choose_trees``."""
+        self.share = share
         if share.team.size > 1:
             self.team_groups = share.team.least(self.row_groups)
 

@@ -94,7 +94,7 @@ def _(objective: Cox, ws: Workspace, n_queries: int, longest: int) -> None:
 
 @source_of.register
 def _(objective: Aft, ws: Workspace, data: Dataset) -> GradientSource:
-    return aft.AftGradients(ws, objective, *(b[ws.own_rows] for b in log_bounds(*data.bounds)))
+    return aft.AftGradients(ws, objective, *log_bounds(*data.bounds))
 
 
 @reserve.register

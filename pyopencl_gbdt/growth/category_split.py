@@ -50,7 +50,7 @@ def begin(ws: Workspace) -> None:
 
 def order_arguments(ws: Workspace) -> dict[str, Any]:
     """Return the kernels' arguments that say how levels are put in order."""
-    p, all_rows = ws.params, ws.all_rows or ws.n_rows
+    p, all_rows = ws.params, ws.all_rows
     return {
         "all_rows": all_rows, "smooth_rows": min(math.ceil(p.cat_smooth), all_rows),
         "order_lambda": p.reg_lambda + p.cat_smooth, "min_child_weight": p.min_child_weight,
@@ -91,7 +91,7 @@ class CategorySplit:
             "order_levels", groups, spare=ws["spare_order"], most=p.max_cat_threshold,
             **sizes, **order_arguments(ws), **ws.arguments("allowed", "feature_bins"),
         )  # fmt: skip
-        least, all_rows = p.min_data_per_group, ws.all_rows or ws.n_rows
+        least, all_rows = p.min_data_per_group, ws.all_rows
         find = self.program.bind(
             "find_sets", groups, all_rows=all_rows, most=p.max_cat_threshold,
             group_rows=min(least, all_rows) if least > 1 else 0, set_lambda=p.reg_lambda + p.cat_l2,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Launch
@@ -13,6 +14,7 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.numerics.quantiles import fraction_of
+from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import Objective
 
 #: Words that hold a node's counts.
@@ -45,8 +47,8 @@ class RenewLeaves:
 
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws, self.objective = ws, objective
-        every = [objective.leaf_weights(target, data.weight) for target in data.targets()]
-        found = [weights[ws.own_rows] for weights in every if weights is not None]
+        every = [objective.leaf_shares(target, data.weight) for target in data.targets()]
+        found = [self._whole(share) for share in every if share is not None]
         self.weights = np.concatenate(found) if found else None
         weighted = self.weighted = self.weights is not None
         reserve(ws, weighted=weighted)
@@ -60,6 +62,11 @@ class RenewLeaves:
                 categories=ws.has_categories,
             ),
         )
+
+    def _whole(self, share: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return the weights of a target as integers, of one scale in the whole team."""
+        every = self.ws.team.exchange(float(share.max(initial=0.0)))
+        return whole(share, self.ws.all_rows, max(every))
 
     def begin(self) -> None:
         """Set what the first tree expects."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
 
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 #: Base scores that are probabilities stay this far from 0 and 1, where the margin is infinite.
@@ -51,7 +52,7 @@ class Objective(ABC):
         Whether kernels of the loss itself compute the gradients, see ``gradients/sources.py``.
     renews : bool
         Whether each leaf's value becomes a quantile of its rows' ``label - margin``, see
-        ``leaf_alpha`` and ``leaf_weights``.
+        ``leaf_alpha`` and ``leaf_shares``.
     applies_weights : bool
         Whether the loss's kernels multiply gradients by the row weights.
     """
@@ -143,8 +144,8 @@ class Objective(ABC):
         """Return which quantile, 0 to 1, the renewed leaves of an output take."""
         return 0.5
 
-    def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
-        """Return the weights of rows in renewed leaves.
+    def leaf_shares(self, label: F32, weight: F32 | None) -> F64 | None:
+        """Return what the weights of rows in renewed leaves are in proportion to.
 
         Parameters
         ----------
@@ -153,11 +154,15 @@ class Objective(ABC):
 
         Returns
         -------
-        int64 array, shape (n_rows,), or None
-            Integer weights >= 0 with a sum below 2^62. None if all weights are equal, see
-            ``numerics.quantiles.quantile``.
+        float64 array, shape (n_rows,), or None
+            Numbers >= 0. None if all weights are equal, see ``numerics.quantiles.quantile``.
         """
-        return None if weight is None else whole(weight.astype(np.float64))
+        return None if weight is None else weight.astype(np.float64)
+
+    def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
+        """Return ``leaf_shares`` of all rows as integers with a sum below 2^62, or None."""
+        share = self.leaf_shares(label, weight)
+        return None if share is None else whole(share)
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.numerics.portable_math import reciprocal
-from pyopencl_gbdt.numerics.weights import whole
-from pyopencl_gbdt.objectives.base import F32, I64, MeanStart, Objective, literal
+from pyopencl_gbdt.objectives.base import F32, F64, MeanStart, Objective, literal
 
 _f = np.float32
 _FAR = _f(2.0**110)
@@ -103,9 +102,9 @@ class Mape(Objective):
     def _share(label: F32) -> F32:
         return reciprocal(np.minimum(np.maximum(np.abs(label), _f(1.0)), _FAR))
 
-    def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
+    def leaf_shares(self, label: F32, weight: F32 | None) -> F64 | None:
         share = self._share(label).astype(np.float64)
-        return whole(share if weight is None else share * weight)
+        return share if weight is None else share * weight
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the smallest label whose cumulative weight exceeds half of the total."""

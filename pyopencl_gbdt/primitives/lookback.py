@@ -16,10 +16,13 @@ _VECTOR_BYTES = 16
 def vectors_of(variant: Variant, elements: Elements) -> int:
     """Return the number of 16-byte vectors that a work-item holds; 0 without look-back.
 
-    The variant's ``items`` counts 4-byte elements. Wider elements take more registers, so a
-    work-item holds fewer of them.
+    That is the variant's ``items``. Of pairs it is a quarter: their sums take as many registers as
+    the vectors themselves.
     """
-    return max(1, variant.params["items"] * 4 // elements.nbytes) if variant.lookback else 0
+    if not variant.lookback:
+        return 0
+    items = variant.params["items"]
+    return items if elements.nbytes <= 8 else max(1, items // 4)
 
 
 class Chain:

@@ -65,6 +65,7 @@ class Boosting:
     params : Parameters
     objective : Objective
     data : Dataset
+        The rows that this device trains on.
     base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable
         Margins before the first tree; a callable is called once the labels are on the device.
     first_round : int, default 0
@@ -76,7 +77,7 @@ class Boosting:
     n_pages : int
         Pages of codes; 0 is the fewest that the device can allocate.
     share : Share or None
-        Which of the data's rows this device trains on, and with which others; None is all, alone.
+        The device's place among those that train together; None: it trains alone.
     replaced : Replaced or None
         Statistics in place of categorical columns of ``data``, some of which change every round.
     state : dict of str to float32 array, or None
@@ -99,8 +100,10 @@ class Boosting:
         state: State | None = None,
     ) -> None:
         check_width(data)
-        share = share or Share(n_rows=data.n_rows)
-        weight, bits, shift = normalise(None if objective.applies_weights else data.weight)
+        share = share or Share()
+        team = share.team
+        own = None if objective.applies_weights else data.weight
+        weight, bits, shift = normalise(own, team.add_up, team.most)
         policy = policy or policy_of(params)
         beside = beside or MemoryPlan()
         if replaced is not None:
@@ -113,14 +116,14 @@ class Boosting:
             columns: ColumnSizes | None,
             tiles: TileSizes | None,
         ) -> Workspace:
-            n, weighted = share.n_rows, weight is not None
+            n, weighted = data.n_rows, weight is not None
             ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.columns, ws.tiled = columns, tiles
             ws.first_round, ws.beside = first_round, beside
             if replaced is not None:
                 ws.n_ordered, ws.n_orders = replaced.n_ordered, replaced.orders.n_orders
-            ws.join(share, data.n_rows)
+            ws.join(share)
             ws.choose_trees(reservations.reserve)
             return ws
 
@@ -128,7 +131,7 @@ class Boosting:
         search, max_bin = params.search, params.max_bin
         tiles = None
         if share.codes is None and replaced is None:  # members of a team have dense codes
-            slots = policy.slots(params.most_leaves(data.n_rows))
+            slots = policy.slots(params.most_leaves(share.all_rows or data.n_rows))
             tiles = expected_tiles(data, device, search, params.page_kind, max_bin, slots)
         expected = None if tiles is not None else expected_columns(data, search)
         workspace(smallest_layout(data.n_features), (), expected, tiles).check()
@@ -146,10 +149,9 @@ class Boosting:
         if replaced is not None:
             self._orders = replaced.order_codes(device, codes, ws.round_trees, ws["quanta"])
             self._combining = replaced.combining
-        own_labels = data.label[ws.own_rows]
-        ws["labels"].set(own_labels if data.n_targets == 1 else own_labels.T)
+        ws["labels"].set(data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
-            ws["weights"].set(weight[ws.own_rows])
+            ws["weights"].set(weight)
         self.steps.search.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
@@ -36,17 +37,18 @@ class _Member:
     start: float
     layout: Layout
     team: Threads
-    rows: slice
+    first_row: int
+    all_rows: int
     n_pages: int
     trees: list[Tree] = field(default_factory=list)
     error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            values = self.data.values[self.rows]
-            quantizer = Quantizer(self.device, values, None, self.params.max_bin, self.n_pages)
+            values, most = self.data.values, self.params.max_bin
+            quantizer = Quantizer(self.device, values, None, most, self.n_pages)
             codes = QuantizedData(quantizer.encode(self.layout), self.layout)
-            share = Share(self.team, self.rows.start, values.shape[0], codes)
+            share = Share(self.team, self.first_row, self.all_rows, codes)
             fit = Boosting(
                 self.device, self.params, self.objective, self.data, self.start, share=share
             )
@@ -104,13 +106,13 @@ def train_together(
     cut = cut_features(data)
     cuts = Quantizer(devices[0], data.values, data.weight, params.max_bin, cut=cut).cuts()
     layout = layout_of(cuts, data)
-    bounds = [n * rank // size for rank in range(size + 1)]
+    bounds = pairwise([n * rank // size for rank in range(size + 1)])
     members = [
         _Member(
-            device, params, objective, data, start, layout, team,
-            slice(bounds[team.rank], bounds[team.rank + 1]), n_pages,
+            device, params, objective, data.part(first, end), start, layout, team, first, n,
+            n_pages,
         )
-        for device, team in zip(devices, threads(size), strict=True)
+        for device, team, (first, end) in zip(devices, threads(size), bounds, strict=True)
     ]  # fmt: skip
     running = [threading.Thread(target=member.run, daemon=True) for member in members]
     for thread in running:

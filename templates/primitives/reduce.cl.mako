@@ -7,7 +7,8 @@
 ##   tile     quads q and q + 128, then q and q + 64, ... q and q + 1
 ##
 ## The order depends only on positions, so float sums have the same bits on every device. On a GPU, 256
-## work-items read a row, 16 bytes each; a CPU's compiler vectorises over lanes.
+## work-items read neighbouring vectors of 16 bytes; a CPU's compiler vectorises over lanes. Elements of
+## more than 4 bytes are integers, whose order is free: a quad is whatever a work-item reads.
 ##
 ## params: wg_size, items (tiles of a work-group), type, op (see tree.cl.mako)
 <%page args="wg_size, items, type, op"/>
@@ -70,11 +71,11 @@ KERNEL(${wg_size}) reduce_tiles(
         for (u32 q = LOCAL_ID; q < 256; q += ${wg_size}) {
             value_t a = IDENTITY, b = IDENTITY, c = IDENTITY, d = IDENTITY;
             if (count == 16384) {
-                GLOBAL const vector_t* from = (GLOBAL const vector_t*)(values + first) + q * ${vectors};
+                GLOBAL const vector_t* from = (GLOBAL const vector_t*)(values + first) + q;
                 for (u32 row = 0; row < 16; row += ${together}, from += ${together * 256 * vectors}) {
 % for k in range(together):
 % for v in range(vectors):
-                    const vector_t v${k}_${v} = from[${k * 256 * vectors + v}];
+                    const vector_t v${k}_${v} = from[${(k * vectors + v) * 256}];
 % endfor
 % endfor
 % for k in range(together):

@@ -120,7 +120,7 @@ def problem(size: str, name: str) -> Problem:
     if name in _WEIGHTED:
         found.weight = rng.integers(0, 4, n).astype(np.float32)
     if name.startswith("categories"):
-        for column, n_levels in ((0, 3), (1, min(n // 3, 700))):
+        for column, n_levels in ((0, 3), (1, 40 if size == "tiny" else 700)):
             values[:, column] = np.floor(np.abs(values[:, column]) * n_levels) % n_levels
         found.extra["categorical_features"] = [0, 1]
     if name == "heavy":
