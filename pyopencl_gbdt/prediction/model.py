@@ -24,6 +24,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.few_rows import few_margins
 from pyopencl_gbdt.prediction.links import on_device
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
@@ -175,7 +176,11 @@ class Model:
         objective = self.objective
         link = "" if output_margin else objective.device_link
         link = link if on_device(link, values.shape[0], n_outputs) else ""
-        found = predict_margins(ensemble, values, device, start=start, rounds=rounds, link=link)
+        few = few_margins(ensemble, values, device, start, rounds)
+        if few is None:
+            found = predict_margins(ensemble, values, device, start=start, rounds=rounds, link=link)
+        else:
+            found, link = few, ""
         if not (output_margin or link):
             found = objective.to_prediction(found)
         return np.ascontiguousarray(found.T)

@@ -121,8 +121,7 @@ class Boosting:
             ws.describe(objective, data.n_targets, limits)
             ws.columns, ws.tiled = columns, tiles
             ws.first_round, ws.beside = first_round, beside
-            if replaced is not None:
-                ws.n_ordered, ws.n_orders = replaced.n_ordered, replaced.orders.n_orders
+            ws.n_ordered, ws.n_orders = (0, 1) if replaced is None else replaced.sizes
             ws.join(share)
             ws.choose_trees(reservations.reserve)
             return ws

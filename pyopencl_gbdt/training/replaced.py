@@ -76,6 +76,11 @@ class Replaced:
         changes = self.orders.n_orders > 1 or self.combining is not None
         return self.orders.n_features if changes else 0
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Features whose codes change from round to round, and orders of the rows."""
+        return self.n_ordered, self.orders.n_orders
+
     def plan(self, device: Device, memory: MemoryPlan, max_bin: int) -> None:
         """Plan what ``order_codes`` allocates, for a while or until the end."""
         later = 0 if self.combining is None else self.combining.n_bytes
