@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.errors import DeviceError
 
 #: An array of integers.
@@ -172,8 +171,14 @@ class Reduce:
         self.array.set(total.view(own.dtype), start)
 
 
-#: What a tree's list consists of.
-Action = Launch | Reduce
+class Action(Protocol):
+    """What a tree's list consists of: launches, sums over the team, and what else takes a turn."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self) -> None:
+        """Do it, or enqueue it."""
 
 
 @dataclass

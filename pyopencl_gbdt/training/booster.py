@@ -25,7 +25,7 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
-from pyopencl_gbdt.growth.policy import Policy, policy_of
+from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
@@ -104,7 +104,6 @@ class Boosting:
         team = share.team
         own = None if objective.applies_weights else data.weight
         weight, bits, shift = normalise(own, team.add_up, team.most)
-        policy = policy or policy_of(params)
         beside = beside or MemoryPlan()
         if replaced is not None:
             replaced.plan(device, beside, params.max_bin)
@@ -117,7 +116,7 @@ class Boosting:
             tiles: TileSizes | None,
         ) -> Workspace:
             n, weighted = data.n_rows, weight is not None
-            ws = Workspace(device, params, policy, layout, pages, n, weighted, bits, shift)
+            ws = Workspace(device, params, chosen, layout, pages, n, weighted, bits, shift)
             ws.describe(objective, data.n_targets, limits)
             ws.columns, ws.tiled = columns, tiles
             ws.first_round, ws.beside = first_round, beside
@@ -129,9 +128,14 @@ class Boosting:
         search, max_bin = params.search, params.max_bin
         tiles = None
         if share.codes is None and replaced is None:  # members of a team have dense codes
-            slots = policy.slots(params.most_leaves(share.all_rows or data.n_rows))
+            slots = (policy or policy_of(params)).slots(
+                params.most_leaves(share.all_rows or data.n_rows)
+            )
             tiles = expected_tiles(data, device, search, params.page_kind, max_bin, slots)
         expected = None if tiles is not None else expected_columns(data, search)
+        chosen = policy or agreed(
+            policy_of(params, device.caps if expected is None else None), team
+        )
         workspace(smallest_layout(data.n_features), (), expected, tiles).check()
         codes = share.codes or paged(data, device, search, max_bin, n_pages, tiles)
         sizes = sizes_of(codes), tile_sizes_of(codes)
@@ -139,7 +143,7 @@ class Boosting:
         ws.n_ordered = 0 if replaced is None else replaced.n_ordered
         try:
             # the chosen variants determine the memory plan
-            self.steps = Steps(ws, policy, objective, data)
+            self.steps = Steps(ws, chosen, objective, data)
         except BaseException:
             ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
