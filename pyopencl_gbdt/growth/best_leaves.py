@@ -46,6 +46,7 @@ class PickSeveral:
                 row_chunk=ws.variant("partition").params["chunk"],
                 rank=rank,
                 picked=ws.policy.picks,
+                most_open=MOST_SEVERAL,
             ),
         )
 
@@ -63,7 +64,8 @@ class PickSeveral:
             max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             chosen=ws[found.array], gains=page["known_gain"], ranks=page["known_rank"],
-            **page.arguments("levels", "nodes", "kept", "made", "open", "waiting", "reach",
+            open_leaves=page["open"],
+            **page.arguments("levels", "nodes", "kept", "made", "waiting", "reach",
                              "progress", "growing", "picked"),
             **ws.arguments("leaf_rate", "scale"),
         )  # fmt: skip

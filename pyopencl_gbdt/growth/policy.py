@@ -141,7 +141,7 @@ class BestFirst:
         steps = self.n_steps(most_leaves)
         if self.picks == 1:
             return steps
-        return min(steps, most_leaves.bit_length() + most_leaves // self.picks + 2)
+        return min(steps, 2 * most_leaves.bit_length() + 2 * most_leaves // self.picks + 4)
 
     def capacity(self, step: int, most_leaves: int) -> int:
         """Return the children of the leaves that split; the root alone in step 0."""

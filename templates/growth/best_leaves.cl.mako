@@ -16,8 +16,9 @@
 ##   place of a settled node in the order in which best-first growth makes nodes.
 ##
 ## params: wg_size; row_chunk, rows in a task; rank, of a leaf whose split gains `gain`: an expression of
-##         `gain` and `node`; picked, leaves of a tree that are picked in a step at most
-<%page args="wg_size, row_chunk, rank, picked"/>
+##         `gain` and `node`; picked, leaves of a tree that are picked in a step at most; most_open,
+##         leaves of a tree at most
+<%page args="wg_size, row_chunk, rank, picked, most_open"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
@@ -26,69 +27,66 @@ FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
     return ${rank};
 }
 
-/* What the best split of a leaf gains; -1 if it may not split. */
-FN f32 leaf_gain(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
-                 const u32 max_depth, const f32 gamma) {
-    if (!(best->score_hi > NO_SCORE && node->depth < max_depth)) return -1.0f;
-    const f32 gain = gain_of(best, node, rule);
-    return gain > 1e-6f && gain >= gamma ? gain : -1.0f;
-}
-
-/* What is known of nodes, by id, and the open leaves of a tree. */
+/* What is known of nodes, by id. */
 typedef struct {
     GLOBAL node_t* nodes;
     GLOBAL const f32* gains; /* above 0 if the node may split */
     GLOBAL const f32* ranks;
     GLOBAL u32* made;
-    GLOBAL u32* open;
 } known_t;
 
-/* The better of two entries of `open`, by rank; of equal ranks, the node that was made first. */
-FN u32 better(const known_t known, const u32 one, const u32 other) {
-    if (one == NO_NODE) return other;
-    if (other == NO_NODE) return one;
-    const u32 a = known.open[one], b = known.open[other];
-    const f32 of_a = known.ranks[a], of_b = known.ranks[b];
-    return of_b > of_a || (of_b == of_a && known.made[b] < known.made[a]) ? other : one;
+/* A tree's open leaves. One that may not split has `made` NO_NODE here. */
+typedef struct {
+    f32 rank[${most_open}];
+    u32 id[${most_open}], made[${most_open}], left[${most_open}], best[${wg_size}];
+} open_t;
+
+FN void read_leaf(const known_t known, LOCAL open_t* open, const u32 at, const u32 id) {
+    open->id[at] = id;
+    open->rank[at] = known.ranks[id];
+    open->left[at] = known.nodes[id].left;
+    open->made[at] = known.gains[id] > 0.0f ? known.made[id] : NO_NODE;
 }
 
-/* The entry of the open leaf that splits next; NO_NODE if none may. */
-FN u32 best_entry(const known_t known, const u32 n_open, LOCAL u32* shared) {
+/* The better of two open leaves, by rank; of equal ranks, the node that was made first. */
+FN u32 better(LOCAL const open_t* open, const u32 one, const u32 other) {
+    if (one == NO_NODE || other == NO_NODE) return one == NO_NODE ? other : one;
+    const f32 a = open->rank[one], b = open->rank[other];
+    return b > a || (b == a && open->made[other] < open->made[one]) ? other : one;
+}
+
+/* The open leaf that splits next; NO_NODE if none may. */
+FN u32 best_open(LOCAL open_t* open, const u32 n_open) {
     u32 mine = NO_NODE;
     for (u32 i = LOCAL_ID; i < n_open; i += ${wg_size})
-        if (known.gains[known.open[i]] > 0.0f) mine = better(known, mine, i);
-    shared[LOCAL_ID] = mine;
+        if (open->made[i] != NO_NODE) mine = better(open, mine, i);
+    open->best[LOCAL_ID] = mine;
     BARRIER();
     for (u32 n = ${wg_size}; n > 1; n = (n + 1) / 2) {
         const u32 half_size = (n + 1) / 2;
         if (LOCAL_ID + half_size < n)
-            shared[LOCAL_ID] = better(known, shared[LOCAL_ID], shared[LOCAL_ID + half_size]);
+            open->best[LOCAL_ID] = better(open, open->best[LOCAL_ID], open->best[LOCAL_ID + half_size]);
         BARRIER();
     }
-    mine = shared[0];
+    mine = open->best[0];
     BARRIER();
     return mine;
 }
 
 /* Settle the splits that are known to come next; return the leaf that comes after them. */
-FN u32 play(const known_t known, const u32 most_leaves, u32* n_open, LOCAL u32* shared) {
+FN u32 play(const known_t known, const u32 most_leaves, u32* n_open, LOCAL open_t* open) {
     u32 next = NO_NODE, more = 1;
     while (more) { /* the same for the whole group */
-        const u32 at = *n_open < most_leaves ? best_entry(known, *n_open, shared) : NO_NODE;
-        const u32 id = at == NO_NODE ? NO_NODE : known.open[at];
-        const u32 left = id == NO_NODE ? NO_NODE : known.nodes[id].left;
-        BARRIER();
+        const u32 at = *n_open < most_leaves ? best_open(open, *n_open) : NO_NODE;
+        const u32 left = at == NO_NODE ? NO_NODE : open->left[at];
+        next = at == NO_NODE ? NO_NODE : open->id[at];
         more = left != NO_NODE;
-        next = more ? NO_NODE : id;
-        if (more) {
-            if (LOCAL_ID == 0) { /* the left child takes its parent's entry */
-                known.open[at] = left;
-                known.open[*n_open] = left + 1;
-                known.made[left] = 2 * *n_open - 1;
-                known.made[left + 1] = 2 * *n_open;
-            }
-            *n_open += 1;
+        BARRIER();
+        for (u32 side = LOCAL_ID; more && side < 2; side += ${wg_size}) {
+            known.made[left + side] = 2 * *n_open - 1 + side;
+            read_leaf(known, open, side ? *n_open : at, left + side);
         }
+        if (more) *n_open += 1;
         BARRIER();
     }
     return next;
@@ -152,21 +150,24 @@ KERNEL(${wg_size}) pick_leaves(
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL candidate_t* RESTRICT kept, GLOBAL f32* gains, GLOBAL f32* ranks, GLOBAL u32* made,
-        GLOBAL u32* open, GLOBAL u32* waiting, GLOBAL f32* reach, GLOBAL u32* progress,
+        GLOBAL u32* open_leaves, GLOBAL u32* waiting, GLOBAL f32* reach, GLOBAL u32* progress,
         GLOBAL u32* RESTRICT growing, GLOBAL u32* RESTRICT picked) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
+    LOCAL_ARRAY(open_t, open, 1);
     const u32 tree = GROUP_ID, first = levels[step].first, count = levels[step].count;
     const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
     known_t known;
     known.nodes = nodes; known.gains = gains; known.ranks = ranks; known.made = made;
-    known.open = open + tree * most_leaves;
-    if (step == 0 && LOCAL_ID == 0) known.open[0] = tree;
+    GLOBAL u32* own = open_leaves + tree * most_leaves;
     u32 n_open = step == 0 ? 1 : progress[2 * tree], n_made = step == 0 ? 0 : progress[2 * tree + 1];
     take_nodes(first, count, tree, n_each, max_depth, gamma, unbounded, leaf_rate[0], nodes, scale, chosen,
                kept, gains, ranks, made);
     for (u32 i = LOCAL_ID; i < ${picked}; i += ${wg_size}) picked[tree * ${picked} + i] = NO_NODE;
     BARRIER();
-    const u32 next = play(known, most_leaves, &n_open, shared);
+    for (u32 i = LOCAL_ID; i < n_open; i += ${wg_size}) read_leaf(known, open, i, step ? own[i] : tree);
+    BARRIER();
+    const u32 next = play(known, most_leaves, &n_open, open);
+    for (u32 i = LOCAL_ID; i < n_open; i += ${wg_size}) own[i] = open->id[i];
     GLOBAL u32* list = waiting + tree * most_made;
     GLOBAL f32* turns = reach + tree * most_made;
     u32 n_picks = 0;
