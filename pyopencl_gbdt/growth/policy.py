@@ -182,18 +182,11 @@ def policy_of(params: Parameters, caps: Capabilities | None = None) -> Policy:
         Of a device that has codes of the data: several leaves split in a step where that is faster.
     """
     if params.leaf_wise:
-        several = 1 if caps is None or params.boosting_type == "ordered" else picks_of(caps)
-        limited = 0 < params.max_leaves <= MOST_SEVERAL
-        return BestFirst(picks=several if limited else 1)
+        one = caps is None or params.boosting_type == "ordered" or params.max_leaves > MOST_SEVERAL
+        return BestFirst(picks=1 if caps is None or one else choose("plan", caps).params["picks"])
     if params.symmetric_trees:
         return Symmetric(params.max_depth)
     return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)
-
-
-def picks_of(caps: Capabilities) -> int:
-    """Return how many leaves split in a step; rows have to walk trees to find their leaves then."""
-    walks = choose("update_margins", caps).name == "walk"
-    return choose("plan", caps).params.get("picks", 1) if walks else 1
 
 
 def agreed(policy: Policy, team: Team) -> Policy:
