@@ -9,8 +9,8 @@ import sys
 COMMANDS = {
     "batches": "bench.batches",
     "categories": "bench.categories",
-    "external": "bench.external",
     "devices": "bench.devices",
+    "external": "bench.external",
     "large": "bench.large",
     "losses": "bench.losses",
     "metrics": "bench.metrics",
@@ -18,6 +18,7 @@ COMMANDS = {
     "page": "bench.page",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
+    "scaling": "bench.scaling",
     "sparse": "bench.sparse",
     "strings": "bench.strings",
     "sweep": "bench.sweep",

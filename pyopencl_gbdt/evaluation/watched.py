@@ -51,16 +51,18 @@ class WatchedRows:
     Attributes
     ----------
     values : DeviceArray of float32, shape (n_rows, n_features), SparseRows, RowsInBatches, or None
-        None for the training rows, whose margins training updates anyway; in a team, the members
-        then send theirs.
+        None for the training rows, whose margins training updates anyway.
     start : float or float32 array
         Margins before the first tree; broadcasts to the shape of ``margins``.
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
+    gathered : bool
+        Whether these are the training rows of all members of a team.
     """
 
     values: DeviceArray | SparseRows | RowsInBatches | None
     start: Start
     margins: Margins
+    gathered: bool = False
 
     def launches(self, ws: Workspace, batch: Batch) -> list[Action]:
         """Return the launches that add finished trees to the margins."""

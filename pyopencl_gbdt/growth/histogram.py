@@ -86,10 +86,12 @@ class Histogram:
         picked = ws.policy.picks_leaves and (depth > 0 or ws.lists_drawn)
         updates = LISTS if picked else ()
         built = ws.pagewise(pages, reads, drops=drops, updates=updates)
+        done = ws.all_rows_done()
         if ws.team.size == 1:
-            return [*built, *ws.all_rows_done()]
+            return [*built, *done]
         early = EarlyCopy(ws["levels"])
-        return [early, *built, *ws.sum(ws["pool"], NewSlots(early, depth))]
+        summed = ws.team.sum(ws["pool"], NewSlots(early, depth))
+        return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws

@@ -46,7 +46,7 @@ class Level:
                 wg_size=ws.wg_size(variant),
                 row_chunk=ws.variant("partition").params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
-                picked=ws.policy.picks_leaves,
+                picked=ws.policy.picks,
                 limited=ws.policy.limits_leaves,
                 tables=ws.policy.fills_levels,
             ),
@@ -83,6 +83,14 @@ class Level:
         """Return the launches that choose the nodes of a level that split."""
         return [self.decide(depth, page, found) for page in self.ws.pages]
 
+    def settle(self, batch: Batch) -> list[Launch]:
+        """Return nothing: every split is the tree's."""
+        return []
+
+    def growing(self) -> bool:
+        """Return True: all levels are enqueued at once."""
+        return True
+
     def decide(self, depth: int, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that turns the best splits into a page's nodes and row tasks."""
         ws, p = self.ws, self.ws.params
@@ -99,8 +107,8 @@ class Level:
         """Return the actions that give the children their rows, histogram slots and tasks.
 
         In a team, and where pages take turns, the smaller child of a node is the one of less
-        Hessian, as rows are not counted over all pages and members. Histograms, and so trees, do
-        not depend on the choice.
+        Hessian: it is known without counting all rows. Histograms, and so trees, do not depend on
+        the choice.
         """
         ws = self.ws
         by_hessian = ws.turns is not None or ws.team.size > 1

@@ -7,17 +7,17 @@
 ##   place        from the numbers of rows that went left: the children's row ranges, histogram tasks
 ##
 ##   Every page of a fit has its own nodes, levels and tasks, which differ in row ranges and tasks alone;
-##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`);
-##   where pages take turns, and in a team, all rows are not counted, and Hessians tell (`by_hessian`).
+##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`),
+##   or by Hessians, as rows are not counted in a team, nor where pages take turns (`by_hessian`).
 ##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so
 ##                                  are a node's children; n trees of a batch begin with n roots and
 ##                                  share all levels
-##   slots   the larger child takes its parent's slot in the histogram pool (parent minus sibling); the
-##           smaller child gets a new slot, and its histogram is computed from rows
+##   slots   the larger child takes its parent's slot in the pool of histograms (parent minus sibling); the
+##           smaller one gets a new slot, whose histogram is computed from rows
 ##
-## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, the policy lists a leaf
-##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves;
+## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, leaves of every tree
+##         that the policy lists in `picked`; it has the kernel that decides; limited, `decide` counts leaves;
 ##         tables, nodes of a level share a split, and `chosen` has only those that gain enough
 <%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -204,7 +204,7 @@ KERNEL(${wg_size}) place(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[depth + 1].first;
 % if picked:
-    const u32 count = n_trees;
+    const u32 count = n_trees * ${picked};
 % else:
     const u32 first = levels[depth].first, count = levels[depth].count;
     (void)picked;
