@@ -14,6 +14,7 @@ All waiting is done on the device. The host stays at most a pass ahead, unless p
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.device.transfers import Mark
+from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.page_loads import PageLoads
 from pyopencl_gbdt.pages.stored import StoredPages
 
@@ -140,8 +142,10 @@ class Visits:
         self._sizes[name] = list(nbytes)
 
     def close(self) -> None:
-        """Free the host's memory, and end what loads pages."""
+        """Free the host's memory, and end what loads pages; waits for copies under way."""
         self._loads.close()
+        with contextlib.suppress(DeviceError):  # a device that failed copies no more
+            self.transfers.finish()
         self._list.clear()
         self._kept = [_Kept() for _ in range(self.n_pages)]
         self._arrays = []
