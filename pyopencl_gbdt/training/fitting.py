@@ -274,6 +274,10 @@ class Fit:
         """Return what the rounds to come need beside the model; waits for the last round."""
         return self.boosting.state()
 
+    def close(self) -> None:
+        """Free what the fit has outside the device."""
+        self.boosting.close()
+
     def finish(self, model: Model) -> Model:
         """Add to the model what was measured in the whole fit."""
         tally, rounds = self.boosting.tally, len(self.boosting.rates)

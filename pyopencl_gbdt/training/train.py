@@ -188,6 +188,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
             return fit.finish(model.current())
         finally:
             model.close()
+            fit.close()
             callbacks.close()
 
 
