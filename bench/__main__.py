@@ -9,6 +9,7 @@ import sys
 COMMANDS = {
     "batches": "bench.batches",
     "categories": "bench.categories",
+    "devices": "bench.devices",
     "external": "bench.external",
     "large": "bench.large",
     "losses": "bench.losses",
@@ -17,6 +18,7 @@ COMMANDS = {
     "page": "bench.page",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
+    "scaling": "bench.scaling",
     "sparse": "bench.sparse",
     "strings": "bench.strings",
     "sweep": "bench.sweep",

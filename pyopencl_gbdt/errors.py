@@ -35,6 +35,10 @@ class DeviceError(GBDTError, RuntimeError):
     """A device is missing, unusable or failed."""
 
 
+class TeamError(DeviceError):
+    """Another member of a team has failed; its own error tells why."""
+
+
 class KernelBuildError(DeviceError):
     """A kernel does not compile; has the numbered source and the compiler's log."""
 

@@ -71,7 +71,7 @@ def test_a_resumed_training_asks_again_for_the_rounds_that_are_done(tmp_path, nu
 
 def test_another_function_is_refused_before_anything_runs(tmp_path, monkeypatch):
     crash(tmp_path, 7, LearningRateScheduler(lambda number: 0.1))
-    monkeypatch.setattr("pyopencl_gbdt.training.train.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.training.opened.open_device", None)
     other = LearningRateScheduler(lambda number: 0.1 if number < 3 else 0.2)
     with pytest.raises(ParameterError, match=r"round 3 is 0\.2: expected 0\.1, as in the checkp"):
         train(PARAMS, SAVED, 12, callbacks=[TrainingCheckPoint(tmp_path, interval=2), other])
@@ -93,6 +93,6 @@ def test_a_rate_that_cannot_be_used_ends_the_training_at_its_round():
 
 @pytest.mark.parametrize("rates", [[0.1, 0.2], [], (0.1,), "0.1 0.1 0.1"])
 def test_a_list_that_is_too_short_is_refused_before_anything_runs(rates, monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.training.train.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.training.opened.open_device", None)
     with pytest.raises(ParameterError, match="expected a function of the round, or 4 numbers"):
         train(PARAMS, DATA, 4, callbacks=[LearningRateScheduler(rates)])

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
+import types
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from pyopencl_gbdt import Dataset, devices
-from pyopencl_gbdt.device import DeviceArray, open_device
-from pyopencl_gbdt.device.team import Reduce, threads
+from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
+from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_threads
+from pyopencl_gbdt.device.nccl import communicators, release
+from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
+from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DeviceError, ParameterError
-from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import together
+from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.training import team_checks, together
 from pyopencl_gbdt.training.booster import Boosting
-from pyopencl_gbdt.training.together import train_together
+from pyopencl_gbdt.training.preparing import prepare
 
 from .conftest import TEST_DEVICE
-from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, X
+from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X
 
 #: Every device that is here: the kinds and makers of a team may differ.
 _HERE = [d for d in devices() if not d.problem]
@@ -30,32 +34,83 @@ ALL = [d.device_id for d in _HERE]
 TEAMS = [*([name] * 2 for name in REAL), *map(list, combinations(ALL, 2))]
 #: Oclgrind takes seconds.
 THOROUGH = {"test_devices_of_any_kind": lambda names: not set(names) <= set(REAL)}
-#: Losses whose gradients look at several rows.
-ACROSS_ROWS = {"survival:cox", "rank:ndcg"}
+TWO = (TEST_DEVICE, TEST_DEVICE)
 
 
-def alone(params, data):
-    objective = get_objective(params.objective, params)
-    return Boosting(open_device(TEST_DEVICE), params, objective, data, 0.5).run(3)
+@pytest.fixture(autouse=True)
+def _devices_may_be_named_twice(monkeypatch):
+    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
 
 
-def in_team(names, params, data, **options):
-    objective = get_objective(params.objective, params)
-    team = [open_device(name) for name in names]
-    return train_together(team, params, objective, data, 0.5, **options)
+def listed(names, weights=None):
+    """Return the parameter ``device``; weights make all devices train."""
+    weights = weights or [1] * len(names)
+    return ",".join(f"{name}={weight}" for name, weight in zip(names, weights, strict=True))
 
 
-def check(params, label, *, weight=None, names=(TEST_DEVICE, TEST_DEVICE), **options):
-    params = Parameters.from_dict({"n_estimators": 3, "max_depth": 4, **params})
-    data = Dataset(X[ORDER], LABELS[label][ORDER], weight)
-    wanted = alone(params, data)
-    assert in_team(names, params, data, **options) == wanted
+def rows_of(label, *, weight=None, group=None):
+    return Dataset(X[ORDER], LABELS[label][ORDER], weight, group=group)
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES.keys() - ACROSS_ROWS))
-def test_every_loss_of_single_rows(loss):
+def text(params, data, device, **options):
+    params = {"n_estimators": 3, "max_depth": 4, **params, "device": device}
+    return to_json(train(params, data, **options).ensemble)
+
+
+def check(params, label, *, weights=None, names=TWO, **more):
+    wanted = text(params, rows_of(label, **more), TEST_DEVICE)
+    assert text(params, rows_of(label, **more), listed(names, weights)) == wanted
+
+
+def in_pages(names, params, data, bounds, n_pages):
+    task = prepare({"n_estimators": 3, "max_depth": 4, **params}, data, (), None, None)
+    opened = [open_device(name) for name in names]
+    with together.leading(opened, task, bounds, n_pages) as fit:
+        for _ in range(3):
+            fit.step()
+        return to_json(fit.model().ensemble)
+
+
+@pytest.mark.parametrize(
+    "weighted",
+    [True, pytest.param(False, marks=pytest.mark.thorough)],
+    ids=["weighted", "plain"],
+)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss(loss, weighted):
     label, more = LOSSES[loss]
-    check({"objective": loss.split()[0], **more}, label, weight=WEIGHT)
+    ranks = loss.startswith("rank")
+    weight = None if not weighted else WEIGHT[:70] if ranks else WEIGHT
+    group = np.full(70, 10) if ranks else None
+    check({"objective": loss.split()[0], **more}, label, weight=weight, group=group)
+
+
+#: Ways of ranking that depend on all queries: drawn rows, sums over positions, precision.
+RANKINGS = {
+    "drawn": {"lambdarank_pair_method": "mean", "lambdarank_num_pair_per_sample": 3},
+    "by clicks": {"lambdarank_unbiased": True},
+    "by precision": {"objective": "rank:map"},
+}
+
+
+@pytest.mark.parametrize("way", RANKINGS)
+def test_ranking_by_queries_of_unequal_length(way):
+    params = {"objective": "rank:ndcg", **RANKINGS[way]}
+    label = "two classes" if way == "by precision" else "grades"
+    check(params, label, weights=[3, 1, 2], names=[TEST_DEVICE] * 3, group=[300, 1, 99, 50, 250])
+
+
+def test_losses_of_the_users_own():
+    """A function sees all rows, whatever the number of devices."""
+    seen = []
+
+    def centred(margin, data):
+        seen.append((margin.size, data.n_rows))
+        return (margin - margin.mean()) - data.label, np.ones_like(margin)
+
+    check({"objective": centred}, "number")
+    check({"objective": KernelObjective("g = margin - label; h = 1.0f;")}, "number")
+    assert set(seen) == {(N, N)}
 
 
 @pytest.mark.parametrize("growth", GROWTH)
@@ -71,26 +126,48 @@ def test_devices_of_any_kind(names):
           names=names)  # fmt: skip
 
 
-def test_exact_search_and_sparse_data_are_refused():
+@pytest.mark.parametrize("loss", ["binary:logistic", "reg:absoluteerror"])
+def test_exact_search(monkeypatch, loss):
+    """By a bin for every distinct value, as long as there are bins enough."""
+    label, more = LOSSES[loss]
+    params = {"objective": loss, "tree_method": "exact", **more}
+    check(params, label, weights=[3, 1, 1], names=[TEST_DEVICE] * 3)
+    monkeypatch.setattr(team_checks, "_MOST_BINS", 100)
+    with pytest.raises(ParameterError, match=r"^tree_method='exact': column 0, .* has 100 dist"):
+        train({**params, "device": listed(TWO)}, rows_of(label))
+
+
+def test_approximate_bins_and_sparse_data_are_refused():
     """One device has to hold all sorted columns."""
-    exact, plain = Parameters.from_dict({"tree_method": "exact"}), Parameters.from_dict({})
     dense = Dataset(X, LABELS["number"])
     sparse = Dataset(csr_matrix(np.nan_to_num(X)), LABELS["number"])
     for params, data, name in (
-        (exact, dense, "tree_method='exact'"),
-        (plain, sparse, "sparse data"),
+        ({"tree_method": "approx"}, dense, "tree_method='approx'"),
+        ({}, sparse, "sparse data"),
     ):
         with pytest.raises(ParameterError, match=f"^{name}: expected dense data and tree_method"):
-            in_team((TEST_DEVICE, TEST_DEVICE), params, data)
+            train({**params, "device": listed(TWO)}, data)
 
 
 @pytest.mark.parametrize("method", ["auto", "statistics"])
 def test_statistics_of_categories_are_refused(method):
-    params = Parameters.from_dict({"cat_method": method})
     levels = np.column_stack([X[:, 0], np.arange(len(X)) % 20])
     data = Dataset(levels, LABELS["number"], categorical_features=[1])
     with pytest.raises(ParameterError, match=rf"^cat_method='{method}': .* cat_method='sets'"):
-        in_team((TEST_DEVICE, TEST_DEVICE), params, data)
+        train({"cat_method": method, "device": listed(TWO)}, data)
+
+
+def test_what_else_is_refused():
+    data = rows_of("number")
+    with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
+        train({"boosting_type": "ordered", "device": listed(TWO)}, data)
+    with pytest.raises(ParameterError, match=r"^page='streamed': expected 'auto' where several"):
+        train({"page": "streamed", "device": listed(TWO)}, data)
+    with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
+        train({"device": listed(TWO)}, data, profile=True)
+    fill = DeviceObjective(lambda *arrays: None, "own")
+    with pytest.raises(ParameterError, match=r"^objective=own: .* write a KernelObjective"):
+        train({"objective": fill, "device": listed(TWO)}, data)
 
 
 @pytest.mark.intel
@@ -105,9 +182,22 @@ def test_pocl_and_intel(loss):
     check({"objective": loss, **more}, label, names=[intel, intel])
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_teams_of_any_size_with_pages(size):
-    check({"subsample": 0.6}, "number", names=[TEST_DEVICE] * size, n_pages=2)
+def test_unequal_parts_in_pages_and_a_part_without_rows():
+    params, data = {"subsample": 0.6}, rows_of("number")
+    wanted = text(params, data, TEST_DEVICE)
+    bounds = [(0, 500), (500, 500), (500, N)]
+    assert in_pages([TEST_DEVICE] * 3, params, data, bounds, 2) == wanted
+
+
+def test_fewer_rows_than_devices():
+    """Devices without rows are left out."""
+    rows = Dataset([[0.0], [1.0]], [0.0, 1.0])
+    params = {"min_child_weight": 0}
+    model = train({**params, "device": listed([TEST_DEVICE] * 5)}, rows, 2)
+    assert to_json(model.ensemble) == to_json(
+        train({**params, "device": TEST_DEVICE}, rows, 2).ensemble
+    )
+    assert model.variants["devices"].count("50 %") == 2
 
 
 def test_quanta_of_more_than_32_bits(monkeypatch):
@@ -128,63 +218,55 @@ def test_members_run_the_list_of_one_device(monkeypatch):
             rank = self.ws.team.rank if self.ws.team.size > 1 else "alone"
             lists[rank] = [action for batch in self._batches for action in batch]
 
-    monkeypatch.setattr(together, "Boosting", Listed)
-    monkeypatch.setitem(globals(), "Boosting", Listed)
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", Listed)
     check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
-        who: [action.name for action in its if not isinstance(action, Reduce)]
+        who: [action.name for action in its if not isinstance(action, (Reduce, EarlyCopy))]
         for who, its in lists.items()
     }
     assert kernels[0] == kernels[1] == kernels["alone"]
     sums = [action for action in lists[0] if isinstance(action, Reduce)]
     levels = 4
-    # classes of sampling, exponents and root sums; histograms of each level; rows of children
-    assert len(sums) == 3 + levels + (levels - 1)
+    # classes of sampling, exponents and root sums; histograms of each level
+    assert len(sums) == 3 + levels
     assert not any(isinstance(action, Reduce) for action in lists["alone"])
 
 
-@pytest.mark.parametrize("loss", sorted(ACROSS_ROWS))
-def test_losses_that_look_at_several_rows_are_refused(loss):
-    label, more = LOSSES[loss]
-    params = Parameters.from_dict({"objective": loss, **more})
-    group = np.full(70, 10) if loss.startswith("rank") else None
-    data = Dataset(X, LABELS[label], group=group)
-    with pytest.raises(ParameterError, match=rf"objective={loss}: expected .* train on one device"):
-        in_team([TEST_DEVICE] * 2, params, data)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_failing_member_fails_the_team(monkeypatch, rank):
+    original, calls = Boosting.step, []
 
-
-def test_a_failing_member_fails_the_team(monkeypatch):
-    original, calls = DeviceArray.set, []
-
-    def failing(self, *given):
-        calls.append(threading.current_thread())
-        if threading.current_thread() is not threading.main_thread() and len(calls) > 60:
+    def failing(self, pace):
+        calls.append(self.ws.team.rank)
+        if self.ws.team.rank == rank and calls.count(rank) > 3:
             raise DeviceError("the card is gone")
-        return original(self, *given)
+        return original(self, pace)
 
-    monkeypatch.setattr(DeviceArray, "set", failing)
-    params = Parameters.from_dict({"n_estimators": 50})
+    monkeypatch.setattr(Boosting, "step", failing)
     before = threading.active_count()
-    with pytest.raises(DeviceError, match=r"the card is gone|another device of the team failed"):
-        in_team([TEST_DEVICE] * 2, params, Dataset(X, LABELS["number"]))
+    with pytest.raises(DeviceError, match=r"^the card is gone$"):
+        train({"device": listed(TWO)}, rows_of("number"), 50)
     assert threading.active_count() <= before
 
 
 def test_members_that_disagree_are_noticed(monkeypatch):
-    original = Boosting.run
+    original = Boosting.finished_trees
 
-    def run(self, *given):
-        trees = original(self, *given)
+    def finished(self):
+        trees = original(self)
         return trees[:-1] if self.ws.team.rank == 1 else trees
 
-    monkeypatch.setattr(Boosting, "run", run)
-    params = Parameters.from_dict({"n_estimators": 2})
+    monkeypatch.setattr(Boosting, "finished_trees", finished)
     with pytest.raises(DeviceError, match="grew different trees from the same sums"):
-        in_team([TEST_DEVICE] * 2, params, Dataset(X, LABELS["number"]))
+        train({"device": listed(TWO)}, rows_of("number"), 2)
 
 
-def test_sums_of_a_team(rng):
-    """Of a window, of other integers than the array's, and of numbers."""
+@pytest.mark.parametrize("piece", [team_sums.PIECE_BYTES, 32])
+def test_sums_of_a_team(rng, monkeypatch, piece):
+    """Of a window, of other integers than the array's, and of numbers; whole and in pieces."""
+    monkeypatch.setattr(team_sums, "PIECE_BYTES", piece)
+    if piece == 32:
+        monkeypatch.setattr(team_threads, "_WHOLE_BYTES", 0)
     device = open_device(TEST_DEVICE)
     members = threads(3)
     values = rng.integers(-(2**62), 2**62, (3, 5, 2))
@@ -210,6 +292,35 @@ def test_sums_of_a_team(rng):
         np.testing.assert_array_equal(rows[[0, 3, 4]], values[rank][[0, 3, 4]])
         np.testing.assert_array_equal(words, wanted_words)
         assert least == 5
+
+
+def test_sums_by_nccl(monkeypatch):
+    """The pointer, the number of elements and their type, as NCCL takes them."""
+    calls = []
+    fake = types.SimpleNamespace(NCCL_INT64=4, NCCL_SUM=0, NcclError=RuntimeError)
+    fake.NcclCommunicator = types.SimpleNamespace(initAll=lambda numbers: [f"of {numbers}"] * 2)
+    cuda = types.SimpleNamespace(nccl=fake)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    caps = types.SimpleNamespace(api="cuda", label="a card", device_id="cuda:3")
+    other = types.SimpleNamespace(caps=types.SimpleNamespace(api="cuda", device_id="cuda:1"))
+    device = types.SimpleNamespace(caps=caps, cuda=contextlib.nullcontext())
+    device.stream = types.SimpleNamespace(ptr=77)
+    assert communicators([device, other]) == ["of [3, 1]"] * 2
+    assert communicators([device, other]) == []  # one team has them
+    release(["some"])
+    assert communicators([device, device]) == []
+    place = types.SimpleNamespace(data=types.SimpleNamespace(ptr=1000))
+    array = base.DeviceArray(device, (5, 2), np.int64, place)
+    comm = types.SimpleNamespace(allReduce=lambda *given: calls.append(given))
+    member = threads(2)[0]
+    member.meeting.communicators = [comm, None]
+    (action,) = member.sum(array, lambda: slice(1, 4))
+    action()
+    assert calls == [(1016, 1016, 6, 4, 0, 77)]
+    comm.allReduce = lambda *given: (_ for _ in ()).throw(RuntimeError("unhandled"))
+    with pytest.raises(DeviceError, match=r"^a card: NCCL failed: unhandled; .*NCCL=off"):
+        action()
 
 
 @pytest.fixture

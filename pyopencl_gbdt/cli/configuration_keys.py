@@ -115,8 +115,8 @@ FOREIGN: dict[str, Foreign] = {
         ("predictor", "use_buffer", "rt_eps", "single_precision_histogram",
          "deterministic_histogram", *sorted(IGNORED)), Foreign(None)),
     **dict.fromkeys(
-        ("n_device", "n_gpus"), Foreign(("1",), "training on several devices is not supported yet; "
-                                        "set it to 1, and choose the device by device=NAME")),
+        ("n_device", "n_gpus"), Foreign(("1",), "set it to 1, and name the devices by "
+                                        "device=gpu:0,gpu:1")),
     "gpu_id": Foreign(("-1",), "leave it out, and choose the device by device=cuda:0"),
     "bagging": Foreign(_OFF, "rows are sampled without replacement here; leave it out, and give "
                        "subsample=0.632, which keeps as many distinct rows"),

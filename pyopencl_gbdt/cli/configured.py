@@ -86,6 +86,7 @@ def _train(configuration: Configuration) -> None:
 def _predict(configuration: Configuration) -> None:
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device import find
+    from pyopencl_gbdt.device.selection import main_device
     from pyopencl_gbdt.prediction.model import Model
 
     args = _layout(configuration)
@@ -94,7 +95,7 @@ def _predict(configuration: Configuration) -> None:
     _check_target(args.name_pred, "name_pred")
     model = Model.load_model(path)
     rounds = _rounds(args.iteration_begin or 0, args.iteration_end or 0, model)
-    device = find(args.device)
+    device = find(main_device(args.device))
     table = tables.read_unlabelled(data, args, model.ensemble)
     check_columns(table.feature_names, model.ensemble.feature_names, data)
     sides = side_files.read(DataPath.parse(data).file, table.X.shape[0], ranks=False, label=False)

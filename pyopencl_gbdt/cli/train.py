@@ -33,7 +33,11 @@ def add(commands: Any) -> None:
         "pairs", nargs="*", metavar="KEY=VALUE", help="replace the configuration file's values"
     )
     parser.add_argument("--model", metavar="FILE", help="where to save the model; DATA needs it")
-    parser.add_argument("--device", help="default auto; see pyopencl-gbdt devices")
+    parser.add_argument(
+        "--device",
+        help="default auto; see pyopencl-gbdt devices; "
+        "several: gpu:all, gpu:0,gpu:1 or gpu:0=3,cpu=1",
+    )
     parser.add_argument(
         "--eval",
         action="append",

@@ -195,6 +195,15 @@ class Device(ABC):
         """Return queues for copies beside the kernels."""
         return Transfers(self)
 
+    def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        """Enqueue a copy from an array, from ``start_bytes`` on, to ``pinned`` memory.
+
+        Returns a function that waits until the memory holds it.
+        """
+        whole = self.read(array).reshape(-1).view(np.uint8)
+        host[:] = whole[start_bytes : start_bytes + host.nbytes]
+        return _nothing
+
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Allocate an array of zero bytes."""
         array = self.empty(shape, dtype)

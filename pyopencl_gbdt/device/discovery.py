@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+from collections import Counter
+from collections.abc import Sequence
 
 from pyopencl_gbdt.device import driver_folders, faults, forked, pretend
 from pyopencl_gbdt.device.base import Device
@@ -16,7 +19,7 @@ ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
 #: cores).
 _CPU_ORDER = ("intel", "portable computing language")
 _ALLOWED = (
-    "'auto', 'gpu', 'cpu', 'opencl', 'opencl:<platform>:<device>', 'cuda', 'cuda:<n>' "
+    "'auto', 'gpu', 'gpu:<n>', 'cpu', 'opencl', 'opencl:<platform>:<device>', 'cuda', 'cuda:<n>' "
     "or a part of a platform's or device's name"
 )
 
@@ -131,6 +134,38 @@ def _matches(spec: str, info: DeviceInfo) -> bool:
     return spec in f"{caps.platform} {caps.name}".lower()
 
 
+def every_gpu(kind: str = "gpu", found: Sequence[DeviceInfo] | None = None) -> list[DeviceInfo]:
+    """Return every usable GPU once, the best first.
+
+    Parameters
+    ----------
+    kind : {"gpu", "cuda"}
+        ``"gpu"``: of a card that OpenCL and CUDA list, OpenCL's; ``"cuda"``: CUDA's cards.
+    found : sequence of DeviceInfo or None
+        All devices; None lists them.
+
+    Raises
+    ------
+    DeviceError
+        If there is none.
+    """
+    found = survey()[0] if found is None else found
+    usable = sorted((i for i in found if i.usable and _matches(kind, i)), key=_rank)
+    names = Counter(i.caps.name for i in usable if i.caps and i.caps.api == "opencl")
+    kept: list[DeviceInfo] = []
+    for info in usable:  # OpenCL's come first
+        assert info.caps is not None
+        if info.caps.api == "cuda" and names[info.caps.name] > 0:
+            names[info.caps.name] -= 1
+        else:
+            kept.append(info)
+    if not kept:
+        raise DeviceError(
+            f"device='{kind}:all': no usable device fits; name devices of `pyopencl-gbdt devices`"
+        )
+    return kept
+
+
 def find(spec: str = "auto") -> DeviceInfo:
     """Return the device that a string selects.
 
@@ -139,8 +174,8 @@ def find(spec: str = "auto") -> DeviceInfo:
     spec : str, default "auto"
         ``"auto"`` (the best GPU, else a CPU, never a simulator; the environment variable
         ``PYOPENCL_GBDT_DEVICE`` replaces it), ``"gpu"``, ``"cpu"``, ``"opencl"``,
-        ``"opencl:<platform>:<device>"``, ``"cuda"``, ``"cuda:<n>"`` or a part of a platform's or
-        device's name.
+        ``"opencl:<platform>:<device>"``, ``"cuda"``, ``"cuda:<n>"``, ``"gpu:<n>"`` (the n-th GPU
+        from 0, the best first) or a part of a platform's or device's name.
 
     Raises
     ------
@@ -157,6 +192,9 @@ def find(spec: str = "auto") -> DeviceInfo:
     found, notes = survey()
     matching = [info for info in found if _matches(wanted or "auto", info)]
     usable = sorted((info for info in matching if info.usable), key=_rank)
+    numbered = re.fullmatch(r"gpu:(\d{1,4})", wanted)
+    if numbered and any(info.usable and _matches("gpu", info) for info in found):
+        usable = every_gpu("gpu", found)[int(numbered[1]) :]
     if usable:
         return usable[0]
     lines = [f"{asked}: no usable device fits; expected {_ALLOWED}."]

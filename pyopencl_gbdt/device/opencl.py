@@ -152,10 +152,10 @@ class OpenCLDevice(Device):
 
     def pinned(self, nbytes: int) -> Array:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        write = cl.map_flags.WRITE
+        both = cl.map_flags.READ | cl.map_flags.WRITE
         try:
             buffer = cl.Buffer(self.context, flags, nbytes)
-            host, _ = cl.enqueue_map_buffer(self.queue, buffer, write, 0, nbytes, np.uint8)
+            host, _ = cl.enqueue_map_buffer(self.queue, buffer, both, 0, nbytes, np.uint8)
         except cl.Error:  # no such memory is left; ordinary memory works too
             return super().pinned(nbytes)
         pinned: Array = host
@@ -175,6 +175,19 @@ class OpenCLDevice(Device):
 
     def transfers(self) -> Transfers:
         return OpenCLTransfers(self)
+
+    def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        forked.check_device()
+        try:
+            event = cl.enqueue_copy(
+                self.queue, host, array.handle, src_offset=start_bytes, is_blocking=False
+            )
+            self.queue.flush()
+        except cl.Error as error:
+            raise self.lost("reading its memory", error) from error
+        self._copied(DOWNLOAD, event, host.nbytes)
+        # as in ``mark``: a thread that waits for a CPU's queue works
+        return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:

@@ -8,22 +8,18 @@ members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.device.team_sums import Buffers, Reduce, Window
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
-#: Tells which rows of an array to add up, when the device has computed it.
-Window = Callable[[], slice]
 
 
 class Team(Protocol):
@@ -46,7 +42,7 @@ class Team(Protocol):
 
         Raises
         ------
-        DeviceError
+        TeamError
             If another member has failed.
         """
 
@@ -106,6 +102,11 @@ class Alone:
 class Member(ABC):
     """A member of a team of several. A subclass says how values travel."""
 
+    @cached_property
+    def buffers(self) -> Buffers:
+        """Memory for copies from and to the member's device."""
+        return Buffers()
+
     @property
     @abstractmethod
     def rank(self) -> int: ...
@@ -126,6 +127,16 @@ class Member(ABC):
             total += other
         return total
 
+    def add_in_place(self, part: npt.NDArray[Any]) -> None:
+        """Replace integers by the sum over all members.
+
+        Parameters
+        ----------
+        part : array of integers, 1-D, changed
+            Of one length in all members.
+        """
+        part[:] = self.add_up(part)
+
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
     ) -> list[Action]:
@@ -144,33 +155,6 @@ class Member(ABC):
         return found
 
 
-@dataclass(frozen=True)
-class Reduce:
-    """Replaces an array by its sum over a team. Calling it waits for the device and for the team.
-
-    Attributes
-    ----------
-    member : Member
-    array : DeviceArray
-    window : callable or None
-    dtype : numpy.dtype
-    """
-
-    member: Member
-    array: DeviceArray
-    window: Window | None
-    dtype: np.dtype[Any]
-    name: str = "sum over the team"
-
-    def __call__(self) -> None:
-        own = self.array.get()
-        rows = slice(0, own.shape[0]) if self.window is None else self.window()
-        part = np.ascontiguousarray(own[rows]).view(self.dtype)
-        total = self.member.add_up(part)
-        start = rows.start * (own.size // own.shape[0])
-        self.array.set(total.view(own.dtype), start)
-
-
 class Action(Protocol):
     """What a tree's list consists of: a ``Launch``, a ``Reduce``, or what ``fit`` adds to them."""
 
@@ -178,70 +162,3 @@ class Action(Protocol):
     def name(self) -> str: ...
 
     def __call__(self) -> None: ...
-
-
-@dataclass
-class Meeting:
-    """The place where the threads of a team exchange values."""
-
-    size: int
-    values: list[Any] = field(init=False)
-    barrier: threading.Barrier = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.values = [None] * self.size
-        self.barrier = threading.Barrier(self.size)
-
-
-@dataclass(frozen=True)
-class Threads(Member):
-    """A member of a team whose members are threads of one process, each with its own device.
-
-    Attributes
-    ----------
-    number : int
-        The member's rank.
-    meeting : Meeting
-        Shared by all members.
-    """
-
-    number: int
-    meeting: Meeting
-
-    @property
-    def rank(self) -> int:
-        return self.number
-
-    @property
-    def size(self) -> int:
-        return self.meeting.size
-
-    def exchange(self, value: Any) -> list[Any]:
-        """Return the values of all members, in the order of ranks.
-
-        Raises
-        ------
-        DeviceError
-            If another member has failed.
-        """
-        meeting = self.meeting
-        try:
-            meeting.values[self.rank] = value
-            meeting.barrier.wait()
-            values = list(meeting.values)
-            meeting.barrier.wait()  # nobody writes the next value before all have read
-        except threading.BrokenBarrierError:
-            raise DeviceError(
-                "another device of the team failed; its own error tells why"
-            ) from None
-        return values
-
-    def leave(self) -> None:
-        """Tell the other members that this one has failed: they raise instead of waiting."""
-        self.meeting.barrier.abort()
-
-
-def threads(size: int) -> list[Threads]:
-    """Return the members of a team of so many threads."""
-    meeting = Meeting(size)
-    return [Threads(rank, meeting) for rank in range(size)]

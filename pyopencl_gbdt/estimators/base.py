@@ -18,6 +18,7 @@ from pyopencl_gbdt.data.check import column_names, has_text_names
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
+from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimators.batches import rows_in_batches
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets
@@ -262,8 +263,8 @@ class Base(Parametrised):
                 f"{self.n_features_in_} features as input; give the columns of training"
             )
         if not probability:
-            return model.predict(X, device=self.device, **options)
-        margins = model.predict(X, output_margin=True, device=self.device, **options)
+            return model.predict(X, device=main_device(self.device), **options)
+        margins = model.predict(X, output_margin=True, device=main_device(self.device), **options)
         found = model.objective.to_probability(np.ascontiguousarray(margins.T))
         return np.ascontiguousarray(found.T)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,9 +128,10 @@ class Parametrised(Spelled):
     importance_type : str, default "gain"
         Kind of ``feature_importances_``: ``"gain"``, ``"weight"`` (or ``"split"``), ``"cover"``,
         ``"total_gain"`` or ``"total_cover"``, see ``model.feature_importances``.
-    device : str, default "auto"
+    device : str, list of str, or dict of str to float, default "auto"
         ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"`` or a part of a name. Every
-        device gives the same model.
+        device gives the same model. Several train together: ``"gpu:all"``, a list of names, or
+        names with weights that divide the rows. Prediction takes the first.
     histogram : str, default "auto"
         Kernel variant; does not change the model.
     page : str, default "auto"
@@ -231,7 +232,7 @@ class Parametrised(Spelled):
         callbacks: Sequence[TrainingCallback] | None = None,
         warm_start: bool = False,
         importance_type: str | None = "gain",
-        device: str = "auto",
+        device: str | Sequence[str] | Mapping[str, float] = "auto",
         histogram: str = "auto",
         page: str = "auto",
         device_memory: int | str | None = None,

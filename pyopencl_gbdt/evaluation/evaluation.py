@@ -76,7 +76,8 @@ class Evaluation:
                 self._on_host.append((rows, name, apart, at.margins))
             together = {m: one for m, one in metrics.items() if m not in apart}
             if together:
-                labels = ws["labels"] if at.values is None else None
+                own = at.values is None and not at.gathered
+                labels = ws["labels"] if own else None
                 wg_size = ws.params.work_group_size
                 of_set = rows_on_device(ws.device, objective, rows, at, wg_size, labels)
                 for prepared, names in prepare(rows, of_set, together):

@@ -55,6 +55,30 @@ def starting_score(ws: Workspace, objective: Objective, data: Dataset) -> float:
     return objective.score_of_mean(mean)
 
 
+def base_score_of(device: Device, objective: Objective, data: Dataset) -> float:
+    """Return the base score of a loss that ``starts_at_mean``, before there is a workspace.
+
+    Parameters
+    ----------
+    device : Device
+        Sums the labels, if they are many and have no weights.
+    objective : Objective
+    data : Dataset
+        All rows, with one target.
+
+    Returns
+    -------
+    float
+        The same bits as ``objective.starting_score``.
+    """
+    if data.weight is None and sums_labels_on_device(objective, data):
+        labels = device.upload(data.label)
+        mean = LabelMean(device, data.n_rows, weighted=False).value(labels, labels)
+        if mean is not None:
+            return objective.score_of_mean(mean)
+    return objective.starting_score(data.label, data.weight)
+
+
 def _scaled_exactly(weight: F32, shift: int) -> bool:
     """Tell whether ``normalise`` left all weights unclipped."""
     least = float(np.min(weight, where=weight > 0, initial=np.float32(np.inf)))

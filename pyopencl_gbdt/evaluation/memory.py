@@ -22,6 +22,7 @@ def plan_evaluation(
     metrics: Mapping[str, Metric],
     evals: Sequence[tuple[Dataset, str]],
     data: Dataset,
+    gathered: Dataset | None = None,
 ) -> MemoryPlan:
     """Return the plan of all sets, without the margins and labels of the training rows.
 
@@ -33,12 +34,16 @@ def plan_evaluation(
     evals : sequence of (Dataset, str)
     data : Dataset
         The training rows.
+    gathered : Dataset or None
+        The training rows of all members of a team.
     """
     plan = MemoryPlan()
     for rows, name in evals:
         prefix, n_outputs = f"evals {name!r}", max(objective.n_outputs, rows.n_targets)
         if rows is not data:
-            if rows.sparse is not None:
+            if rows is gathered:
+                pass  # its members have the values
+            elif rows.sparse is not None:
                 plan_rows(plan, prefix, device, rows.sparse)
             elif not rows.lies_on(device):
                 plan.add(f"{prefix}: values", (rows.n_rows, rows.n_features), np.float32)

@@ -53,11 +53,14 @@ class WatchedRows:
     start : float or float32 array
         Margins before the first tree; broadcasts to the shape of ``margins``.
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
+    gathered : bool
+        Whether these are the training rows of all members of a team.
     """
 
     values: DeviceArray | SparseRows | None
     start: Start
     margins: Margins
+    gathered: bool = False
 
     def launches(self, ws: Workspace, batch: Batch) -> list[Launch]:
         """Return the launches that add finished trees to the margins."""

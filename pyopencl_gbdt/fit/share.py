@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Alone, Team
 from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.pages.stored import StoredPages
@@ -24,9 +25,12 @@ class Share:
     codes : QuantizedData, StoredPages or None
         The codes of the member's own rows; None if they are still to be computed. Stored pages take
         turns on the device.
+    whole : Dataset or None
+        All rows, where the members lie in one process.
     """
 
     team: Team = field(default_factory=Alone)
     first_row: int = 0
     all_rows: int = 0
     codes: QuantizedData | StoredPages | None = None
+    whole: Dataset | None = None

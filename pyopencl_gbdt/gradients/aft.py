@@ -31,8 +31,6 @@ class AftGradients:
         Logarithms of the lower and upper bounds.
     """
 
-    by_row = True
-
     def __init__(self, ws: Workspace, objective: Aft, lower: F32, upper: F32) -> None:
         self.ws, self._bounds = ws, {"aft_lower": lower, "aft_upper": upper}
         self._program = ws.device.build(

@@ -34,8 +34,6 @@ class CoxGradients:
         Times; negative for censored rows.
     """
 
-    by_row = False
-
     def __init__(self, ws: Workspace, label: F32) -> None:
         self.ws, self._label = ws, label
         n, device = label.size, ws.device

@@ -19,8 +19,6 @@ from pyopencl_gbdt.objectives.custom import (
 class FunctionGradients:
     """Calls a user's function with NumPy arrays; the host waits for the margins in every round."""
 
-    by_row = False
-
     def __init__(self, ws: Workspace, objective: FunctionObjective, data: Dataset) -> None:
         self.ws, self._objective, self._data = ws, objective, data
 
@@ -42,8 +40,6 @@ class FunctionGradients:
 
 class CheckedGradients:
     """Gradients that a user's code computes on the device; a kernel checks that they are finite."""
-
-    by_row = False
 
     def __init__(self, ws: Workspace, objective: DeviceObjective | KernelObjective) -> None:
         self.ws, self._objective = ws, objective

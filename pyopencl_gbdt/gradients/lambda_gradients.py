@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch, Program
+from pyopencl_gbdt.device import Program
+from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.objectives.query_tables import query_tables
+from pyopencl_gbdt.objectives.query_tables import joined, query_facts, query_tables
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
@@ -54,13 +55,12 @@ class LambdaGradients:
         Labels, weights and queries.
     """
 
-    by_row = False
-
     def __init__(self, ws: Workspace, loss: LambdaRank, data: Dataset) -> None:
-        self.ws, self.loss, self.tables = ws, loss, query_tables(loss, data)
+        facts = joined(ws.team.exchange(query_facts(data)))
+        self.ws, self.loss, self.tables = ws, loss, query_tables(loss, data, facts)
         tables = self.tables
         self.n_queries = tables.offsets.size - 1
-        self.n_positions = loss.n_positions(tables.longest)
+        self.n_positions = loss.n_positions(facts.longest)
         self.metric = loss.name.removeprefix("rank:")
         self.program = ws.build(
             "gradients",
@@ -82,11 +82,11 @@ class LambdaGradients:
             "query_offsets": tables.offsets,
             "query": tables.query,
             "query_gain": tables.gain,
-            "query_discount": tables.discount,
+            "query_discount": tables.discount,  # of the ranks that a member's queries have
         }
         if loss.is_mean:
             self._fixed |= {name: getattr(tables, name) for name in _BY_LABEL}
-        reserve(ws, loss, self.n_queries, tables.longest)
+        reserve(ws, loss, self.n_queries, facts.longest)
 
     def _build(self, template: str) -> Program:
         ws = self.ws
@@ -106,14 +106,16 @@ class LambdaGradients:
             self.ws["rank_round"].set([number])
         self._next = number + 1
 
-    def launches(self) -> list[Launch]:
+    def launches(self) -> list[Action]:
         """Return the launches of a round."""
         ws, loss, bind, groups = self.ws, self.loss, self.program.bind, self.ws.row_groups
         n_rows, n_queries = ws.n_rows, self.n_queries
         n_pairs = min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs
         offsets, query, margins = ws["query_offsets"], ws["query"], ws["margins"]
         ranks, order, g, h = ws["ranks"], ws["rank_order"], ws["given_g"], ws["given_h"]
-        launches = [bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)]
+        launches: list[Action] = [
+            bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)
+        ]
         if self.metric == "map":
             launches.append(bind(
                 "sum_precisions", groups, n_queries=n_queries, offsets=offsets, order=order,
@@ -121,7 +123,8 @@ class LambdaGradients:
             ))  # fmt: skip
         if loss.is_mean:
             launches.append(self.drawing.bind(
-                "draw_partners", groups, n_rows=n_rows, n_pairs=n_pairs,
+                "draw_partners", groups, n_rows=n_rows, first_row=ws.share.first_row,
+                n_pairs=n_pairs,
                 seed=ws.params.random_state, number=ws["rank_round"], offsets=offsets, query=query,
                 **ws.arguments("by_label", "bucket_begin", "bucket_end", "partners"),
             ))  # fmt: skip
@@ -142,7 +145,7 @@ class LambdaGradients:
         ]  # fmt: skip
         return launches + (self._bias() if loss.lambdarank_unbiased else [])
 
-    def _bias(self) -> list[Launch]:
+    def _bias(self) -> list[Action]:
         """Return the launches that estimate the positions' bias for the next round."""
         ws, bind, n = self.ws, self.bias.bind, self.n_positions
         scale = self.tables.loss_scale
@@ -152,6 +155,7 @@ class LambdaGradients:
                 "sum_losses", (n, 2), ws.n_rows, self.n_queries, scale, ws["query_offsets"],
                 ws["position_losses"], ws["position_sums"],
             ),
+            *ws.team.sum(ws["position_sums"]),
             bind(
                 "update_bias", 1, n, scale, power, ws["position_sums"], ws["position_inverse"]
             ),

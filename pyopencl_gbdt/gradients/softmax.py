@@ -10,8 +10,6 @@ from pyopencl_gbdt.fit.workspace import Workspace
 class Softmax:
     """Computes ``given_g`` and ``given_h``; each row on its own."""
 
-    by_row = True
-
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.program = ws.build(

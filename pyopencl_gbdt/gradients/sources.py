@@ -11,6 +11,7 @@ from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax
+from pyopencl_gbdt.gradients.gathered import GatheredGradients
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.aft import Aft, log_bounds
 from pyopencl_gbdt.objectives.cox import Cox
@@ -29,14 +30,7 @@ class GradientSource(Protocol):
 
     The constructor builds the kernels and plans the arrays (``Workspace.reserve``). It runs before
     the arrays are allocated.
-
-    Attributes
-    ----------
-    by_row : bool
-        Whether the gradients of a row depend on no other row.
     """
-
-    by_row: bool
 
     def begin(self) -> None:
         """Set the arrays for the first round; called again if a fit starts over."""
@@ -91,6 +85,8 @@ def _(objective: SoftProb, ws: Workspace, data: Dataset) -> GradientSource:
 
 @source_of.register
 def _(objective: Cox, ws: Workspace, data: Dataset) -> GradientSource:
+    if ws.team.size > 1:
+        return GatheredGradients(ws, objective, data.label)
     return cox.CoxGradients(ws, data.label)
 
 
@@ -121,6 +117,8 @@ def _(objective: LambdaRank, ws: Workspace, n_queries: int, longest: int) -> Non
 
 @source_of.register
 def _(objective: Custom, ws: Workspace, data: Dataset) -> GradientSource:
+    if isinstance(objective, FunctionObjective) and ws.team.size > 1:
+        return GatheredGradients(ws, objective, data.label)
     if isinstance(objective, FunctionObjective):
         return custom.FunctionGradients(ws, objective, data)
     if isinstance(objective, DeviceObjective | KernelObjective):

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.team_sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
@@ -29,16 +30,23 @@ def reserve(ws: Workspace) -> None:
 
 @dataclass(frozen=True)
 class NewSlots:
-    """Returns the pool's slots that a level's nodes built from rows have; waits for the device.
+    """Returns the pool's slots that a level's nodes built from rows have.
 
     Roots have the first slots; the smaller children of every level follow.
+
+    Attributes
+    ----------
+    levels : EarlyCopy
+        Of the levels; it goes before the kernels that fill the slots. Then the host knows the slots
+        while these kernels run.
+    depth : int
     """
 
-    levels: DeviceArray
+    levels: EarlyCopy
     depth: int
 
     def __call__(self) -> slice:
-        levels = self.levels.get()
+        levels = self.levels.values()
         n_trees = int(levels["count"][0])
         first, count = (int(levels[name][self.depth]) for name in ("first", "count"))
         if self.depth == 0:
@@ -78,8 +86,12 @@ class Histogram:
         picked = ws.policy.picks_leaves and (depth > 0 or ws.lists_drawn)
         updates = LISTS if picked else ()
         built = ws.pagewise(pages, reads, drops=drops, updates=updates)
-        new = NewSlots(ws["levels"], depth)
-        return [*built, *ws.sum(ws["pool"], new)]
+        done = ws.all_rows_done()
+        if ws.team.size == 1:
+            return [*built, *done]
+        early = EarlyCopy(ws["levels"])
+        summed = ws.team.sum(ws["pool"], NewSlots(early, depth))
+        return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
         ws = self.ws

@@ -98,13 +98,15 @@ class Level:
     def place(self, depth: int, batch: Batch) -> list[Action]:
         """Return the actions that give the children their rows, histogram slots and tasks.
 
-        Where pages take turns, the smaller child of a node is the one of less Hessian, as rows are
-        not counted over all pages yet. Histograms, and so trees, do not depend on the choice.
+        In a team, and where pages take turns, the smaller child of a node is the one of less
+        Hessian: it is known without counting all rows. Histograms, and so trees, do not depend on
+        the choice.
         """
         ws = self.ws
+        by_hessian = ws.turns is not None or ws.team.size > 1
         placed = [
             [self.program.bind(
-                "place", 1, depth=depth, n_trees=batch.size, by_hessian=ws.turns is not None,
+                "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
                 child_rows=ws["child_rows"],
                 **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
             )]

@@ -133,7 +133,7 @@ class OrderedLeaves:
         """Return the margins of all models; waits for the device."""
         return {_STATE: self.ws["ordered_margins"].get().ravel()}
 
-    def round_begins(self, source: GradientSource | None) -> list[list[Launch]]:
+    def round_begins(self, source: GradientSource | None) -> list[list[Action]]:
         """Return what computes gradients before a round's trees; rounds take turns.
 
         Parameters

@@ -35,7 +35,7 @@ class Partition(Protocol):
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that move the rows of a step, and count them in the children.
 
-        They leave each child's rows of a page in its node, those of all pages and devices in
+        They leave each child's rows of a page in its node, those of the device's pages in
         ``child_rows``, and the histograms that several work-groups or pages will add to at 0.
         """
 
@@ -83,8 +83,7 @@ class PartitionByCodes:
         sets = [] if self.sets is None else self.sets.write(step, batch)
         later = [[self._page(step, batch, page, clears=page.index == 0)] for page in pages]
         if ws.turns is None:
-            moved = ws.pagewise(later)
-            return [*sets, *moved, *ws.sum(ws["child_rows"])]
+            return [*sets, *ws.pagewise(later)]
         first = [[self._page(step, batch, page, clears=True)] for page in pages]
         later = [[self._page(step, batch, page, clears=False)] for page in pages]
         source = ws.listed_rows(step)

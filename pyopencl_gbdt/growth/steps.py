@@ -12,7 +12,6 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Action
 from pyopencl_gbdt.device.transfers import copy_launch
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import gradients, sample
@@ -114,16 +113,6 @@ class Steps:
     def __init__(self, ws: Workspace, policy: Policy, objective: Objective, data: Dataset) -> None:
         self.ws = ws
         self.source = source_of(objective, ws, data) if objective.given else None
-        if ws.team.size > 1 and self.source is not None and not self.source.by_row:
-            raise ParameterError(
-                f"objective={objective.name}: expected a loss whose gradients depend on each row's "
-                "own label and margin where several devices train together; train on one device"
-            )
-        if ws.team.size > 1 and ws.is_ordered:
-            raise ParameterError(
-                "boosting_type='ordered': expected 'plain' where several devices train together; "
-                "train on one device"
-            )
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.search, moves, self.leaf = _ways(ws)

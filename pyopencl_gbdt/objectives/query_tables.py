@@ -5,8 +5,10 @@ The numbers come from exact sums and ``portable_log``: the same bits on every ma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +45,8 @@ class QueryTables:
     by_label, bucket_begin, bucket_end : uint32 array, shape (n_rows,)
         ``by_label`` lists each query's rows by descending label, as positions within the query.
         For every row, the others say where its label's rows begin and end in that list.
+    loss_scale : int
+        The exponent of the fixed-point unit for sums of losses, each below 2^16.
     factor : float32
         Factor of all gradients: the number of queries divided by the sum of their weights, and
         for pairs by ``mean`` divided by the number of pairs per row.
@@ -55,25 +59,69 @@ class QueryTables:
     by_label: U32
     bucket_begin: U32
     bucket_end: U32
+    loss_scale: int
     factor: np.float32
 
     @property
     def longest(self) -> int:
-        return int(np.diff(self.offsets).max())
-
-    @property
-    def loss_scale(self) -> int:
-        """The exponent of the fixed-point unit for sums of losses, each below 2^16."""
-        return min(32, 46 - (self.offsets.size - 1).bit_length())
+        return longest_of(self.offsets)
 
 
-def query_tables(loss: LambdaRank, data: Dataset) -> QueryTables:
-    """Compute the tables of a loss for some data; without queries, all rows are one query."""
+@dataclass(frozen=True)
+class QueryFacts:
+    """What gradients depend on beside the rows of their query.
+
+    Attributes
+    ----------
+    n_queries, longest : int
+        Number of queries, and the number of rows of the longest one.
+    weight : Fraction or None
+        Sum of the queries' weights.
+    """
+
+    n_queries: int
+    longest: int
+    weight: Fraction | None
+
+
+def query_facts(data: Dataset) -> QueryFacts:
+    """Return the facts of some rows; without queries, all rows are one query."""
+    offsets = whole_offsets(data.group_offsets, data.n_rows)
+    weight = None if data.weight is None else exact_sum(data.weight[offsets[:-1]], None)
+    return QueryFacts(offsets.size - 1, longest_of(offsets), weight)
+
+
+def joined(facts: Sequence[QueryFacts]) -> QueryFacts:
+    """Return the facts of all parts of the rows."""
+    weights = [own.weight for own in facts if own.weight is not None]
+    return QueryFacts(
+        sum(own.n_queries for own in facts),
+        max(own.longest for own in facts),
+        sum(weights, Fraction()) if weights else None,
+    )
+
+
+def longest_of(offsets: npt.NDArray[Any]) -> int:
+    """Return the number of rows of the longest query; 0 without queries."""
+    return int(np.diff(offsets).max(initial=0))
+
+
+def query_tables(loss: LambdaRank, data: Dataset, facts: QueryFacts | None = None) -> QueryTables:
+    """Compute the tables of a loss for some data; without queries, all rows are one query.
+
+    Parameters
+    ----------
+    loss : LambdaRank
+    data : Dataset
+    facts : QueryFacts or None
+        Those of all rows, if the data are a part of them.
+    """
+    facts = facts or query_facts(data)
     offsets = whole_offsets(data.group_offsets, data.n_rows)
     query = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     order = np.lexsort((-data.label, query))  # a stable sort
     place = np.arange(data.n_rows) - offsets[query]
-    ranks = np.arange(int(np.diff(offsets).max()))
+    ranks = np.arange(longest_of(offsets))
     discount = _discount(loss, ranks)
     begin, end = _buckets(data.label[order], query)
     bucket_begin, bucket_end = np.empty_like(begin), np.empty_like(end)
@@ -86,7 +134,8 @@ def query_tables(loss: LambdaRank, data: Dataset) -> QueryTables:
         by_label=(order - offsets[query]).astype(np.uint32),
         bucket_begin=bucket_begin.astype(np.uint32),
         bucket_end=bucket_end.astype(np.uint32),
-        factor=_factor(loss, data, offsets),
+        loss_scale=min(32, 46 - facts.n_queries.bit_length()),
+        factor=_factor(loss, facts),
     )
 
 
@@ -120,10 +169,10 @@ def _buckets(label: F32, query: I64) -> tuple[I64, I64]:
     return starts[bucket], starts[bucket + 1]
 
 
-def _factor(loss: LambdaRank, data: Dataset, offsets: I64) -> np.float32:
+def _factor(loss: LambdaRank, facts: QueryFacts) -> np.float32:
     factor = 1.0
-    if data.weight is not None:
-        factor = float((offsets.size - 1) / exact_sum(data.weight[offsets[:-1]], None))
+    if facts.weight is not None:
+        factor = float(facts.n_queries / facts.weight)
     if loss.is_mean and loss.lambdarank_normalization:
         factor /= loss.n_pairs
     rounded: np.float32 = np.float32(min(max(factor, 1e-30), 1e30))

@@ -139,6 +139,6 @@ def page_bounds(
     """
     row_bytes = row_codes(n_features, dtype) * dtype.itemsize
     fewest = -(-n_rows // max(1, most_bytes // row_bytes))
-    n_pages = min(n_rows, n_pages or max(1, fewest))
+    n_pages = max(1, min(n_rows, n_pages or max(1, fewest)))
     begins = [n_rows * i // n_pages for i in range(n_pages + 1)]
     return [(a, b - a) for a, b in pairwise(begins)]

@@ -14,6 +14,7 @@ import numpy as np
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.device_names import device_text
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Kernels take parameters as float32; a larger number would become infinite."""
@@ -81,6 +82,8 @@ class ParameterRow:
         if value is None:
             return self.default
         name = spelling or self.name
+        if self.name == "device":
+            value = device_text(value, name)
         if self.structured or self.paths:
             return (_as_paths if self.paths else _as_json)(value, name)
         if isinstance(value, np.ndarray):

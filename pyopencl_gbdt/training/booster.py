@@ -79,6 +79,9 @@ class Boosting:
         What ``state`` returned after the rounds so far.
     """
 
+    _gathered: DeviceArray | None = None
+    """Margins of the training rows of all members of a team, if they are watched."""
+
     def __init__(
         self,
         device: Device,
@@ -195,6 +198,18 @@ class Boosting:
         margins = ws["margins"] if ws.turns is None else PagedMargins(ws)
         self.evaluation.append(WatchedRows(None, self.base_margin, margins))
 
+    def watch_gathered_rows(self, n_rows: int) -> None:
+        """Watch the margins of all members' training rows, which ``gather`` brings here."""
+        margins = self.ws.device.empty(self.ws.margin_shape(n_rows), np.float32)
+        self._gathered = margins
+        self.evaluation.append(WatchedRows(None, self.base_margin, margins, gathered=True))
+
+    def gather(self) -> None:
+        """Bring the margins of all members' rows together, where a member watches them."""
+        parts = self.ws.team.exchange(self.ws["margins"].get())
+        if self._gathered is not None:
+            self._gathered.set(np.concatenate(parts, axis=-1))
+
     def run(self, n_rounds: int, watcher: Watcher | None = None) -> list[Tree]:
         """Run all rounds; return the trees.
 
@@ -222,13 +237,16 @@ class Boosting:
         if self._rounds == 1:
             self._check_high_words()
 
-    def settle(self) -> bool:
-        """Wait for the round if a set is watched; return whether all rounds were trained again."""
-        return bool(self.evaluation) and self._check_high_words()
+    def settle(self, *, watched: bool) -> bool:
+        """Wait for the round if a set is watched; return whether all rounds were trained again.
+
+        All members of a team give the same ``watched``, as all of them train again.
+        """
+        return watched and self._check_high_words()
 
     def margins(self) -> list[F32]:
         """Return the margins of every watched set; waits for the round."""
-        self.settle()
+        self.settle(watched=bool(self.evaluation))
         return [rows.margins.get() for rows in self.evaluation]
 
     def state(self) -> State:

@@ -19,10 +19,7 @@ from pyopencl_gbdt.callbacks import (
 )
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
-from pyopencl_gbdt.device.pace import settled
-from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.names import as_mapping
@@ -31,8 +28,8 @@ from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
+from pyopencl_gbdt.training.opened import check_devices, opened_fit
 from pyopencl_gbdt.training.preparing import Given, prepare
-from pyopencl_gbdt.training.with_statistics import prepared_on
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
@@ -155,6 +152,7 @@ def cv(
     n_planned = whole.params.n_estimators
     everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
     tasks = []
+    check_devices(whole, profile=False)
     for train_rows, test_rows in rows:
         fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)
         own, evals, given = fold[0], [(fold[0], "train"), (fold[1], "test")], fold[2]
@@ -198,12 +196,9 @@ def _prepared(
 def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     """Train all folds, one round each in turn; return the metrics up to the best round."""
     with ExitStack() as stack:
-        fits = []
+        fits: list[Fit] = []
         for task in tasks:
-            device = open_device(task.params.device)
-            limit_memory(device, task.params.device_memory)
-            stack.enter_context(settled(device))
-            fits.append(Fit(device, prepared_on(device, task)))
+            fits.append(stack.enter_context(opened_fit(task)))
         model = TrainingModel(fits)
         try:
             return _rounds(model, fits, callbacks)

@@ -18,6 +18,7 @@ from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import Start, start_of
+from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.metrics import Metric
@@ -81,6 +82,9 @@ class Task:
         Where statistics have replaced categorical columns in ``data`` and ``evals``.
     state : dict of str to float32 array
         What a resumed training kept beside its model.
+    whole : Dataset or None
+        All rows, where ``data`` are a member's part of them; member 0 of a team evaluates them if
+        they are among ``evals``.
     """
 
     params: Parameters
@@ -92,6 +96,7 @@ class Task:
     history: History = field(default_factory=dict)
     replaced: Replaced | None = None
     state: State = field(default_factory=dict)
+    whole: Dataset | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -125,10 +130,21 @@ class Task:
 
 
 class Fit:
-    """A task that runs on an open device."""
+    """A task that runs on an open device.
 
-    def __init__(self, device: Device, task: Task) -> None:
+    Parameters
+    ----------
+    device : Device
+    task : Task
+        In a team, ``data`` are the member's own rows, ``start`` is given, and member 0 alone has
+        evaluation sets.
+    share : Share or None
+        The device's place in a team; None: it trains alone.
+    """
+
+    def __init__(self, device: Device, task: Task, share: Share | None = None) -> None:
         self.task, self.device = task, device
+        self.team = (share or Share()).team
         told = BuildNotice(device.caps.label, device.build_share)
         device.builds = told if task.params.verbosity else None
         self._recorder = None if device.profiler is None else Recorder(device)
@@ -141,7 +157,12 @@ class Fit:
                 task.objective.check_continued()
             # Compute margins first: rows need device memory for that, even if there are few trees.
             margins, others = self._first_margins(), self._margins_of_evals()
-        beside = plan_evaluation(device, task.objective, task.metrics, task.evals, data)
+        evaluates_whole = any(rows is task.whole for rows, _ in task.evals)
+        said = self.team.exchange((bool(task.evals), evaluates_whole))[0]
+        self._is_watched, self._gathers = said
+        beside = plan_evaluation(
+            device, task.objective, task.metrics, task.evals, data, gathered=task.whole
+        )
         first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Boosting(
             device,
@@ -151,12 +172,15 @@ class Fit:
             margins,
             first_round,
             beside=beside,
+            share=share,
             replaced=task.replaced,
             state=task.state,
         )
         others = others or self._margins_of_evals()
         for number, ((rows, _), other) in enumerate(zip(task.evals, others, strict=True)):
-            if other is None:
+            if other is None and rows is task.whole:
+                self.boosting.watch_gathered_rows(rows.n_rows)
+            elif other is None:
                 self.boosting.watch_training_rows()
             else:
                 self.boosting.watch(rows.sparse or rows.features_for(device), other)
@@ -206,7 +230,7 @@ class Fit:
                 for rows in made.given_evals
             ]
         return [
-            None if rows is data else self.start.margins(rows, device)
+            None if rows is (self.task.whole or data) else self.start.margins(rows, device)
             for rows, _ in self.task.evals
         ]
 
@@ -226,9 +250,14 @@ class Fit:
 
     def step(self) -> None:
         """Train one round and compute its metrics; waits for the device if there are any."""
-        self.boosting.step(self._pace)
-        self._evaluation.launch()  # enqueue before the host waits
-        if self.boosting.settle():
+        boosting = self.boosting
+        boosting.step(self._pace)
+        if self._gathers:
+            boosting.settle(watched=True)
+            boosting.gather()
+        else:
+            self._evaluation.launch()  # enqueue before the host waits
+        if self._gathers or boosting.settle(watched=self._is_watched):
             self._evaluation.launch()
         for (name, metric), value in self._evaluation.values():
             self.history[name][metric].append(value)
@@ -277,6 +306,10 @@ class Fit:
     def close(self) -> None:
         """Free what the fit has outside the device."""
         self.boosting.close()
+
+    def wait(self) -> None:
+        """Wait until the device is idle."""
+        self.device.finish()
 
     def finish(self, model: Model) -> Model:
         """Add to the model what was measured in the whole fit."""

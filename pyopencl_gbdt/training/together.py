@@ -5,128 +5,182 @@ The devices may be of different makers and kinds: the model's bytes are those of
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.team import Threads, threads
-from pyopencl_gbdt.errors import DeviceError, ParameterError
+from pyopencl_gbdt.device.nccl import communicators
+from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.team_threads import Threads, threads
+from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.errors import TeamError
+from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.levels import cut_features, layout_of
-from pyopencl_gbdt.pages.page import Layout, QuantizedData
-from pyopencl_gbdt.pages.paged import expected_columns
-from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.pages.page import QuantizedData
+from pyopencl_gbdt.pages.shared_cuts import encoded, shared_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
-from pyopencl_gbdt.training.with_statistics import statistic_columns
+from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
+from pyopencl_gbdt.training.member import LeadingFit, follow
+from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
+
+#: First row of a part, and the row behind it.
+Bounds = tuple[int, int]
 
 
 @dataclass
-class _Member:
-    """One device's part of the work, run by a thread."""
+class _Part:
+    """One device's part of the work.
+
+    Attributes
+    ----------
+    task : Task
+        With the part's rows.
+    whole : Dataset
+        All rows.
+    asked : Parameters
+        As the user gave them.
+    bounds : sequence of (int, int)
+        The rows of every member.
+    n_pages : int
+        Pages of codes; 0 is the fewest that the device can allocate.
+    """
 
     device: Device
-    params: Parameters
-    objective: Objective
-    data: Dataset
-    start: float
-    layout: Layout
+    task: Task
+    whole: Dataset
+    asked: Parameters
     team: Threads
-    first_row: int
-    all_rows: int
+    bounds: Sequence[Bounds]
     n_pages: int
-    trees: list[Tree] = field(default_factory=list)
-    error: BaseException | None = None
+
+    def share(self) -> Share:
+        """Quantise the rows; return the place in the team."""
+        first, _ = self.bounds[self.team.rank]
+        return Share(self.team, first, self.whole.n_rows, self._codes(), self.whole)
+
+    def _codes(self) -> QuantizedData:
+        """Return the rows as codes; the whole data set keeps those of all members."""
+        device, whole, max_bin = self.device, self.whole, self.task.params.max_bin
+        key = (tuple(self.team.exchange(device.process_key)), max_bin, tuple(self.bounds))
+        kept = self.team.exchange(whole.kept)[0]
+        if kept is not None and kept[0] == key:
+            found: QuantizedData = kept[1][self.team.rank]
+            return found
+        if self.team.rank == 0:
+            whole.forget()  # frees the former codes first
+        kept = None
+        shares = [(end - first) / max(1, whole.n_rows) for first, end in self.bounds]
+        layout = shared_layout(device, self.team, whole, max_bin, shares)
+        check_exact(self.asked, layout.feature_bins)
+        codes = encoded(device, self.task.data.values, layout, max_bin, self.n_pages)
+        everyone = self.team.exchange(codes)
+        if self.team.rank == 0:
+            whole.kept = (key, everyone)
+        return codes
+
+
+class _Follower(threading.Thread):
+    """A thread that trains the part of a member other than the first."""
+
+    def __init__(self, part: _Part) -> None:
+        super().__init__(daemon=True, name=f"member {part.team.rank} of a team")
+        self.part: _Part | None = part
+        self.error: BaseException | None = None
 
     def run(self) -> None:
+        assert self.part is not None
+        part, self.part = self.part, None
         try:
-            values, most = self.data.values, self.params.max_bin
-            quantizer = Quantizer(self.device, values, None, most, self.n_pages)
-            codes = QuantizedData(quantizer.encode(self.layout), self.layout)
-            share = Share(self.team, self.first_row, self.all_rows, codes)
-            fit = Boosting(
-                self.device, self.params, self.objective, self.data, self.start, share=share
-            )
-            self.trees = fit.run(self.params.n_estimators)
-        except BaseException as error:  # the thread that waits raises it
+            with settled(part.device), part.team.leaving():
+                follow(Fit(part.device, part.task, part.share()))
+        except BaseException as error:  # the thread of member 0 raises it
             self.error = error
-            self.team.leave()
 
 
-def train_together(
-    devices: Sequence[Device],
-    params: Parameters,
-    objective: Objective,
-    data: Dataset,
-    start: float,
-    *,
-    n_pages: int = 0,
-) -> list[Tree]:
-    """Return the trees that all devices grow together, each from an equal part of the rows.
+@contextlib.contextmanager
+def leading(
+    devices: Sequence[Device], task: Task, bounds: Sequence[Bounds], n_pages: int = 0
+) -> Iterator[LeadingFit]:
+    """Run a fit on several devices; the block drives it, and others follow in threads.
 
     Parameters
     ----------
     devices : sequence of Device
         Each opened for this fit; a device may be opened twice.
-    params : Parameters
-    objective : Objective
-        One whose gradients need no other rows than their own.
-    data : Dataset
-        All rows; the first device computes the cut points.
-    start : float
-        Margin before the first tree.
+    task : Task
+        With all rows.
+    bounds : sequence of (int, int)
+        The rows of every device.
     n_pages : int
         Pages of codes on each device; 0 is the fewest that it can allocate.
+
+    Yields
+    ------
+    LeadingFit
+        The fit of the first device.
 
     Raises
     ------
     ParameterError
-        If the loss looks at several rows, there are fewer rows than devices, splits are searched
-        along sorted columns, which one device has to hold, or categories become statistics.
+        If the task cannot be trained by a team.
     DeviceError
-        If devices disagree on the trees, which means that a driver is at fault.
+        If a device fails, or devices disagree on the trees. All threads have ended then.
     """
-    if expected_columns(data, params.search) is not None:
-        given = "sparse data" if data.sparse is not None else f"tree_method={params.tree_method!r}"
-        raise ParameterError(
-            f"{given}: expected dense data and tree_method='hist' where several devices train "
-            "together; train on one device"
-        )
-    if statistic_columns(params, data):
-        raise ParameterError(
-            f"cat_method={params.cat_method!r}: expected no statistics of categories where several "
-            "devices train together; use cat_method='sets', or train on one device"
-        )
-    n, size = data.n_rows, len(devices)
-    cut = cut_features(data)
-    cuts = Quantizer(devices[0], data.values, data.weight, params.max_bin, cut=cut).cuts()
-    layout = layout_of(cuts, data)
-    bounds = pairwise([n * rank // size for rank in range(size + 1)])
-    members = [
-        _Member(
-            device, params, objective, data.part(first, end), start, layout, team, first, n,
-            n_pages,
-        )
-        for device, team, (first, end) in zip(devices, threads(size), bounds, strict=True)
-    ]  # fmt: skip
-    running = [threading.Thread(target=member.run, daemon=True) for member in members]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    errors = [member.error for member in members if member.error is not None]
-    for error in sorted(errors, key=lambda e: isinstance(e, DeviceError)):
-        raise error  # the first cause, rather than that others were left alone
-    for member in members[1:]:
-        if member.trees != members[0].trees:
-            names = f"{devices[0].caps.label} and {member.device.caps.label}"
-            raise DeviceError(
-                f"{names} grew different trees from the same sums; a driver is at fault: update "
-                "it, or train on one device"
-            )
-    return members[0].trees
+    check_team(task.params, task.objective, task.data)
+    whole, asked = task.data, task.params
+    task = replace(task, params=as_histograms(asked))
+    if task.start is None:
+        score = base_score_of(devices[0], task.objective, whole)
+        task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
+    parts = [
+        _Part(device, _part_of(task, team.rank, bounds), whole, asked, team, bounds, n_pages)
+        for device, team in zip(devices, threads(len(devices)), strict=True)
+    ]
+    followers = [_Follower(part) for part in parts[1:]]
+    first = parts[0]
+    first.team.meeting.communicators = communicators(devices)
+    for follower in followers:
+        follower.start()
+    try:
+        with settled(first.device), first.team.leaving():
+            fit = LeadingFit(first.device, first.task, first.share())
+            yield fit
+            fit.end()
+    except BaseException as error:
+        _join(followers)
+        cause = _cause(error, followers)
+        if cause is error:
+            raise
+        raise cause from None
+    finally:
+        _join(followers)
+        first.team.meeting.close()
+    for follower in followers:
+        if follower.error is not None:
+            raise follower.error
+
+
+def _part_of(task: Task, rank: int, bounds: Sequence[Bounds]) -> Task:
+    """Return a member's task: its rows; only the first one evaluates sets."""
+    data = task.data.part(*bounds[rank])
+    if rank == 0:
+        return replace(task, data=data, whole=task.data)
+    return replace(task, data=data, evals=(), history={})
+
+
+def _join(followers: Sequence[_Follower]) -> None:
+    for follower in followers:
+        follower.join()
+
+
+def _cause(error: BaseException, followers: Sequence[_Follower]) -> BaseException:
+    """Return the first cause, rather than that others were left alone; free the others' memory."""
+    every = [error, *(f.error for f in followers if f.error is not None)]
+    cause = min(every, key=lambda one: isinstance(one, TeamError))
+    for one in every:
+        if one is not cause:
+            clear_frames(one)
+    return cause

@@ -5,12 +5,13 @@
 ##   a draws from d b f: index 0..1 is before the rows with its label, 2 is after them
 ##
 ##   A random number is a hash of seed, round, row and pair, so it is the same for any work-group size.
+##   Rows count from `first_row`, the number of the member's first row among those of a team.
 ##
 ## params: wg_size
 <%page args="wg_size"/>
 /* partners[pair, row]: a row of another label, or the row itself if there is none */
 KERNEL(${wg_size}) draw_partners(
-        const u32 n_rows, const u32 n_pairs, const u32 seed, GLOBAL const u32* RESTRICT number,
+        const u32 n_rows, const u32 first_row, const u32 n_pairs, const u32 seed, GLOBAL const u32* RESTRICT number,
         GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
         GLOBAL const u32* RESTRICT by_label, GLOBAL const u32* RESTRICT bucket_begin,
         GLOBAL const u32* RESTRICT bucket_end, GLOBAL u32* RESTRICT partners) {
@@ -21,7 +22,7 @@ KERNEL(${wg_size}) draw_partners(
         const u32 first = offsets[query[row]], end = offsets[query[row] + 1];
         const u32 begin = bucket_begin[row], behind = bucket_end[row];
         const u32 others = end - first - (behind - begin);
-        const u32 of_row = mix(of_round + row);
+        const u32 of_row = mix(of_round + first_row + row);
         for (u32 pair = 0; pair < n_pairs; pair++) {
             const u32 place = (u32)(((u64)mix(of_row + pair) * others) >> 32);
             const u32 chosen = place < begin ? place : place - begin + behind;

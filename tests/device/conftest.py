@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import pyopencl_gbdt.training.train
 from pyopencl_gbdt.device import fallback, open_device, variants
 from tests.device import fits
 
@@ -31,5 +30,5 @@ def opened(monkeypatch):
         devices.append(open_device(*arguments, **options))
         return devices[-1]
 
-    monkeypatch.setattr(pyopencl_gbdt.training.train, "open_device", remember)
+    monkeypatch.setattr("pyopencl_gbdt.training.opened.open_device", remember)
     return devices

@@ -1,0 +1,136 @@
+"""Sums of a team's arrays: copied from the device in pieces, added up, and copied back.
+
+    device    read 0 | read 1 | write 0 | read 2 | write 1 | write 2     one queue, in this order
+    host               add 0    add 1              add 2                 two buffers take turns
+
+The host waits for a piece when it has been read. It does not wait for the last pieces to be
+written: kernels that follow in the queue find them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
+
+#: Tells which rows of an array to add up, when the device has computed it.
+Window = Callable[[], slice]
+#: Bytes of a piece.
+PIECE_BYTES = 8 * 1024 * 1024
+_BUFFERS = 2
+
+
+class Buffers:
+    """Page-locked memory of one member, as long as its longest piece so far.
+
+    Attributes
+    ----------
+    n_sums, n_bytes : int
+        Sums so far, and bytes of the arrays that were added up.
+    waited, added : float
+        Seconds that the member waited for its device, and that adding took, with its wait for the
+        other members.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+        self.n_sums = self.n_bytes = 0
+        self.waited = self.added = 0.0
+
+    def of(self, device: Device, nbytes: int) -> list[Array]:
+        """Return buffers of so many bytes, whose contents are undefined."""
+        if not self._kept or self._kept[0].size < nbytes:
+            self._kept = [device.pinned(nbytes) for _ in range(_BUFFERS)]
+        return [buffer[:nbytes] for buffer in self._kept]
+
+
+class Adds(Protocol):
+    """A member of a team, as sums see it."""
+
+    @property
+    def buffers(self) -> Buffers:
+        """Memory for copies from and to the member's device."""
+
+    def add_in_place(self, part: npt.NDArray[Any]) -> None:
+        """Replace integers by the sum over all members; ``part`` is 1-D."""
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """Replaces an array by its sum over a team. Calling it waits for the device and for the team.
+
+    Attributes
+    ----------
+    member : Adds
+    array : DeviceArray
+    window : callable or None
+    dtype : numpy.dtype
+    """
+
+    member: Adds
+    array: DeviceArray
+    window: Window | None
+    dtype: np.dtype[Any]
+    name: str = "sum over the team"
+
+    def __call__(self) -> None:
+        array = self.array
+        rows = slice(0, array.shape[0]) if self.window is None else self.window()
+        row_bytes = array.nbytes // array.shape[0]
+        self.member.buffers.n_sums += 1
+        start, end = rows.start * row_bytes, rows.stop * row_bytes
+        step = max(1, PIECE_BYTES // self.dtype.itemsize) * self.dtype.itemsize
+        buffers = self.member.buffers.of(array.device, min(step, max(end - start, 1)))
+        reading: deque[tuple[int, npt.NDArray[np.uint8], Wait]] = deque()
+        for number, first in enumerate(range(start, end, step)):
+            if len(reading) == _BUFFERS:
+                self._finish(*reading.popleft())
+            piece = buffers[number % _BUFFERS][: min(step, end - first)]
+            reading.append((first, piece, array.device.read_later(array, piece, first)))
+        while reading:
+            self._finish(*reading.popleft())
+
+    def _finish(self, first: int, piece: npt.NDArray[np.uint8], wait: Wait) -> None:
+        """Add up a piece that is being read, and enqueue its copy to the device."""
+        kept, times = self.member.buffers, [time.perf_counter()]
+        for part in (wait, partial(self.member.add_in_place, piece.view(self.dtype))):
+            part()
+            times.append(time.perf_counter())
+        kept.waited += times[1] - times[0]
+        kept.added += times[2] - times[1]
+        kept.n_bytes += piece.nbytes
+        self.array.device.write_later(self.array, piece, first)
+
+
+@dataclass(frozen=True)
+class EarlyCopy:
+    """Enqueues a copy of a small array to the host, in front of long kernels.
+
+    Attributes
+    ----------
+    array : DeviceArray
+    """
+
+    array: DeviceArray
+    name: str = "copy for the team"
+    _found: list[Any] = field(default_factory=list)
+
+    def __call__(self) -> None:
+        device, nbytes = self.array.device, self.array.nbytes
+        host = self._found[0] if self._found else device.pinned(nbytes)
+        self._found[:] = [host, device.read_later(self.array, host, 0)]
+
+    def values(self) -> Array:
+        """Return the array as it was when the kernels began; waits for the copy."""
+        host, wait = self._found
+        wait()
+        values: Array = host.view(self.array.dtype)
+        return values

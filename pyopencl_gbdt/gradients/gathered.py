@@ -1,0 +1,63 @@
+"""Gradients that need all rows, in a team: member 0 computes them on the host for all members."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.custom import FunctionObjective
+
+F32 = npt.NDArray[np.float32]
+
+
+class GatheredGradients:
+    """Collects the margins of all members in every round, and hands out their gradients.
+
+    The host waits for the margins. Gradients have the same bits as on one device.
+
+    Parameters
+    ----------
+    ws : Workspace
+        Of a member of a team. A function of the user's is called with ``ws.share.whole``.
+    objective : Objective
+        Cox's loss, or a function of the user's.
+    label : float32 array, shape (n_rows,)
+        Of the member's own rows.
+    """
+
+    def __init__(self, ws: Workspace, objective: Objective, label: F32) -> None:
+        self.ws, self._objective = ws, objective
+        self._label = np.concatenate(ws.team.exchange(label))
+
+    def begin(self) -> None:
+        """Do nothing: no state is kept between rounds."""
+
+    def before_round(self, number: int) -> None:
+        """Collect margins, compute gradients, and copy the member's own ones to the device."""
+        ws = self.ws
+        margins = ws.team.exchange(ws["margins"].get().reshape(-1))
+        found = None
+        if ws.team.rank == 0:
+            found = self._gradients(np.concatenate(margins), number)
+        first = ws.share.first_row
+        for name, values in zip(("given_g", "given_h"), ws.team.exchange(found)[0], strict=True):
+            ws[name].set(values[first : first + ws.n_rows])
+
+    def _gradients(self, margins: F32, number: int) -> tuple[F32, F32]:
+        objective, whole = self._objective, self.ws.share.whole
+        if not isinstance(objective, FunctionObjective):
+            return objective.gradient(margins, self._label)
+        if whole is None:
+            raise ParameterError(
+                f"objective={objective.custom_name}: expected a loss of this library, or kernel "
+                "code, as no member of the team has all rows; write a KernelObjective"
+            )
+        return objective.checked(margins, whole, number)
+
+    def launches(self) -> list[Launch]:
+        """Return no launches: ``before_round`` does the work."""
+        return []

@@ -1,0 +1,66 @@
+"""Cut points of rows that the devices of one process share, and codes of one device's part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.pages.budget import page_bytes
+from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.levels import cut_features, layout_of
+from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
+from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
+
+
+def shared_layout(
+    device: Device, team: Team, data: Dataset, max_bin: int, shares: Sequence[float]
+) -> Layout:
+    """Return the layout of all rows' codes; every member cuts some of the columns.
+
+    Parameters
+    ----------
+    device : Device
+    team : Team
+        Its members have all rows in their memory.
+    data : Dataset
+        All rows.
+    max_bin : int
+    shares : sequence of float
+        Part of the columns for every member; their sum is 1.
+    """
+    every = cut_features(data)
+    ends = np.rint(np.cumsum(shares) * every.size).astype(np.int64)
+    own = np.split(every, ends[:-1])[team.rank]
+    codes = max(1, int(shares[team.rank] * data.n_rows))
+    taken = page_bytes(device, codes, data.n_features, max_bin)
+    quantizer = Quantizer(device, data.values, data.weight, max_bin, tiled_bytes=taken, cut=own)
+    parts = team.exchange((own, quantizer.cuts()))
+    return layout_of(_merged(parts), data)
+
+
+def _merged(parts: Sequence[tuple[npt.NDArray[np.uint32], Cuts]]) -> Cuts:
+    """Join the cut points of different columns."""
+    first = parts[0][1]
+    arrays = {name: array.copy() for name, array in vars(first).items()}
+    for columns, cuts in parts[1:]:
+        for name, array in arrays.items():
+            array[columns] = getattr(cuts, name)[columns]
+    return Cuts(**arrays)
+
+
+def encoded(
+    device: Device, values: npt.NDArray[np.float32], layout: Layout, max_bin: int, n_pages: int = 0
+) -> QuantizedData:
+    """Return rows as codes on a device, given the layout of all rows; there may be no row."""
+    if not len(values):
+        codes = empty_codes(device, 0, layout.n_features, code_dtype(layout.most_codes))
+        return QuantizedData([Page(codes, 0, 0)], layout)
+    quantizer = Quantizer(device, values, None, max_bin, n_pages)
+    return QuantizedData(quantizer.encode(layout), layout)

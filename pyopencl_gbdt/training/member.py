@@ -1,0 +1,131 @@
+"""One member of a team that trains one model: it trains its own rows, as member 0 asks.
+
+Member 0 has the callbacks, the evaluation sets and the model. Before it does what needs all
+members, it tells the others; they do the same, in the same order. Members exchange values through
+their ``Team`` alone, so they may be threads, processes or hosts.
+
+    member 0      step 0.3 | collect | step 0.3 | ..  | end      its callbacks decide
+    member 1      step 0.3 | collect | step 0.3 | ..  | end      follow(fit)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import fields
+
+from pyopencl_gbdt.callbacks.training_state import State
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.training.fitting import Fit, Task
+
+#: What member 0 asks for: one round with a learning rate, finished trees, the state, that devices
+#: are idle, or the end.
+_STEP, _COLLECT, _STATE, _WAIT, _END = "step", "collect", "state", "wait", "end"
+
+
+class LeadingFit(Fit):
+    """The fit of member 0, which callbacks drive; see ``Fit``."""
+
+    def __init__(self, device: Device, task: Task, share: Share) -> None:
+        super().__init__(device, task, share)
+        self.labels: list[str] = self.team.exchange(device.caps.label)
+        self.parts = ""
+        """The members' devices and parts of the rows, for ``Model.variants``."""
+
+    def _ask(self, what: str, value: float = 0.0) -> None:
+        self.team.exchange((what, value))
+
+    def step(self) -> None:
+        """Train one round with all members, and compute its metrics."""
+        self._ask(_STEP, self.learning_rate)
+        super().step()
+
+    def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
+        """Return the model so far; see ``Fit``."""
+        self._ask(_COLLECT)
+        model = super().model(n_rounds, attributes)
+        model.training_device = " + ".join(self.labels)
+        if self.parts:
+            model.variants["devices"] = self.parts
+        return model
+
+    def state(self) -> State:
+        """Return what the rounds to come need beside the model."""
+        self._ask(_STATE)
+        return super().state()
+
+    def wait(self) -> None:
+        """Wait until all devices are idle."""
+        self._ask(_WAIT)
+        super().wait()
+        self.team.exchange(None)
+
+    def end(self) -> None:
+        """Let the other members end; call it after the last round.
+
+        Raises
+        ------
+        DeviceError
+            If members disagree on the trees, which means that a driver is at fault.
+        """
+        self._ask(_END)
+        check_agreement(self, self.labels)
+
+
+def follow(fit: Fit) -> None:
+    """Do what member 0 asks for, until it ends the training.
+
+    Raises
+    ------
+    TeamError
+        If another member has failed.
+    DeviceError
+        If members disagree on the trees.
+    """
+    labels = fit.team.exchange(fit.device.caps.label)
+    while True:
+        what, value = fit.team.exchange(None)[0]
+        if what == _STEP:
+            fit.learning_rate = value
+            fit.step()
+        elif what == _COLLECT:
+            fit.boosting.finished_trees()
+        elif what == _STATE:
+            fit.state()
+        elif what == _WAIT:
+            fit.wait()
+            fit.team.exchange(None)
+        else:
+            check_agreement(fit, labels)
+            return
+
+
+def check_agreement(fit: Fit, labels: Sequence[str]) -> None:
+    """Compare the trees of all members; all of them call it, after the last round.
+
+    Raises
+    ------
+    DeviceError
+        In every member, if one has other trees.
+    """
+    digests = fit.team.exchange(digest_of(fit.boosting.finished_trees()))
+    for rank, digest in enumerate(digests):
+        if digest != digests[0]:
+            raise DeviceError(
+                f"{labels[0]} and {labels[rank]} grew different trees from the same sums; a driver "
+                "is at fault: update it, or train on one device"
+            )
+
+
+def digest_of(trees: Sequence[Tree]) -> str:
+    """Return a digest of trees; equal trees have equal digests."""
+    found = hashlib.sha256()
+    for tree in trees:
+        for field in fields(tree):
+            array = getattr(tree, field.name)
+            found.update(f"{field.name} {array.shape} ".encode() + array.tobytes())
+    return found.hexdigest()

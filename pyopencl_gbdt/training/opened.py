@@ -1,0 +1,70 @@
+"""Run a task on the device, or the devices, that its parameters name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.builds import to_standard_error
+from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.pretend import limit_memory
+from pyopencl_gbdt.device.selection import find_several, names_several
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.training.division import divided
+from pyopencl_gbdt.training.fitting import Fit, Task
+from pyopencl_gbdt.training.team_checks import check_team
+from pyopencl_gbdt.training.together import leading
+from pyopencl_gbdt.training.with_statistics import prepared_on
+
+
+def check_devices(task: Task, *, profile: bool) -> None:
+    """Raise an error if a task names several devices that cannot train it together.
+
+    Raises
+    ------
+    ParameterError
+    DeviceError
+        If one of several devices is not there.
+    """
+    if not names_several(task.params.device):
+        return
+    chosen = find_several(task.params.device)
+    if len(chosen) == 1:
+        return
+    check_team(task.params, task.objective, task.data)
+    if profile:
+        raise ParameterError(
+            f"profile=True: expected False with device={task.params.device!r}, since a profile is "
+            "of one device; name one device"
+        )
+
+
+@contextlib.contextmanager
+def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
+    """Open what ``task.params.device`` names, and yield a fit that callbacks can drive.
+
+    If the block ends early, for example by Ctrl-C, all devices are waited for and all threads end.
+    """
+    name = task.params.device
+    if names_several(name):
+        parts = divided(find_several(name), task)
+        if parts.note and task.params.verbosity:
+            to_standard_error(parts.note)
+        if len(parts.devices) > 1:
+            for one in parts.devices:
+                limit_memory(one, task.params.device_memory)
+            with leading(parts.devices, task, parts.bounds) as together:
+                together.parts = parts.described()
+                yield together
+            return
+        name = parts.devices[0].caps.device_id
+    device = open_device(name, profile=profile)
+    limit_memory(device, task.params.device_memory)
+    device.warm_up()
+    with settled(device):
+        fit = Fit(device, prepared_on(device, task))
+        try:
+            yield fit
+        finally:
+            fit.close()
