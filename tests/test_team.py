@@ -118,6 +118,10 @@ def test_every_way_of_growing(growth):
     check({"max_bin": 32, **GROWTH[growth]}, "number")
 
 
+def test_nearly_exact_quantiles():
+    check({"max_bin": 16, "max_bin_exact": False}, "number", weight=WEIGHT)
+
+
 @pytest.mark.parametrize("names", TEAMS, ids=str)
 def test_devices_of_any_kind(names):
     """Two queues of a device, and devices of different makers."""
@@ -161,8 +165,11 @@ def test_what_else_is_refused():
     data = rows_of("number")
     with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
         train({"boosting_type": "ordered", "device": listed(TWO)}, data)
-    with pytest.raises(ParameterError, match="^page='streamed': expected 'auto' where several"):
+    with pytest.raises(ParameterError, match=r"^page='streamed': expected 'auto' where several"):
         train({"page": "streamed", "device": listed(TWO)}, data)
+    batches = Dataset.from_batches([(X, LABELS["number"])])
+    with pytest.raises(ParameterError, match=r"^X in batches: expected rows in memory"):
+        train({"device": listed(TWO)}, batches)
     with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
         train({"device": listed(TWO)}, data, profile=True)
     fill = DeviceObjective(lambda *arrays: None, "own")

@@ -20,7 +20,13 @@ from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 
 def shared_layout(
-    device: Device, team: Team, data: Dataset, max_bin: int, shares: Sequence[float]
+    device: Device,
+    team: Team,
+    data: Dataset,
+    max_bin: int,
+    shares: Sequence[float],
+    *,
+    exact: bool = True,
 ) -> Layout:
     """Return the layout of all rows' codes; every member cuts some of the columns.
 
@@ -34,13 +40,17 @@ def shared_layout(
     max_bin : int
     shares : sequence of float
         Part of the columns for every member; their sum is 1.
+    exact : bool
+        Whether bins end at exact quantiles, see ``Quantizer``.
     """
     every = cut_features(data)
     ends = np.rint(np.cumsum(shares) * every.size).astype(np.int64)
     own = np.split(every, ends[:-1])[team.rank]
     codes = max(1, int(shares[team.rank] * data.n_rows))
     taken = page_bytes(device, codes, data.n_features, max_bin)
-    quantizer = Quantizer(device, data.values, data.weight, max_bin, tiled_bytes=taken, cut=own)
+    quantizer = Quantizer(
+        device, data.values, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
+    )
     parts = team.exchange((own, quantizer.cuts()))
     return layout_of(_merged(parts), data)
 

@@ -54,13 +54,17 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
         if len(parts.devices) > 1:
             for device in parts.devices:
                 limit_memory(device, task.params.device_memory)
-            with leading(parts.devices, task, parts.bounds) as fit:
-                fit.parts = parts.described()
-                yield fit
+            with leading(parts.devices, task, parts.bounds) as first:
+                first.parts = parts.described()
+                yield first
             return
         name = parts.devices[0].caps.device_id
     device = open_device(name, profile=profile)
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
-        yield Fit(device, prepared_on(device, task))
+        fit = Fit(device, prepared_on(device, task))
+        try:
+            yield fit
+        finally:
+            fit.close()

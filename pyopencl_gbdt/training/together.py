@@ -64,7 +64,8 @@ class _Part:
     def _codes(self) -> QuantizedData:
         """Return the rows as codes; the whole data set keeps those of all members."""
         device, whole, max_bin = self.device, self.whole, self.task.params.max_bin
-        key = (tuple(self.team.exchange(device.process_key)), max_bin, tuple(self.bounds))
+        exact = self.task.params.max_bin_exact
+        key = (tuple(self.team.exchange(device.process_key)), max_bin, exact, tuple(self.bounds))
         kept = self.team.exchange(whole.kept)[0]
         if kept is not None and kept[0] == key:
             found: QuantizedData = kept[1][self.team.rank]
@@ -73,7 +74,7 @@ class _Part:
             whole.forget()  # frees the former codes first
         kept = None
         shares = [(end - first) / max(1, whole.n_rows) for first, end in self.bounds]
-        layout = shared_layout(device, self.team, whole, max_bin, shares)
+        layout = shared_layout(device, self.team, whole, max_bin, shares, exact=exact)
         check_exact(self.asked, layout.feature_bins)
         codes = encoded(device, self.task.data.values, layout, max_bin, self.n_pages)
         everyone = self.team.exchange(codes)
