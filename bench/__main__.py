@@ -18,6 +18,7 @@ COMMANDS = {
     "page": "bench.page",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
+    "scaling": "bench.scaling",
     "sparse": "bench.sparse",
     "strings": "bench.strings",
     "sweep": "bench.sweep",

@@ -127,6 +127,7 @@ ROOMS = (
     ("training",),
     ("reference",),
     ("estimators",),
+    ("dask",),
     ("doctor",),
     ("comparison",),
     ("cli",),

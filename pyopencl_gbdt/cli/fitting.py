@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, TrainingCallback
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
-from pyopencl_gbdt.cli import tables
+from pyopencl_gbdt.cli import ranks
 from pyopencl_gbdt.cli.output import (
     Progress,
     check_output,
@@ -92,6 +92,15 @@ def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
 
 
 def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None = None) -> None:
+    """Train and save, as one process or as one of an MPI job; see ``_fit``."""
+    job = ranks.job()
+    with job.ended_by_errors():
+        _fit(args, given, extras, job)
+
+
+def _fit(
+    args: argparse.Namespace, given: dict[str, Any], extras: Extras | None, job: ranks.Job
+) -> None:
     """Check everything that can be checked beforehand; read, train, save.
 
     Parameters
@@ -101,6 +110,8 @@ def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None =
     given : dict of str to object
         The training parameters, without ``device``.
     extras : Extras or None
+    job : Job
+        The first process of an MPI job writes the model.
     """
     from pyopencl_gbdt.device import find, open_device
     from pyopencl_gbdt.device.bandwidth import device_bandwidth
@@ -118,12 +129,12 @@ def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None =
     assert info.caps is not None
     variants = chosen_variants(info, p)
     open_device(info.device_id).warm_up()
-    data, evals = tables.read_training(
-        args, p.objective, names=extras.eval_names, beside=extras.side_files
+    data, evals = ranks.read_training(
+        job, args, p.objective, names=extras.eval_names, beside=extras.side_files
     )
     if extras.eval_train:
         evals.insert(0, (data, "train"))  # early stopping watches the last one
-    tell = _nothing if p.verbosity == 0 else section
+    tell = _nothing if p.verbosity == 0 or not job.leads else section
     tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")
     labels = [one.info.caps.label for one in several if one.info.caps is not None]
     tell("Devices" if several else "Device", *(labels or [info.caps.label]))
@@ -134,7 +145,7 @@ def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None =
 
     if args.profile:  # measure the copy bandwidth before, not during, the timed rounds
         device_bandwidth(open_device(info.device_id))
-    silent = p.verbosity == 0 or not evals or args.verbose_every == 0
+    silent = p.verbosity == 0 or not evals or args.verbose_every == 0 or not job.leads
     progress = Progress(
         None if silent else show,
         n_rounds=p.n_estimators,
@@ -142,7 +153,7 @@ def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None =
         waits=bool(evals),
     )
     model = train(
-        {**given, "device": p.device if several else info.device_id},
+        {**given, "device": p.device if several or job.size > 1 else info.device_id},
         data,
         evals=evals,
         eval_metric=args.eval_metric,
@@ -152,7 +163,10 @@ def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None =
         verbose=True,
         report=progress.report,
         profile=args.profile,
+        communicator=job.communicator,
     )
+    if not job.leads:
+        return
     progress.finish()
     model.save_model(args.model)
     tell("Time", progress.summary())

@@ -18,7 +18,7 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 def digest(values: npt.NDArray[Any], dtype: str = "<f4") -> str:
     """Return the digest of an array; ``dtype`` says in which byte order and type it is read."""
     little = np.ascontiguousarray(values, dtype)
-    return hashlib.sha256(little.data.cast("B")).hexdigest()
+    return hashlib.sha256(little.data.cast("B") if little.size else b"").hexdigest()
 
 
 def digest_of_entries(values: SparseMatrix) -> str:

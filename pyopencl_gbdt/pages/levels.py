@@ -6,6 +6,7 @@ number. So the cut points lie at ``k + 0.5``, and nothing is merged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shares import N_BINS, with_shares
 
 F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
 #: Most levels of a feature: codes have 16 bits, and one is that of missing values.
 MOST_LEVELS = 65535
 
@@ -34,7 +36,11 @@ def cut_features(data: Dataset) -> npt.NDArray[np.uint32]:
     return np.array(sorted(numeric), np.uint32)
 
 
-def layout_of(cuts: Cuts, data: Dataset) -> Layout:
+def _own(counts: I64) -> I64:
+    return counts
+
+
+def layout_of(cuts: Cuts, data: Dataset, add_up: Callable[[I64], I64] = _own) -> Layout:
     """Return the layout of codes, with a bin for every level of a categorical column.
 
     Parameters
@@ -43,16 +49,18 @@ def layout_of(cuts: Cuts, data: Dataset) -> Layout:
         Of all columns but those that ``cut_features`` leaves out.
     data : Dataset
         Its ``values`` hold codes in categorical columns.
+    add_up : callable
+        Returns the sum of every team member's counts, where each has a part of the rows.
     """
     cuts = with_shares(cuts, data.n_shares)
     if not data.categories:
         return make_layout(cuts)
     categorical = np.zeros(data.n_features, np.bool_)
     categorical[list(data.categories)] = True
-    return replace(make_layout(_level_cuts(cuts, data)), categorical=categorical)
+    return replace(make_layout(_level_cuts(cuts, data, add_up)), categorical=categorical)
 
 
-def _level_cuts(cuts: Cuts, data: Dataset) -> Cuts:
+def _level_cuts(cuts: Cuts, data: Dataset, add_up: Callable[[I64], I64]) -> Cuts:
     """Replace the cut points of categorical columns by those between levels."""
     width = max(cuts.below.shape[1], most_levels(data))
     below, above = (np.zeros((data.n_features, width), np.float32) for _ in range(2))
@@ -62,6 +70,7 @@ def _level_cuts(cuts: Cuts, data: Dataset) -> Cuts:
         rows, n = data.level_counts(column), levels.n_levels
         n_bins[column], codes = n, np.arange(n, dtype=np.float32)
         below[column, :n], above[column, :n] = codes, np.minimum(codes + 1, n - 1)
+        rows = add_up(rows)
         missing[column] = rows[n] > 0  # a level that the model does not know is missing
         fullest[column] = rows.argmax()
     return Cuts(below, above, n_bins, missing, fullest)

@@ -10,8 +10,8 @@ from pyopencl_gbdt.errors import DataTypeError, ParameterError
 from pyopencl_gbdt.parameters.names import ROWS
 
 
-def check_dataset(data: Any) -> None:
-    """Raise an error unless ``data`` is a ``Dataset``.
+def check_dataset(data: Any) -> Dataset:
+    """Return ``data``; raise an error unless it is a ``Dataset``.
 
     Raises
     ------
@@ -22,6 +22,7 @@ def check_dataset(data: Any) -> None:
             f"data is of type {type(data).__name__}: expected a Dataset; make one of the rows and "
             "their labels: Dataset(X, y)"
         )
+    return data
 
 
 def check_rounds(n_rounds: Any, *, also_none: bool = True) -> int | None:
@@ -49,6 +50,20 @@ def check_history(evals_result: Any) -> None:
         raise ParameterError(
             f"evals_result is of type {type(evals_result).__name__}: expected a dict, which "
             "receives the metrics; give an empty one"
+        )
+
+
+def check_no_profile(profile: bool) -> None:
+    """Raise an error if a training of several processes is to be profiled.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if profile:
+        raise ParameterError(
+            "profile=True: expected False with communicator=, since a profile is of one device; "
+            "profile a fit of one process"
         )
 
 

@@ -303,13 +303,13 @@ class Fit:
         """Return what the rounds to come need beside the model; waits for the last round."""
         return self.boosting.state()
 
-    def wait(self) -> None:
-        """Wait until the device is idle."""
-        self.device.finish()
-
     def close(self) -> None:
         """Free what the fit has outside the device."""
         self.boosting.close()
+
+    def wait(self) -> None:
+        """Wait until the device is idle."""
+        self.device.finish()
 
     def finish(self, model: Model) -> Model:
         """Add to the model what was measured in the whole fit."""

@@ -76,6 +76,8 @@ def prepare(
     eval_metric: Metrics,
     before: Before | None,
     custom_metric: Callable[..., Any] | None = None,
+    *,
+    is_part: bool = False,
 ) -> Task:
     """Check the arguments of a training; return the task.
 
@@ -90,6 +92,8 @@ def prepare(
         The model to continue.
     custom_metric : callable or None
         An additional metric.
+    is_part : bool, default False
+        Whether other processes have further rows: the base score is then left to be computed.
 
     Raises
     ------
@@ -134,7 +138,8 @@ def prepare(
     check_categories(data, p, limits, evals)
     start: StartingPoint | None = None
     if before is None:
-        if p.base_score is not None or not sums_labels_on_device(objective, data):
+        later = is_part or sums_labels_on_device(objective, data)
+        if p.base_score is not None or not later:
             start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
         ensemble = as_ensemble(before)

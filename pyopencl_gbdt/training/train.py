@@ -20,23 +20,31 @@ from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.mpi_team import joined_team
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.arguments import check_history, check_rounds
+from pyopencl_gbdt.training.arguments import (
+    check_dataset,
+    check_history,
+    check_no_profile,
+    check_pairs,
+    check_rounds,
+)
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
+from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
 from pyopencl_gbdt.training.opened import check_devices, opened_fit
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 
 
 def train(
     params: Given,
-    data: Dataset,
+    data: Dataset | None,
     n_rounds: int | None = None,
     *,
-    evals: Evals | None = (),
+    evals: Evals | Parts | None = (),
     eval_metric: Metrics = None,
     custom_metric: Callable[..., Any] | None = None,
     early_stopping_rounds: int | None = None,
@@ -51,6 +59,7 @@ def train(
     xgb_model: Before | None = None,
     evals_result: dict[str, Any] | None = None,
     verbose_eval: bool | int | None = None,
+    communicator: Any = None,
 ) -> Model:
     """Train gradient-boosted trees.
 
@@ -96,6 +105,9 @@ def train(
         A custom loss, instead of the loss in ``params``.
     evals_result : dict or None
         Receives the metrics of every round, as ``Model.history`` holds them.
+    communicator : mpi4py.MPI.Intracomm, team of processes, or None
+        The processes that train one model together; each calls ``train`` with its own rows as
+        ``data``, or None if it has none. All get the model. See ``docs/several-hosts.md``.
 
     Returns
     -------
@@ -125,13 +137,19 @@ def train(
         params = {**as_mapping(params), "objective": obj}
     check_callables(report=report)
     check_switches(maximize=maximize, profile=profile)
-    task = prepare(params, data, evals, eval_metric, model, custom_metric)
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
     if period:
         listed.append(EvaluationMonitor(period, logger=report))
     if early_stopping_rounds is not None:
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
+    if communicator is not None:
+        check_no_profile(profile)
+        plans = Plans(params, data, evals or (), eval_metric, model, custom_metric, everyone)
+        made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
+        return _with_history(made, evals_result)
+    data = check_dataset(data)
+    task = prepare(params, data, check_pairs(evals), eval_metric, model, custom_metric)
     check_devices(task, profile=profile)
     watched = {name: list(task.metrics) for _, name in task.evals}
     everyone.check(
@@ -150,6 +168,10 @@ def train(
         data.forget()
         clear_frames(error)
         raise
+    return _with_history(made, evals_result)
+
+
+def _with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
     if evals_result is not None:
         evals_result.clear()
         evals_result.update(made.history)
@@ -175,13 +197,18 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history, state=saved.state)
     with opened_fit(task, profile=profile) as fit:
-        model = TrainingModel([fit])
-        try:
-            run_rounds(model, fit, callbacks, saved)
-            return fit.finish(model.current())
-        finally:
-            model.close()
-            callbacks.close()
+        return _led(callbacks, fit, saved)
+
+
+def _led(callbacks: CallbackList, fit: Fit, saved: CheckPoint | None) -> Model:
+    """Run all rounds of a fit; return the model."""
+    model = TrainingModel([fit])
+    try:
+        run_rounds(model, fit, callbacks, saved)
+        return fit.finish(model.current())
+    finally:
+        model.close()
+        callbacks.close()
 
 
 def run_rounds(

@@ -1,0 +1,179 @@
+"""``python -m bench scaling``: sums over local processes, and a model of 2 to 4096 workers.
+
+It measures what sums over the team cost with 2 and more processes of this machine, how fast the
+host adds arrays, and how fast a device builds histograms. From the last two, and from the speeds
+of networks, a model tells the time of a round. The first check the model: latency and speed are
+fitted to 2 processes, and what it says of more processes stands beside what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from typing import Any
+
+import numpy as np
+
+from bench.scaling_model import (
+    NETWORKS,
+    WORKERS,
+    Network,
+    Shape,
+    best_workers,
+    by_features,
+    in_slices,
+    round_seconds,
+    to_all,
+)
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device import socket_team as sockets
+from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.pages.parted_cuts import parted_cuts
+from pyopencl_gbdt.training.division import histogram_speed
+
+#: Bytes of the arrays that are summed.
+SIZES = [1 << bits for bits in (10, 13, 16, 19, 22, 24)]
+#: A training of HIGGS's shape, and a large one.
+SHAPES = {"11 M x 28": Shape(11_000_000, 28, 256, 6), "10^9 x 28": Shape(10**9, 28, 256, 8)}
+
+
+def member(rank: int, size: int, pipe: Any, n_rows: int, n_features: int) -> None:
+    """Measure sums and cut points as one of several processes; send seconds by name."""
+    door = sockets.Door("127.0.0.1", b"bench")
+    pipe.send(door.address)
+    team = door.join(rank, pipe.recv(), Limits())
+    found: dict[str, object] = {}
+    for way, least in (("warm-up", 0), ("whole", 1 << 62), ("slices", 0)):
+        sockets.SLICED_BYTES = least
+        for n_bytes in SIZES:
+            array = np.ones(n_bytes // 8, np.int64)
+            repeats = 30 if n_bytes <= 1 << 19 else 5
+            seconds = []
+            for _ in range(repeats):
+                team.exchange(None)
+                began = time.perf_counter()
+                team.add_up(array)
+                seconds.append(time.perf_counter() - began)
+            found[f"{way} {n_bytes}"] = float(np.median(seconds))
+    rng = np.random.default_rng(rank)
+    values = rng.normal(size=(n_rows // size, n_features)).astype(np.float32)
+    team.n_messages = team.sent_bytes = 0
+    began = time.perf_counter()
+    parted_cuts(team, values, None, 256)
+    found["cuts"] = time.perf_counter() - began
+    found["exchanges"] = team.n_messages / (size - 1)
+    found["bytes"] = team.sent_bytes
+    pipe.send(found)
+    team.exchange(None)
+    team.leave()
+
+
+def measured(size: int, n_rows: int, n_features: int) -> dict[str, float]:
+    """Return what rank 0 of so many processes measures."""
+    context = multiprocessing.get_context("spawn")
+    pipes, running = [], []
+    for rank in range(size):
+        ours, theirs = context.Pipe()
+        process = context.Process(target=member, args=(rank, size, theirs, n_rows, n_features))
+        process.start()
+        pipes.append(ours)
+        running.append(process)
+    addresses = [pipe.recv() for pipe in pipes]
+    for pipe in pipes:
+        pipe.send(addresses)
+    found = [pipe.recv() for pipe in pipes]
+    for process in running:
+        process.join()
+    return found[0]
+
+
+def host_sum_speed() -> float:
+    """Return the bytes a second that the host adds to an array."""
+    total, part = (np.ones(1 << 21, np.int64) for _ in range(2))
+    seconds = []
+    for _ in range(7):
+        began = time.perf_counter()
+        total += part
+        seconds.append(time.perf_counter() - began)
+    return total.nbytes / float(np.median(seconds))
+
+
+def fitted(found: dict[str, float], way: str, sum_speed: float) -> Network:
+    """Return the latency and speed that explain what two processes took.
+
+    Both ways send a megabyte each way for a megabyte to add up; slices take two messages.
+    """
+    messages, large = {"whole": 1, "slices": 2}[way], SIZES[-1]
+    latency = found[f"{way} {SIZES[0]}"] / messages
+    seconds = found[f"{way} {large}"] - messages * latency - large / messages / sum_speed
+    return Network(way, latency, large / max(seconds, 1e-9))
+
+
+def show_measured(sizes: list[int], args: argparse.Namespace, sum_speed: float) -> None:
+    """Print measured and modelled seconds of sums, and the cost of cut points."""
+    every = {size: measured(size, args.rows, args.features) for size in sizes}
+    local = [fitted(every[sizes[0]], way, sum_speed) for way in ("whole", "slices")]
+    for net in local:
+        print(f"{net.name}: {1e6 * net.latency:.0f} us, {net.speed / 1e9:.2f} GB/s fit 2 processes")
+    print("processes  bytes      whole ms (model)      slices ms (model)")
+    for size, found in every.items():
+        for n_bytes in SIZES:
+            whole, slices = (1e3 * found[f"{way} {n_bytes}"] for way in ("whole", "slices"))
+            model = [
+                1e3 * way(net, size, n_bytes, sum_speed)
+                for net, way in zip(local, (to_all, in_slices), strict=True)
+            ]
+            print(
+                f"{size:9}  {n_bytes:9}  {whole:8.2f} ({model[0]:8.2f})  "
+                f"{slices:9.2f} ({model[1]:8.2f})"
+            )
+    print(f"\ncut points of {args.rows} x {args.features} normal values, 256 bins")
+    for size, found in every.items():
+        print(
+            f"{size:9} processes: {found['cuts']:.2f} s, {found['exchanges']:.0f} exchanges, "
+            f"{found['bytes'] / 1e6:.1f} MB sent by each"
+        )
+
+
+def show_model(values_speed: float, sum_speed: float) -> None:
+    """Print the time of a round with 1 to 4096 workers."""
+    for name, shape in SHAPES.items():
+        total = sum(shape.level_bytes(level) for level in range(shape.depth))
+        print(
+            f"\n{name}, depth {shape.depth}, {shape.n_bins} bins: {total / 1e6:.1f} MB of sums a "
+            f"tree, {shape.level_bytes(shape.depth - 1) / 1e6:.2f} MB at the last level; worker: "
+            f"{values_speed / 1e9:.2f} G values/s"
+        )
+        print("workers  " + "".join(f"{net.name:>36}" for net in NETWORKS))
+        alone = sum(round_seconds(shape, NETWORKS[0], 1, values_speed, sum_speed))
+        for workers in WORKERS:
+            cells = []
+            for net in NETWORKS:
+                work, sums = round_seconds(shape, net, workers, values_speed, sum_speed)
+                half = sum(round_seconds(shape, net, workers, values_speed, sum_speed, by_features))
+                speed_up = alone / (work + sums)
+                cells.append(f"{1e3 * (work + sums):10.2f} ms {speed_up:6.1f}x ({1e3 * half:.2f})")
+            print(f"{workers:7}  " + "".join(f"{cell:>36}" for cell in cells))
+        ends = (best_workers(shape, net, values_speed, sum_speed) for net in NETWORKS)
+        print("gains up to" + "".join(f"{end:>33}" for end in ends))
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench scaling", description=__doc__)
+    parser.add_argument("--processes", default="2,4", help="how many local processes to measure")
+    parser.add_argument("--rows", type=int, default=200_000, help="rows of the cut points")
+    parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--device", default="auto", help="builds the histograms that are timed")
+    parser.add_argument(
+        "--values-speed", type=float, help="values a second of a worker, instead of measuring"
+    )
+    parser.add_argument("--no-processes", action="store_true", help="only print the model")
+    args = parser.parse_args(arguments)
+    sum_speed = host_sum_speed()
+    print(f"the host adds {sum_speed / 1e9:.2f} GB/s")
+    if not args.no_processes:
+        show_measured([int(size) for size in args.processes.split(",")], args, sum_speed)
+    speed = args.values_speed or histogram_speed(open_device(args.device))
+    show_model(speed, sum_speed)
+    return 0

@@ -1,0 +1,114 @@
+"""``mpirun -n 4 pyopencl-gbdt train DATA``: which rows a process of an MPI job reads."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyopencl_gbdt.cli import tables
+from pyopencl_gbdt.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.dataset import Dataset
+
+#: Environment variables in which launchers (MPICH's, Intel's; Open MPI's) give the number of ranks.
+_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+#: What stands for the rank in file names.
+RANK = "{rank}"
+
+
+class Job:
+    """The process's place in an MPI job.
+
+    Attributes
+    ----------
+    communicator : mpi4py.MPI.Intracomm or None
+        None outside a job.
+    rank, size : int
+    """
+
+    def __init__(self, communicator: Any = None) -> None:
+        self.communicator = communicator
+        self.rank: int = 0 if communicator is None else communicator.rank
+        self.size: int = 1 if communicator is None else communicator.size
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process prints, and writes the model."""
+        return self.rank == 0
+
+    @contextlib.contextmanager
+    def ended_by_errors(self) -> Iterator[None]:
+        """End all ranks if the block fails in this one; say which and why."""
+        from pyopencl_gbdt.device.mpi_team import end_job
+
+        try:
+            yield
+        except BaseException as error:
+            if self.size > 1:
+                end_job(self.communicator, f"rank {self.rank}: {error}")
+            raise
+
+
+def job() -> Job:
+    """Return the MPI job of this process, if a launcher started several.
+
+    Raises
+    ------
+    ParameterError
+        If mpi4py is not installed there.
+    """
+    sizes = [os.environ.get(name, "") for name in _SIZES]
+    if not any(size.isdecimal() and int(size) > 1 for size in sizes):
+        return Job()
+    from pyopencl_gbdt.device.mpi_team import mpi
+
+    return Job(mpi().COMM_WORLD)
+
+
+def read_training(
+    mine: Job, args: argparse.Namespace, objective: str, **options: Any
+) -> tuple[Dataset, list[tuple[Dataset | None, str]]]:
+    """Read this rank's rows; the first rank reads the evaluation sets too.
+
+    Names of files with ``{rank}`` are those of this rank's own files. Otherwise all ranks read the
+    same file, and each keeps an equal part of the rows; queries stay whole.
+
+    Parameters
+    ----------
+    mine : Job
+    args : argparse.Namespace
+        The options of ``train``.
+    objective : str
+    **options
+        As in ``tables.read_training``.
+    """
+    if mine.size == 1:
+        data, sets = tables.read_training(args, objective, **options)
+        return data, list(sets)
+    own = argparse.Namespace(**vars(args))
+    for name in ("data", "weight"):
+        text = getattr(args, name)
+        setattr(own, name, text if text is None else text.replace(RANK, str(mine.rank)))
+    if (own.data == args.data) != (own.weight == args.weight) and own.weight is not None:
+        raise ParameterError(
+            f"--weight {args.weight}: expected {RANK} in both names or in none, as in "
+            f"{args.data}; give weights of the same rows"
+        )
+    names = options.get("names") or tables.file_names(args.eval)
+    if not mine.leads:
+        own.eval, options = [], {**options, "names": []}
+    data, sets = tables.read_training(own, objective, **options)
+    if own.data == args.data:
+        data = data.part(*_bounds(data, mine))
+    return data, list(sets) if mine.leads else [(None, name) for name in names]
+
+
+def _bounds(data: Dataset, mine: Job) -> Sequence[int]:
+    """Return the first row of a rank, and the row behind its last one."""
+    from pyopencl_gbdt.training.division import row_bounds
+
+    return row_bounds(data, [1.0] * mine.size)[mine.rank]

@@ -1,0 +1,209 @@
+"""Estimators of scikit-learn's kind that take Dask's collections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import dask
+import distributed
+import numpy as np
+import numpy.typing as npt
+from dask import array
+
+from pyopencl_gbdt.arguments import check_verbose
+from pyopencl_gbdt.dask.training import mapped, train
+from pyopencl_gbdt.data import encode_labels
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.estimators.base import Base
+from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt.estimators.ranking import GBDTRanker
+from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
+
+_Own = TypeVar("_Own", bound="OnDask")
+
+
+class OnDask(Base):
+    """What the estimators share: ``fit`` trains on a cluster, and partitions are predicted there.
+
+    Rows in memory are predicted here, as by the estimators without Dask.
+    """
+
+    def fit(  # type: ignore[override]
+        self: _Own,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        base_margin: Any = None,
+        qid: Any = None,
+        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        sample_weight_eval_set: Sequence[Any] | None = None,
+        eval_qid: Sequence[Any] | None = None,
+        client: distributed.Client | None = None,
+        workers: Sequence[str] | None = None,
+        timeout: float | None = None,
+        verbose: bool | int | None = False,
+    ) -> _Own:
+        """Train on the workers of a Dask cluster.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame, shape (n_rows, n_features)
+        y : dask.array.Array or dask.dataframe.Series, shape (n_rows,)
+            A classifier takes labels that NumPy can sort.
+        sample_weight, base_margin, qid : Dask collection or None
+            With the partitions of X. A ranker needs ``qid``.
+        eval_set : list of (X, y) or None
+            Sets whose metrics are computed after every round, on one worker.
+        sample_weight_eval_set, eval_qid : list of Dask collection, or None
+            The same for every set.
+        client, workers, timeout
+            As for ``pyopencl_gbdt.dask.train``.
+        verbose : bool, int or None, default False
+            Print metrics, on the first worker.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ParameterError, DeviceError, TeamError
+            The estimator is unchanged.
+        """
+        self._check_own()
+        if self.warm_start:
+            raise ParameterError("warm_start=True: expected False on Dask; train a new model")
+        try:
+            label = self._encoded(y, first=True)
+            own: list[dict[str, Any]] = []
+            for number, (rows, labels) in enumerate(eval_set or ()):
+                same = rows is X and labels is y
+                own.append(
+                    {
+                        "X": rows,
+                        "label": label if same else self._encoded(labels),
+                        "weight": _one_of(sample_weight_eval_set, number),
+                        "qid": _one_of(eval_qid, number),
+                    }
+                )
+            model = train(
+                client,
+                self._training_parameters(),
+                X,
+                label,
+                weight=sample_weight,
+                base_margin=base_margin,
+                qid=qid,
+                evals=[(rows, f"validation_{number}") for number, rows in enumerate(own)],
+                feature_weights=self.feature_weights,
+                missing=self.missing,
+                categorical_features=self.categorical_features,
+                workers=workers,
+                timeout=timeout,
+                eval_metric=scikit_learn_metrics(self.eval_metric),
+                early_stopping_rounds=self.early_stopping_rounds,
+                callbacks=() if self.callbacks is None else self.callbacks,
+                verbose=check_verbose(verbose),
+            )
+            self._take(model, model.feature_names)
+        finally:
+            self._forget_labels()
+        return self
+
+    def _encoded(self, y: Any, *, first: bool = False) -> Any:
+        """Return labels as numbers; ``first`` are those of the training rows."""
+        return y
+
+    def _mapped(self, own: Any, X: Any, width: int, dtype: Any, options: Mapping[str, Any]) -> Any:
+        """Call a method for every partition, or for rows in memory."""
+        self._fitted()
+        if not dask.is_dask_collection(X):
+            return own(X, **options)
+        return mapped(_call, X, width, dtype, estimator=self, name=own.__name__, options=options)
+
+    def predict(self, X: Any, **options: Any) -> Any:
+        """Return predictions: of a Dask collection, as a lazy Dask array of shape (n_rows, ..).
+
+        The arguments are those of the estimators without Dask.
+        """
+        classes = getattr(self, "classes_", None)
+        is_label = classes is not None and not options.get("output_margin")
+        outputs = self._fitted().ensemble.n_outputs
+        width, dtype = (1, classes.dtype) if is_label else (outputs, np.float32)  # type: ignore[union-attr]
+        return self._mapped(super().predict, X, width, dtype, options)
+
+
+class DaskGBDTRegressor(OnDask, GBDTRegressor):
+    """``GBDTRegressor`` on Dask; its parameters are the same."""
+
+
+class DaskGBDTRanker(OnDask, GBDTRanker):  # type: ignore[misc]
+    """``GBDTRanker`` on Dask; its parameters are the same, and ``fit`` takes ``qid``."""
+
+
+class DaskGBDTClassifier(OnDask, GBDTClassifier):
+    """``GBDTClassifier`` on Dask; its parameters are the same.
+
+    The classes are those of all partitions. There are no multilabel targets and no
+    ``class_weight``.
+    """
+
+    def _check_own(self) -> None:
+        super()._check_own()
+        if self.class_weight is not None:
+            raise ParameterError(
+                f"class_weight={self.class_weight!r}: expected None on Dask; give sample_weight "
+                "to fit"
+            )
+
+    def _encoded(self, y: Any, *, first: bool = False) -> Any:
+        if not dask.is_dask_collection(y) or y.ndim != 1:
+            raise DataError(
+                f"y is of type {type(y).__name__}: expected a Dask array or Series with a label a "
+                "row; make one by dask.array.from_array"
+            )
+        if first:
+            parts = [dask.delayed(_distinct)(part) for part in np.ravel(y.to_delayed())]
+            self._new_classes, _ = encode_labels(np.concatenate(dask.compute(*parts)))
+            self._new_multilabel = False
+        options = {"classes": self._new_classes, "meta": np.zeros(0, np.float32)}
+        if isinstance(y, array.Array):
+            return y.map_blocks(_codes, **options)
+        return y.map_partitions(_codes, **options)
+
+    def predict_proba(self, X: Any, **options: Any) -> Any:
+        """Return probabilities, shape (n_rows, n_classes): a lazy Dask array for a collection."""
+        width = len(self.classes_) if hasattr(self, "classes_") else 1
+        return self._mapped(super().predict_proba, X, width, np.float32, options)
+
+
+def _one_of(values: Sequence[Any] | None, number: int) -> Any:
+    return None if values is None else values[number]
+
+
+def _call(rows: Any, estimator: Any, name: str, options: Mapping[str, Any]) -> Any:
+    return getattr(estimator, name)(rows, **options)
+
+
+def _distinct(part: Any) -> npt.NDArray[Any]:
+    return np.unique(_labels(part))
+
+
+def _labels(part: Any) -> npt.NDArray[Any]:
+    """Return labels as an array; strings as NumPy's, whatever the table has them as."""
+    labels = np.asarray(part)
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
+
+
+def _codes(part: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    labels = _labels(part)
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = classes[codes] != labels
+    if unknown.any():
+        raise DataError(
+            f"y has the label {labels[unknown][0]!r}, which no training row has: expected one of "
+            "the classes of training; leave the row out"
+        )
+    return codes.astype(np.float32)

@@ -1,0 +1,221 @@
+"""``train`` and ``predict`` on Dask's collections."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import dask
+import distributed
+import numpy as np
+from dask import array
+
+from pyopencl_gbdt.dask.parts import assigned, blocks, described, partitions
+from pyopencl_gbdt.dask.work import Job, open_doors, work
+from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
+from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
+from pyopencl_gbdt.parameters.names import as_mapping
+from pyopencl_gbdt.prediction.model import Model
+
+
+def train(
+    client: distributed.Client | None,
+    params: Any,
+    X: Any,
+    label: Any,
+    n_rounds: int | None = None,
+    *,
+    weight: Any = None,
+    base_margin: Any = None,
+    qid: Any = None,
+    label_lower_bound: Any = None,
+    label_upper_bound: Any = None,
+    evals: Sequence[tuple[Mapping[str, Any], str]] = (),
+    feature_names: Any = None,
+    feature_weights: Any = None,
+    missing: float | None = None,
+    categorical_features: Any = FROM_DTYPE,
+    workers: Sequence[str] | None = None,
+    timeout: float | None = None,
+    **options: Any,
+) -> Model:
+    """Train one model on the workers of a Dask cluster.
+
+    Partitions are divided among the workers in their order, so that each has neighbours; Dask
+    moves those that lie elsewhere. The model's bytes are those of one process that has all rows in
+    the order of partitions.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None is the current one.
+    params : mapping or sequence of (str, object)
+        As for ``pyopencl_gbdt.train``. With ``device="gpu:all"`` each worker trains on all of its
+        GPUs; the workers of one host need different devices.
+    X : dask.array.Array or dask.dataframe.DataFrame, shape (n_rows, n_features)
+    label : dask.array.Array or dask.dataframe.Series, shape (n_rows,) or (n_rows, n_targets)
+    n_rounds : int or None
+    weight, base_margin, qid, label_lower_bound, label_upper_bound : Dask collection or None
+        As in ``Dataset``, with the partitions of X. ``qid`` ascends over all partitions.
+    evals : sequence of (mapping, str)
+        Sets to evaluate, and their names. A mapping has ``X``, ``label`` and so on; where these
+        are X and label themselves, the training rows are evaluated.
+    feature_names, feature_weights, missing, categorical_features
+        As in ``Dataset``.
+    workers : sequence of str or None
+        Addresses of the workers; None is all.
+    timeout : float or None
+        Seconds without a sign of life after which a worker is given up; None is 30, or what the
+        environment variable ``PYOPENCL_GBDT_TEAM_SILENCE`` says.
+    **options
+        Further arguments of ``pyopencl_gbdt.train``.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ParameterError, DataError, DeviceError
+        What a worker raised.
+    TeamError
+        If a worker died, or does not answer; the message names the rank and the worker.
+    """
+    client = distributed.default_client() if client is None else client
+    given = {
+        "X": X, "label": label, "weight": weight, "base_margin": base_margin, "qid": qid,
+        "label_lower_bound": label_lower_bound, "label_upper_bound": label_upper_bound,
+    }  # fmt: skip
+    columns = {
+        "feature_names": feature_names, "feature_weights": feature_weights, "missing": missing,
+        "categorical_features": categorical_features,
+    }  # fmt: skip
+    chosen = sorted(workers or client.scheduler_info(n_workers=-1)["workers"])
+    if not chosen:
+        raise ParameterError("workers: expected at least one; start some, or wait for them")
+    if n_rounds is not None:
+        params = {**as_mapping(params), "n_estimators": n_rounds}
+    params = as_mapping(params)
+    futures = partitions(client, given)
+    distributed.wait(futures)
+    runs, placed = _placed(client, futures, chosen)
+    sets: list[list[Any] | None] = []
+    for rows, _ in evals:
+        same = rows.get("X") is X and rows.get("label") is label
+        sets.append(None if same else partitions(client, rows))
+    name, key = f"pyopencl_gbdt-{uuid.uuid4().hex}", secrets.token_bytes(32)
+    opened = client.run(open_doors, name, key, dict(params), workers=placed)
+    silence = Limits.of_environment() if timeout is None else Limits(silence=timeout)
+    job = Job(
+        name, key, [address for worker in placed for address in opened[worker]], params, options,
+        columns, [name for _, name in evals], silence,
+    )  # fmt: skip
+    ranks = np.cumsum([0, *(len(opened[worker]) for worker in placed)]).tolist()
+    running = [
+        client.submit(
+            work, [futures[i] for i in run], [_share(own, place, len(placed)) for own in sets], job,
+            ranks[place], workers=[worker], allow_other_workers=False, pure=False, retries=0,
+            key=f"{name}-{ranks[place]}",
+        )
+        for place, (run, worker) in enumerate(zip(runs, placed, strict=True))
+    ]  # fmt: skip
+    return _result(client, running, placed)
+
+
+def _placed(
+    client: distributed.Client, futures: Sequence[Any], workers: Sequence[str]
+) -> tuple[list[range], list[str]]:
+    """Return the run of partitions of every worker that gets some, and the workers."""
+    found = client.gather(client.map(described, futures))
+    if not sum(one.n_rows for one in found):
+        raise DataError("X has no rows: expected some; see what was read")
+    runs = [run for run in blocks(found, min(len(workers), len(futures))) if len(run)]
+    there = client.who_has(futures)
+    where = [there.get(future.key, ()) for future in futures]
+    return runs, assigned(runs, where, found, workers)
+
+
+def _share(parts: list[Any] | None, place: int, n_places: int) -> list[Any] | None:
+    """Return a worker's partitions of an evaluation set."""
+    if parts is None:
+        return None
+    first, end = (len(parts) * one // n_places for one in (place, place + 1))
+    return parts[first:end]
+
+
+def _result(client: distributed.Client, running: Sequence[Any], workers: Sequence[str]) -> Model:
+    """Return the model; if a worker fails, end the others and raise its error."""
+    try:
+        for future in distributed.as_completed(running):
+            error = future.exception() if future.status == "error" else None
+            if isinstance(error, TeamError):
+                places = ", ".join(f"{i} is {worker}" for i, worker in enumerate(workers))
+                raise TeamError(f"{error}; workers: {places}")
+            if error is not None:
+                raise error
+            if future.cancelled():
+                raise TeamError("the training was cancelled")
+        model: Model = running[0].result()
+        return model
+    finally:
+        with suppress(Exception):
+            client.cancel(list(running))
+
+
+def predict(model: Model, X: Any, **options: Any) -> Any:
+    """Predict the rows of a Dask collection, partition by partition.
+
+    Parameters
+    ----------
+    model : Model
+    X : dask.array.Array or dask.dataframe.DataFrame, shape (n_rows, n_features)
+    **options
+        As in ``Model.predict``.
+
+    Returns
+    -------
+    dask.array.Array
+        Float32, shape (n_rows,) or (n_rows, n_outputs); lazy.
+    """
+    return mapped(_predict, X, model.ensemble.n_outputs, np.float32, model=model, options=options)
+
+
+def _predict(rows: Any, model: Model, options: Mapping[str, Any]) -> Any:
+    return model.predict(rows, **options)
+
+
+def mapped(function: Any, X: Any, width: int, dtype: Any, **options: Any) -> Any:
+    """Return a function of every partition's rows, as a Dask array.
+
+    Parameters
+    ----------
+    function : callable
+        Returns an array of shape (n_rows,), or (n_rows, width) if ``width`` is above 1.
+    X : Dask array or table
+    width : int
+    dtype : dtype
+    """
+    empty = np.zeros((0, width) if width > 1 else 0, dtype)
+    if isinstance(X, array.Array):
+        X = X.rechunk({1: -1})
+        more = {"chunks": (X.chunks[0], (width,))} if width > 1 else {"drop_axis": 1}
+        return X.map_blocks(_of_rows, function=function, options=options, meta=empty, **more)
+    if not hasattr(X, "to_delayed"):
+        raise DataError(
+            f"X is of type {type(X).__name__}: expected a Dask array or DataFrame; use "
+            "Model.predict for rows in memory"
+        )
+    call = dask.delayed(_of_rows)
+    parts = [
+        array.from_delayed(call(part, function, options), (np.nan, *empty.shape[1:]), meta=empty)
+        for part in X.to_delayed()
+    ]
+    return array.concatenate(parts, axis=0)
+
+
+def _of_rows(rows: Any, function: Any, options: Mapping[str, Any]) -> Any:
+    return function(rows, **options)

@@ -1,0 +1,189 @@
+"""A team whose members are the processes of an MPI job, through mpi4py."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.team import Integers, Member
+from pyopencl_gbdt.errors import ParameterError, TeamError
+
+#: Tests of a request that follow each other at once; later ones sleep in between, so that waiting
+#: processes leave the processors to those that compute.
+_EAGER_TESTS, _SHORTEST, _LONGEST = 200, 2e-5, 2e-4
+
+
+def mpi() -> Any:
+    """Return the module ``mpi4py.MPI``.
+
+    Raises
+    ------
+    ParameterError
+        If mpi4py, or the MPI library that it needs, is not installed.
+    """
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise ParameterError(
+            f"MPI was asked for, but mpi4py does not load ({error}): expected mpi4py and an MPI "
+            "library; pip install 'pyopencl_gbdt[mpi]'"
+        ) from None
+    return MPI
+
+
+class MpiTeam(Member):
+    """A member that is a process of an MPI job.
+
+    Parameters
+    ----------
+    communicator : mpi4py.MPI.Intracomm
+        It is duplicated: the job's own messages do not mix with these.
+    limits : Limits or None
+        None takes those of the environment.
+    """
+
+    def __init__(self, communicator: Any, limits: Limits | None = None) -> None:
+        self._mpi, self._limits = mpi(), limits or Limits.of_environment()
+        self._own = communicator.Dup()
+        threads = self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE
+        watched = self.size > 1 and threads
+        self._beats = _Beats(communicator.Dup(), self._limits) if watched else None
+
+    @property
+    def rank(self) -> int:
+        return int(self._own.Get_rank())
+
+    @property
+    def size(self) -> int:
+        return int(self._own.Get_size())
+
+    def exchange(self, value: Any) -> list[Any]:
+        """Return the values of all members, in the order of ranks; see ``Team``."""
+        packed = np.frombuffer(pickle.dumps(value, protocol=5), np.uint8)
+        sizes = np.zeros(self.size, np.int64)
+        self._wait(self._own.Iallgather(np.array([packed.size]), sizes))
+        everything = np.empty(int(sizes.sum()), np.uint8)
+        begins = np.append(0, np.cumsum(sizes))
+        target = [everything, (sizes, begins[:-1]), self._mpi.BYTE]
+        self._wait(self._own.Iallgatherv([packed, self._mpi.BYTE], target))
+        return [pickle.loads(everything[a:b].data) for a, b in pairwise(begins)]
+
+    def add_up(self, part: Integers) -> Integers:
+        """Return the sum of all members' arrays; MPI chooses the way by their size."""
+        total = np.empty(part.shape, part.dtype)
+        self._wait(self._own.Iallreduce(np.ascontiguousarray(part), total, self._mpi.SUM))
+        return total  # type: ignore[return-value]
+
+    def _wait(self, request: Any) -> None:
+        """Wait for a request, and give up after the limit.
+
+        Raises
+        ------
+        TeamError
+        """
+        until = time.monotonic() + self._limits.patience
+        tests, pause = 0, _SHORTEST
+        while not request.Test():
+            tests += 1
+            if tests > _EAGER_TESTS:
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST)
+                if time.monotonic() > until:
+                    raise TeamError(
+                        f"rank {self.rank} waited {self._limits.patience:g} s for the other ranks"
+                    )
+
+    def wait_long(self) -> None:
+        """Wait for the others as long as they give signs of life."""
+        self._limits = replace(self._limits, patience=math.inf)
+
+    def among(self, ranks: Sequence[int]) -> Member:
+        """Return the team of some members, for one of them; all members call this."""
+        other = object.__new__(MpiTeam)
+        other._mpi, other._limits, other._beats = self._mpi, self._limits, None
+        colour = 0 if self.rank in ranks else self._mpi.UNDEFINED
+        other._own = self._own.Split(colour, self.rank)
+        return other
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """End the team; with an error, end the whole job, and say on stderr why."""
+        if error is not None and self.size > 1:
+            end_job(self._own, f"rank {self.rank}: {type(error).__name__}: {error}")
+        if self._beats is not None:
+            self._beats.end()
+
+
+def joined_team(communicator: Any) -> Any:
+    """Return the team of an MPI communicator, or a team as it is.
+
+    Raises
+    ------
+    ParameterError
+        If it is no communicator, or mpi4py is not installed.
+    """
+    if isinstance(communicator, Member):
+        return communicator
+    if not isinstance(communicator, mpi().Intracomm):
+        raise ParameterError(
+            f"communicator is of type {type(communicator).__name__}: expected one of mpi4py; give "
+            "mpi4py.MPI.COMM_WORLD"
+        )
+    return MpiTeam(communicator)
+
+
+def end_job(communicator: Any, why: str) -> None:
+    """End all processes of an MPI job."""
+    sys.stderr.write(f"pyopencl_gbdt: {why}; training ends on all ranks\n")
+    sys.stderr.flush()
+    communicator.Abort(1)
+
+
+class _Beats(threading.Thread):
+    """Sends signs of life to the next rank, and ends the job if the rank before gives none.
+
+    A rank that dies ends the job by itself, as MPI's launcher sees it. One that is stopped, or
+    whose host is gone, does not.
+    """
+
+    def __init__(self, communicator: Any, limits: Limits) -> None:
+        super().__init__(daemon=True, name="signs of life")
+        self._own, self._limits = communicator, limits
+        self._over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        rank, size = self._own.Get_rank(), self._own.Get_size()
+        following, before = (rank + 1) % size, (rank - 1) % size
+        heard = looked = time.monotonic()
+        sent: list[Any] = []
+        while not self._over.wait(self._limits.beat):
+            sent = [one for one in sent if not one.Test()]
+            sent.append(self._own.isend(None, following))
+            while self._own.iprobe(source=before):
+                self._own.recv(source=before)
+                heard = time.monotonic()
+            now = time.monotonic()
+            if now - looked > self._limits.silence / 2:
+                heard = now  # this process itself was stopped
+            looked = now
+            if now - heard > self._limits.silence:
+                end_job(
+                    self._own, f"rank {rank}: rank {before} gave no sign of life for "
+                    f"{now - heard:.0f} s",
+                )  # fmt: skip
+
+    def end(self) -> None:
+        """End the thread, once all ranks are here."""
+        self._own.Barrier()
+        self._over.set()
+        self.join()

@@ -1,0 +1,39 @@
+"""Which device each of several processes of a host takes."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.device.base import Device
+from pyopencl_gbdt.device.discovery import every_gpu, find, open_device
+from pyopencl_gbdt.device.selection import names_several
+from pyopencl_gbdt.errors import ParameterError
+
+#: Names that stand for any GPU, of which the processes of a host take one after the other.
+_ANY_GPU = ("auto", "gpu", "cuda")
+
+
+def open_in_turn(name: str, place: int) -> Device:
+    """Open a device for the process at a place among those of its host.
+
+    Parameters
+    ----------
+    name : str
+        As for ``find``.
+    place : int
+        From 0; with a name that stands for any GPU, each place gets another one.
+
+    Raises
+    ------
+    ParameterError
+        If the name is that of several devices.
+    DeviceError
+    """
+    if names_several(name):
+        raise ParameterError(
+            f"device={name!r}: expected one device for each process; start a process for each, and "
+            "give 'gpu', of which each process of a host takes another one"
+        )
+    info = find(name)
+    if name in _ANY_GPU and info.caps is not None and info.caps.kind == "gpu":
+        gpus = every_gpu("cuda" if name == "cuda" else "gpu")
+        name = gpus[place % len(gpus)].device_id
+    return open_device(name)

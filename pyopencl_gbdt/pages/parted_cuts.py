@@ -1,0 +1,166 @@
+"""Cut points of rows that lie in parts, one part with each member of a team.
+
+The cut points are those of one device that has all rows, in the order of ranks, bit for bit. The
+rule of ``quantize.cl.mako`` takes bins one after the other, and each depends on the one before. So
+every member applies it to what all members know, which are counts of rows in ranges of values:
+
+    all values   |               1000               |      a range holds so many rows
+    its parts    |  0 | 20 | 310 | 400 | 250 |20 | 0|      256 of them, added up over the team
+    a border lies in here   ^        ^                     only these are divided again
+
+A value is a key of 32 bits, so a range is a single value after four divisions at most. Where few
+rows are left, or the columns have few values, members exchange the values themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.numerics.portable_math import to_quanta
+from pyopencl_gbdt.pages.borders import FEW_ROWS, Known
+from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.own_columns import PARTS, KeyRange, OwnColumns, merged
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+#: Members send all distinct values of a column where their numbers add up to at most this: 16 bytes
+#: each, as much as the counts of two divisions of 256 borders.
+FEW_VALUES = 1 << 16
+#: Most bytes of keys that a member sorts at a time.
+_BLOCK_BYTES = 1 << 28
+#: Most ranges whose counts are added up at a time: 64 MiB of counts.
+_MOST_RANGES = 1 << 14
+
+
+def parted_cuts(
+    team: Team, values: F32, weight: F32 | None, max_bin: int, cut: U32 | None = None
+) -> Cuts:
+    """Return the cut points of the rows of all members.
+
+    Parameters
+    ----------
+    team : Team
+        Every member calls this with its own rows; one may have none.
+    values : float32 array, shape (n_rows, n_features), C order
+        NaN is missing.
+    weight : float32 array, shape (n_rows,), or None
+        Weights >= 0; either all members with rows have them, or none has.
+    max_bin : int
+        Most bins for values of a feature, 2..65535; missing values have a code of their own.
+    cut : uint32 array or None
+        Features to cut into bins, ascending; None is all. The others have no bins.
+
+    Returns
+    -------
+    Cuts
+        The same in all members, and what ``Quantizer.cuts`` returns for the rows of all members.
+        Unused elements of ``below`` and ``above`` are 0.
+
+    Notes
+    -----
+    Waits for the team. ``docs/several-hosts.md`` states bytes and number of exchanges.
+    """
+    n_features = values.shape[1]
+    cut = np.arange(n_features, dtype=np.uint32) if cut is None else cut
+    n_rows, n_counted, whole = _whole_weights(team, weight, values.shape[0])
+    counts = slice(None) if weight is None else weight > 0
+    below, above = np.zeros((2, n_features, max_bin), np.float32)
+    n_bins, fullest = np.zeros((2, n_features), np.uint32)
+    missing = _missing(team, values, cut)
+    for features in _blocks(cut, values.shape[0], team):
+        own = OwnColumns(values[counts][:, features], whole)
+        known = _known(team, own, max_bin, n_counted)
+        found = team.exchange(
+            [own.following(c, k.without_successor()) for c, k in enumerate(known)]
+        )
+        for feature, column, nexts in zip(features, known, zip(*found, strict=True), strict=True):
+            n_bins[feature] = bins = column.n_bins()
+            fullest[feature] = column.fullest(n_rows)
+            sides = column.sides(np.min(nexts, axis=0))
+            below[feature, :bins], above[feature, :bins] = sides
+    return Cuts(below, above, n_bins, missing, fullest)
+
+
+def _whole_weights(team: Team, weight: F32 | None, n_own: int) -> tuple[int, int, I64 | None]:
+    """Return the rows of all members, how many count, and the own ones' weights as integers."""
+    counted = weight if weight is None else weight[weight > 0]
+    top = None if weight is None or not weight.size else int(np.frexp(weight)[1].max())
+    facts = team.exchange((n_own, n_own if counted is None else counted.size, top))
+    n_rows, n_counted = (sum(fact[i] for fact in facts) for i in (0, 1))
+    tops = [fact[2] for fact in facts if fact[2] is not None]
+    if not tops:
+        return n_rows, n_counted, None
+    if counted is None:  # a member without rows
+        return n_rows, n_counted, np.zeros(0, np.int64)
+    # exact for integer weights, and their sum stays below 2^61
+    quanta = to_quanta(counted, 61 - max(tops) - n_rows.bit_length())
+    return n_rows, n_counted, np.maximum(quanta, 1)
+
+
+def _missing(team: Team, values: F32, cut: U32) -> npt.NDArray[np.bool_]:
+    """Return which of the features to cut have missing values, also in rows of weight 0."""
+    found = np.zeros(values.shape[1], np.int64)
+    for first in range(0, values.shape[0], 1 << 16):
+        found[cut] |= np.isnan(values[first : first + (1 << 16)][:, cut]).any(axis=0)
+    return team.add_up(found) > 0
+
+
+def _blocks(cut: U32, n_own: int, team: Team) -> Iterator[U32]:
+    """Yield the features that are worked on together: as many as memory allows every member."""
+    at_a_time = max(1, min(team.exchange(_BLOCK_BYTES // (20 * max(n_own, 1)))))
+    for first in range(0, cut.size, at_a_time):
+        yield cut[first : first + at_a_time]
+
+
+def _known(team: Team, own: OwnColumns, max_bin: int, n_counted: int) -> list[Known]:
+    """Return the columns of a block with all their borders found."""
+    columns = range(len(own.keys))
+    whole = [KeyRange(column, 0, 32) for column in columns]
+    totals = team.add_up(own.counts(whole).sum(axis=1))
+    few = team.add_up(own.distinct()) <= FEW_VALUES
+    found = [Known(total, max_bin, n_counted) for total in totals]
+    while True:
+        asked = [KeyRange(c, *at) for c in columns for at in found[c].asked()]
+        if not asked:
+            break
+        is_few = [few[at.column] or found[at.column].rows_in(at.first) <= FEW_ROWS for at in asked]
+        _divide(team, own, found, list(compress(asked, [not one for one in is_few])))
+        _list(team, own, found, list(compress(asked, is_few)))
+        for column in found:
+            column.settle()
+    zeros = np.array(team.exchange(own.zeros))
+    for c in columns:
+        signs = zeros[:, c][zeros[:, c, 0] > 0]
+        if signs.size:
+            found[c].zeros = int(signs[0, 0]) == 2, int(signs[-1, 1]) == 2
+    return found
+
+
+def _divide(team: Team, own: OwnColumns, found: list[Known], asked: Sequence[KeyRange]) -> None:
+    """Divide ranges into parts with the rows of all members."""
+    for begin in range(0, len(asked), _MOST_RANGES):
+        some = asked[begin : begin + _MOST_RANGES]
+        counts = team.add_up(own.counts(some))
+        for at, parts in zip(some, counts, strict=True):
+            first = at.first + (np.arange(PARTS) << at.part_bits)
+            there = parts[:, 0] > 0
+            found[at.column].put(at.first, first[there], at.part_bits, parts[there])
+
+
+def _list(team: Team, own: OwnColumns, found: list[Known], asked: Sequence[KeyRange]) -> None:
+    """Divide ranges into the distinct values of all members."""
+    if not asked:
+        return
+    entries = merged(team.exchange(own.entries(asked)))
+    ends = np.searchsorted(entries.places, np.arange(1, len(asked) + 1) << 32)
+    begin = 0
+    for at, end in zip(asked, ends, strict=True):
+        keys = entries.places[begin:end] & 0xFFFFFFFF
+        found[at.column].put(at.first, keys, 0, entries.counts[begin:end])
+        begin = int(end)

@@ -1,0 +1,238 @@
+"""Train one model by processes on one or several hosts, each with some of the rows.
+
+Every process calls ``train_among`` with its own rows and the same parameters. The first one with
+rows leads: it has the callbacks and evaluation sets, see ``training/member.py``. All get the model.
+
+    rank 0   its rows --+                                             +-> model
+    rank 1   its rows --+-- columns, levels, cut points, base score --+-> model      no rank has all
+    rank 2   its rows --+        sums of every level of a tree        +-> model      rows
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
+from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.placing import open_in_turn
+from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.objectives.custom import FunctionObjective
+from pyopencl_gbdt.pages.levels import cut_features, layout_of
+from pyopencl_gbdt.pages.parted_cuts import parted_cuts
+from pyopencl_gbdt.pages.shared_cuts import encoded
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
+from pyopencl_gbdt.training.member import LeadingFit, follow
+from pyopencl_gbdt.training.parts_digest import digests_of_parts
+from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
+from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
+from pyopencl_gbdt.training.whole import (
+    all_or_none,
+    base_score,
+    check_parameters,
+    check_same,
+    check_version,
+    common_data,
+    is_by_all,
+    joined,
+    whole_labels,
+)
+
+#: A member's rows of evaluation sets, with the sets' names.
+Parts = Sequence[tuple[Dataset | None, str]]
+#: Returns the checkpoint to resume from, or None, once callbacks are checked.
+Saved = Callable[[CallbackList], CheckPoint | None]
+#: Runs the rounds of a leading fit; returns the model.
+Rounds = Callable[[LeadingFit, CheckPoint | None], Model]
+
+
+class HostTeam(Team, Protocol):
+    """A team of processes."""
+
+    def among(self, ranks: Sequence[int]) -> Any:
+        """Return the team of some members, for one of them; all members call this."""
+
+    def wait_long(self) -> None:
+        """Wait for the others as long as they give signs of life."""
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """End the team; with an error, tell the others that this member has failed, and why."""
+
+
+@dataclass(frozen=True)
+class Plans:
+    """What a member is asked to do.
+
+    Attributes
+    ----------
+    params : mapping or sequence of (str, object)
+        The same in all members, except for ``device``.
+    data : Dataset or None
+        The member's rows; None if it has none. Rows are in the order of ranks.
+    evals : sequence of (Dataset or None, str)
+        The member's rows of every evaluation set, under the same names in all members. They are
+        sent to the leading member. Where a set is ``data`` itself, only its margins are sent.
+    eval_metric, before, custom_metric
+        As in ``prepare``.
+    callbacks : CallbackList
+        Those of the leading member are called.
+    """
+
+    params: Given
+    data: Dataset | None
+    evals: Parts
+    eval_metric: Any
+    before: Any
+    custom_metric: Any
+    callbacks: CallbackList
+
+
+def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> Model:
+    """Train one model; every member of the team calls this.
+
+    Returns
+    -------
+    Model
+        The same in all members.
+
+    Raises
+    ------
+    ParameterError, DataError, TeamError
+        In all members, if what one gave cannot be used.
+    DeviceError
+    """
+    with _told(team):
+        check_version(team)
+        own = common_data(team, plans.data)
+        ranks = [rank for rank, has in enumerate(team.exchange(own is not None)) if has]
+        evals = _evaluation_sets(team, plans, own, ranks[0])
+        some = team.among(ranks)
+        model: Model | None = None
+        if own is None:
+            team.wait_long()
+        else:
+            model = _train(some, replace(plans, data=own, evals=evals), saved, rounds)
+        found: Model = next(one for one in team.exchange(model) if one is not None)
+        return found
+
+
+@contextmanager
+def _told(team: HostTeam) -> Iterator[None]:
+    """End the team after the block; tell the other members of an error that ends it here."""
+    try:
+        yield
+    except BaseException as error:
+        team.leave(None if is_by_all(error) else error)
+        raise
+    team.leave()
+
+
+def _evaluation_sets(team: HostTeam, plans: Plans, own: Dataset | None, leader: int) -> Parts:
+    """Return the evaluation sets on the leading member; no sets on the others."""
+    names = [name for _, name in plans.evals]
+    facts = {"the list of names of evaluation sets": names}
+    check_same(team, facts, "give evals the same names on all ranks", ParameterError)
+    found: list[tuple[Dataset | None, str]] = []
+    for rows, name in plans.evals:
+        is_data = any(team.exchange(rows is plans.data and rows is not None))
+        part = own if is_data else joined(team, rows, f"evals: {name!r}", leader)
+        found.append((part, name))
+    return found
+
+
+def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | None:
+    """Train with the members that have rows; return the model of the leading one."""
+    data, leads = plans.data, team.rank == 0
+    assert data is not None
+    whole = None
+    if any(rows is data for rows, _ in plans.evals):
+        whole = whole_labels(team, data)
+    sets = ((whole if rows is data else rows, name) for rows, name in plans.evals)
+    evals = [(rows, name) for rows, name in sets if rows is not None and leads]
+
+    def checked() -> Task:
+        task = prepare(
+            plans.params, data, evals, plans.eval_metric, plans.before, plans.custom_metric,
+            is_part=True,
+        )  # fmt: skip
+        check_team(task.params, task.objective, data)
+        if isinstance(task.objective, FunctionObjective):
+            raise ParameterError(
+                f"objective={task.objective.custom_name}: expected a loss of this library, or "
+                "kernel code, as no member of the team has all rows; write a KernelObjective"
+            )
+        return replace(task, data=data, whole=whole if leads else None)
+
+    task = all_or_none(team, checked)
+    check_parameters(team, task.params, {"objective": str(task.objective)})
+    asked = task.params
+    task = replace(task, params=as_histograms(asked))
+    if task.start is None:
+        score = base_score(team, task.objective, data)
+        task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
+    saved = _resumed(team, task, plans.callbacks, newest)
+    if saved is not None:
+        before = saved.ensemble
+        start = StartingPoint(before.base_score, before.base_margin, before)
+        history = saved.history if leads else {}
+        task = replace(task, start=start, history=history, state=saved.state)
+    hosts = team.exchange(socket.gethostname())
+    place = hosts[: team.rank].count(hosts[team.rank])
+    device = all_or_none(team, lambda: open_in_turn(task.params.device, place))
+    device.warm_up()
+    with settled(device):
+        share = _share(team, device, task, asked)
+        if not leads:
+            follow(Fit(device, task, share))
+            return None
+        fit = LeadingFit(device, task, share)
+        model = rounds(fit, saved)
+        fit.end()
+        return model
+
+
+def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> CheckPoint | None:
+    """Check the callbacks of the leading member; return the checkpoint that all resume from."""
+    saves = any(isinstance(one, TrainingCheckPoint) for one in callbacks.callbacks)
+    known = digests_of_parts(team, task.data) if team.exchange(saves)[0] else {}
+
+    def facts() -> dict[str, str]:
+        nothing = task.data.part(0, 0)
+        evals = [(nothing if rows is task.whole else rows, name) for rows, name in task.evals]
+        own = {f"data.{part}": digest for part, digest in known.items()}
+        return {**fingerprint(replace(task, data=nothing, evals=evals)), **own}
+
+    def find() -> CheckPoint | None:
+        if team.rank:
+            return None
+        watched = {name: list(task.metrics) for _, name in task.evals}
+        plan = Plan(task.params.n_estimators, watched, facts, task.begins_with, task.state_sizes)
+        callbacks.check(plan)
+        return newest(callbacks)
+
+    found: CheckPoint | None = team.exchange(all_or_none(team, find))[0]
+    return found
+
+
+def _share(team: Team, device: Device, task: Task, asked: Parameters) -> Share:
+    """Quantise the member's rows by the cut points of all; return its place in the team.
+
+    ``asked`` are the parameters as the user gave them.
+    """
+    data, max_bin = task.data, task.params.max_bin
+    cuts = parted_cuts(team, data.values, data.weight, max_bin, cut_features(data))
+    layout = layout_of(cuts, data, team.add_up)
+    check_exact(asked, layout.feature_bins)
+    codes = encoded(device, data.values, layout, max_bin)
+    rows = team.exchange(data.n_rows)
+    return Share(team, sum(rows[: team.rank]), sum(rows), codes)

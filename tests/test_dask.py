@@ -1,0 +1,156 @@
+"""Dask's workers on this machine train the model of one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, train
+from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.errors import DataError, TeamError
+from pyopencl_gbdt.model import to_json
+
+from .conftest import TEST_DEVICE
+from .test_pages import LABELS, WEIGHT, N, X
+
+PARAMS = {"device": TEST_DEVICE, "objective": "binary:logistic", "subsample": 0.6}
+Y = LABELS["two classes"]
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers, each a process."""
+    pytest.importorskip("dask.array")
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as it,
+        distributed.Client(it) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def on_dask(client):
+    from pyopencl_gbdt import dask
+
+    return dask
+
+
+def array(values, rows=150):
+    import dask.array
+
+    return dask.array.from_array(values, chunks=(rows, *values.shape[1:]))
+
+
+def test_arrays(on_dask, client):
+    """Unequal partitions; the training rows and others are evaluated."""
+    all_rows = Dataset(X, Y, WEIGHT)
+    alone = train(
+        PARAMS, all_rows, 4, evals=[(all_rows, "train"), (Dataset(X[:90], Y[:90]), "test")]
+    )
+    rows, label, weight = array(X), array(Y), array(WEIGHT, 200)
+    sets = [
+        ({"X": rows, "label": label, "weight": weight}, "train"),
+        ({"X": array(X[:90], 30), "label": array(Y[:90], 30)}, "test"),
+    ]
+    model = on_dask.train(client, PARAMS, rows, label, 4, weight=weight, evals=sets)
+    assert to_json(model.ensemble) == to_json(alone.ensemble)
+    assert model.history == alone.history
+    np.testing.assert_array_equal(on_dask.predict(model, rows).compute(), alone.predict(X))
+
+
+def test_estimators_on_tables(on_dask, client):
+    """A classifier of strings with a categorical column, and a ranker."""
+    import dask.dataframe
+
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["level"] = pd.Categorical(np.array(list("xyz"))[np.arange(N) * 3 // N])
+    label = pd.Series(np.where(Y > 0, "yes", "no"))
+    alone = GBDTClassifier(n_estimators=3, device=TEST_DEVICE).fit(
+        table, np.where(Y > 0, "yes", "no")
+    )
+    rows, labels = (
+        dask.dataframe.from_pandas(t, npartitions=4, sort=False) for t in (table, label)
+    )
+    ours = on_dask.DaskGBDTClassifier(n_estimators=3, device=TEST_DEVICE).fit(rows, labels)
+    assert to_json(ours.model_.ensemble) == to_json(alone.model_.ensemble)
+    np.testing.assert_array_equal(ours.predict(rows).compute(), alone.predict(table))
+    found = ours.predict_proba(rows).compute()
+    np.testing.assert_array_equal(found, alone.predict_proba(table))
+    query, grades = np.repeat(np.arange(N // 50), 50), LABELS["grades"]
+    ranked = GBDTRanker(n_estimators=2, device=TEST_DEVICE).fit(X, grades, qid=query)
+    ranker = on_dask.DaskGBDTRanker(n_estimators=2, device=TEST_DEVICE)
+    ranker.fit(array(X, 80), array(grades, 80), qid=array(query, 80))  # queries cross partitions
+    assert to_json(ranker.model_.ensemble) == to_json(ranked.model_.ensemble)
+
+
+@pytest.mark.thorough
+def test_several_devices_of_a_worker(on_dask, client):
+    """Two members on each worker; here they share a device."""
+    client.run(_allow_a_device_twice)
+    params = {**PARAMS, "device": f"{TEST_DEVICE},{TEST_DEVICE}"}
+    model = on_dask.train(client, params, array(X), array(Y), 3)
+    assert to_json(model.ensemble) == to_json(train(PARAMS, Dataset(X, Y), 3).ensemble)
+
+
+def _allow_a_device_twice():
+    from pyopencl_gbdt.device import selection
+
+    selection.ALLOWS_TWICE = True
+
+
+def test_what_is_refused(on_dask, client):
+    with pytest.raises(DataError, match=r"^label is of type ndarray: expected a Dask array"):
+        on_dask.train(client, PARAMS, array(X), Y, 2)
+    with pytest.raises(DataError, match=r"^label has 2 partitions, X 5: expected the same"):
+        on_dask.train(client, PARAMS, array(X), array(Y[:300]), 2)
+
+
+class _Killed(TrainingCallback):
+    """Kills the process of another worker after a round."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def after_iteration(self, model, epoch, evals_log):
+        if epoch == 1:
+            os.kill(self.process, signal.SIGKILL)
+        return False
+
+
+@pytest.mark.thorough
+def test_a_worker_that_dies(on_dask):
+    """The training ends, and the error names the rank."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as it,
+        distributed.Client(it) as client,
+    ):
+        processes = client.run(os.getpid)
+        rows, label = array(X, 350), array(Y, 350)
+        leader = _where_the_leader_is(on_dask, client, rows, label)
+        (victim,) = (processes[worker] for worker in processes if processes[worker] != leader)
+        began = time.monotonic()
+        with pytest.raises(
+            TeamError, match=r"^rank 1 ended, so rank 0 ended too; workers: 0 is tcp"
+        ):
+            on_dask.train(client, PARAMS, rows, label, 500, callbacks=[_Killed(victim)])
+        assert time.monotonic() - began < 30
+
+
+class _Tells(TrainingCallback):
+    """Stores the process of the leading member in the model."""
+
+    def after_iteration(self, model, epoch, evals_log):
+        model.attributes["process"] = str(os.getpid())
+        return False
+
+
+def _where_the_leader_is(on_dask, client, rows, label):
+    model = on_dask.train(client, PARAMS, rows, label, 1, callbacks=[_Tells()])
+    return int(model.ensemble.attributes["process"])

@@ -1,0 +1,232 @@
+"""Processes that share the rows grow the trees that one process grows alone.
+
+Here the members are threads that talk over sockets, as processes of several hosts do;
+``test_mpi.py`` and ``test_dask.py`` start processes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.socket_team import Door
+from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
+from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.training import whole
+
+from .conftest import TEST_DEVICE
+from .test_pages import LABELS, LOSSES, ORDER, WEIGHT, X
+
+N = len(X)
+THOROUGH = {"test_every_loss": lambda loss: loss not in ("multi:softprob", "reg:absoluteerror")}
+LIMITS = Limits(silence=5.0, patience=60.0)
+
+
+def members(size, work, limits=LIMITS):
+    """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
+    doors = [Door("127.0.0.1", b"secret") for _ in range(size)]
+    found = [None] * size
+
+    def run(rank):
+        try:
+            team = doors[rank].join(rank, [door.address for door in doors], limits)
+            found[rank] = work(team, rank)
+        except BaseException as error:
+            found[rank] = error
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    return found
+
+
+def rows(first, end, label="two classes", weight=WEIGHT):
+    if first == end:
+        return None
+    weight = None if weight is None else weight[first:end]
+    return Dataset(X[ORDER][first:end], LABELS[label][ORDER][first:end], weight)
+
+
+def together(bounds, params, n_rounds=4, label="two classes", weight=WEIGHT, **options):
+    """Return the models, or errors, of members with these rows."""
+
+    def work(team, rank):
+        own = rows(*bounds[rank], label, weight)
+        sets = {}
+        if "evals" in options:
+            sets = {"evals": [(own, "train"), (rows(*options["evals"][rank], label), "test")]}
+        more = {k: v for k, v in options.items() if k != "evals"}
+        given = params[rank] if isinstance(params, list) else params
+        return train(given, own, n_rounds, communicator=team, **sets, **more)
+
+    return members(len(bounds), work)
+
+
+def bytes_of(model):
+    if isinstance(model, BaseException):
+        raise model
+    return to_json(model.ensemble)
+
+
+def test_models_and_metrics_are_those_of_one_process():
+    """Three members, one without rows; sampling, weights, early stopping, two evaluation sets."""
+    params = {"device": TEST_DEVICE, "objective": "binary:logistic", "subsample": 0.6}
+    options = {"eval_metric": ["logloss", "auc"], "early_stopping_rounds": 2}
+    all_rows = rows(0, N)
+    sets = [(all_rows, "train"), (rows(300, 400), "test")]
+    alone = train(params, all_rows, 4, evals=sets, **options)
+    bounds, evals = [(0, 300), (300, 300), (300, N)], [(300, 320), (320, 400), (400, 400)]
+    for model in together(bounds, params, evals=evals, **options):
+        assert bytes_of(model) == bytes_of(alone)
+        assert model.history == alone.history
+
+
+@pytest.mark.parametrize("loss", sorted(loss for loss in LOSSES if "rank" not in loss))
+def test_every_loss(loss):
+    label, more = LOSSES[loss]
+    params = {"device": TEST_DEVICE, "objective": loss.split()[0], "max_depth": 3, **more}
+    alone = train(params, rows(0, N, label), 2)
+    for model in together([(0, 250), (250, N)], params, 2, label):
+        assert bytes_of(model) == bytes_of(alone)
+
+
+def test_levels_of_categories_and_queries():
+    """Each member knows other levels; queries are whole."""
+    levels = pd.Series(np.array(list("abcdefgh"))[np.arange(N) * 8 // N])
+    table = pd.DataFrame({"x": X[:, 0], "level": levels.astype("category"), "k": np.arange(N) % 5})
+    table["k"] = table["k"].astype("category")
+    query = np.repeat(np.arange(N // 10), 10)
+    params = {"device": TEST_DEVICE, "objective": "rank:ndcg", "cat_method": "sets"}
+    relevance = np.arange(N) * 7 % 4
+
+    def part(first, end):
+        some = slice(first, end)
+        return Dataset(table[some], relevance[some], qid=query[some])
+
+    alone = train(params, part(0, N), 3)
+    bounds = [(0, 200), (200, 500), (500, N)]
+    found = members(3, lambda team, rank: train(params, part(*bounds[rank]), 3, communicator=team))
+    for model in found:
+        assert bytes_of(model) == bytes_of(alone)
+
+
+def test_a_checkpoint_resumes_with_other_members(tmp_path):
+    params = {"device": TEST_DEVICE, "objective": "reg:squarederror", "subsample": 0.7}
+    alone = train(params, rows(0, N, "number"), 5)
+
+    def saver(**options):
+        return [TrainingCheckPoint(tmp_path, interval=2, **options)]
+
+    for model in together([(0, 400), (400, N)], params, 3, "number", callbacks=saver()):
+        bytes_of(model)
+    assert [path.name for path in tmp_path.iterdir()] == ["model_2.json"]
+    parts = [(0, 100), (100, 101), (101, N)]
+    for model in together(parts, params, 5, "number", callbacks=saver()):
+        assert bytes_of(model) == bytes_of(alone)
+    other = together([(0, N - 1), (N - 1, N)], params, 5, "two classes", callbacks=saver())
+    assert all("data.label differs" in str(error) for error in other)
+
+
+@pytest.mark.parametrize("what", ["columns", "parameters", "labels", "weights"])
+def test_unlike_members_are_told_what_differs(what):
+    given = {"device": TEST_DEVICE, "objective": "binary:logistic"}
+
+    def work(team, rank):
+        params = {**given, "max_depth": 4 + rank} if what == "parameters" else given
+        values, weight = X[:100], None
+        label = np.full(100, rank, np.float32)
+        if what == "columns" and rank:
+            values = X[:100, :-1]
+        if what == "weights" and rank:
+            weight = np.ones(100)
+        if what == "labels" and rank:
+            label = label + 5
+        return train(params, Dataset(values, label, weight), 2, communicator=team)
+
+    found = members(2, work)
+    n = X.shape[1]
+    wanted = {
+        "columns": f"the number of features is {n - 1} on rank 1, {n} on rank 0",
+        "parameters": "max_depth is 5 on rank 1, 4 on rank 0",
+        "labels": "label",
+        "weights": r"on rank 1, [] on rank 0",
+    }[what]
+    kind = ParameterError if what == "parameters" else (DataError, TeamError)
+    for error in found:
+        assert isinstance(error, kind)
+        assert wanted in str(error)
+
+
+def test_other_versions_of_the_library(monkeypatch):
+    class Version(threading.local):
+        """Threads share the library, so each gets a version of its own."""
+
+    version, given = Version(), whole.check_same
+
+    def with_own_version(team, facts, *rest):
+        return given(team, dict.fromkeys(facts, version.text), *rest)
+
+    monkeypatch.setattr(whole, "check_same", with_own_version)
+
+    def work(team, rank):
+        version.text = f"1.{rank}"
+        return train({"device": TEST_DEVICE}, rows(0, 100), 1, communicator=team)
+
+    for error in members(2, work):
+        assert isinstance(error, ParameterError)
+        assert "the version of pyopencl_gbdt is '1.1' on rank 1, '1.0' on rank 0" in str(error)
+
+
+class _Fails(TrainingCallback):
+    def after_iteration(self, model, epoch, evals_log):
+        raise ValueError("the disk is gone")
+
+
+def test_others_are_told_why_a_member_fails():
+    params = {"device": TEST_DEVICE}
+    began = time.monotonic()
+    first, second = together([(0, 300), (300, N)], params, callbacks=[_Fails()])
+    assert isinstance(first, ValueError)
+    assert isinstance(second, TeamError)
+    assert "rank 0: ValueError: the disk is gone" in str(second)
+    assert time.monotonic() - began < 30
+
+
+def test_a_silent_member_is_given_up():
+    """It neither sends anything nor closes its connections, as on a host that is gone."""
+    gone = threading.Event()
+
+    def work(team, rank):
+        if rank == 1:
+            team._ended.set()  # no more signs of life
+            gone.wait(30)
+            return None
+        try:
+            return team.exchange(rank)
+        finally:
+            gone.set()
+
+    error, _ = members(2, work, Limits(silence=1.0))
+    assert isinstance(error, TeamError)
+    assert "rank 1 gave no sign of life for" in str(error)
+
+
+def test_sums_of_any_size():
+    def work(team, rank):
+        small, large = np.arange(5) + rank, np.arange(30_000).reshape(3, -1) * (rank + 1)
+        return team.add_up(small), team.add_up(large), team.exchange("x" * rank)
+
+    for small, large, words in members(3, work):
+        np.testing.assert_array_equal(small, 3 * np.arange(5) + 3)
+        np.testing.assert_array_equal(large, 6 * np.arange(30_000).reshape(3, -1))
+        assert words == ["", "x", "xx"]

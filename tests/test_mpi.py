@@ -1,0 +1,104 @@
+"""MPI jobs on this machine: ``mpirun`` starts the processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import train
+from pyopencl_gbdt.cli import ranks
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.model import Ensemble, read_model
+
+from . import host_member
+from .conftest import TEST_DEVICE
+
+ROOT = Path(__file__).resolve().parents[1]
+THOROUGH = {"test_ranks_get_the_model_of_one_process": lambda size: size == 4}
+RUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def job():
+    """Run a command in several ranks; return the exit code and the output."""
+    pytest.importorskip("mpi4py")
+    if RUN is None:
+        pytest.skip("mpirun is not here: pip install 'pyopencl_gbdt[mpi]'")
+
+    def run(size, *command, **variables):
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PYOPENCL_GBDT_DEVICE": TEST_DEVICE,
+            **variables,
+        }
+        done = subprocess.run(
+            [RUN, "-n", str(size), sys.executable, *map(str, command)],
+            env=environment, capture_output=True, text=True, timeout=150, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_ranks_get_the_model_of_one_process(job, size):
+    params = {**host_member.PARAMS, "device": TEST_DEVICE}
+    wanted = host_member.digest(train(params, host_member.rows(0, 1), host_member.ROUNDS))
+    code, said = job(size, ROOT / "tests" / "host_member.py")
+    assert code == 0, said
+    assert said.count(wanted) == size, said
+
+
+def write_csv(path, first, end):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3)).round(2)
+    both = np.column_stack([X[:, 0] > 0.1, X])[first:end]
+    np.savetxt(path, both, delimiter=",", fmt="%g")
+
+
+def test_the_command_line(job, tmp_path):
+    """Own files of each rank, and parts of one file."""
+    write_csv(tmp_path / "all.csv", 0, 300)
+    write_csv(tmp_path / "0.csv", 0, 120)
+    write_csv(tmp_path / "1.csv", 120, 300)
+    made: list[Ensemble] = []
+    for size, name in ((1, "all.csv"), (2, "{rank}.csv"), (2, "all.csv")):
+        model = tmp_path / f"model-{len(made)}.json"
+        code, said = job(
+            size, "-m", "pyopencl_gbdt", "train", tmp_path / name, "--model", model,
+            "--label-column", 0, "--n-estimators", 3, "--objective", "binary:logistic",
+            "--device", TEST_DEVICE,
+        )  # fmt: skip
+        assert code == 0, said
+        assert said.count("Saved") == 1
+        made.append(model.read_bytes())
+    assert made[0] == made[1] == made[2]
+    assert read_model(tmp_path / "model-1.json").n_features == 3
+
+
+def test_a_missing_part_ends_all_ranks(job, tmp_path):
+    write_csv(tmp_path / "0.csv", 0, 120)
+    code, said = job(
+        2, "-m", "pyopencl_gbdt", "train", tmp_path / "{rank}.csv", "--model",
+        tmp_path / "model.json", "--device", TEST_DEVICE,
+    )  # fmt: skip
+    assert code != 0
+    assert "rank 1: " in said
+    assert "no such file" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.csv"]
+
+
+def test_mpi_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.setenv("PMI_SIZE", "4")
+    with pytest.raises(ParameterError, match=r"pip install 'pyopencl_gbdt\[mpi\]'"):
+        ranks.job()
+    monkeypatch.setenv("PMI_SIZE", "1")
+    assert ranks.job().size == 1
