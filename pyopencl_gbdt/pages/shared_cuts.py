@@ -69,8 +69,22 @@ def encoded(
     device: Device, values: npt.NDArray[np.float32], layout: Layout, max_bin: int, n_pages: int = 0
 ) -> QuantizedData:
     """Return rows as codes on a device, given the layout of all rows; there may be no row."""
-    if not len(values):
+    if len(values):
+        pages = Quantizer(device, values, None, max_bin, n_pages).encode(layout)
+    else:
         codes = empty_codes(device, 0, layout.n_features, code_dtype(layout.most_codes))
-        return QuantizedData([Page(codes, 0, 0)], layout)
-    quantizer = Quantizer(device, values, None, max_bin, n_pages)
-    return QuantizedData(quantizer.encode(layout), layout)
+        pages = [Page(codes, 0, 0)]
+    return QuantizedData(pages, layout)
+
+
+def encoded_part(
+    data: Dataset, device: Device, layout: Layout, max_bin: int, n_pages: int = 0
+) -> QuantizedData:
+    """Return what ``encoded`` does; the data set keeps the result for the next call."""
+    key = (device.process_key, id(layout), n_pages)  # the result keeps the layout alive
+    if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
+        return data.kept[1]
+    data.forget()  # frees the former codes first
+    made = encoded(device, data.values, layout, max_bin, n_pages)
+    data.kept = (key, made)
+    return made

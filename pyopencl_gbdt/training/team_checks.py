@@ -82,11 +82,6 @@ def check_team(params: Parameters, objective: Objective, data: Dataset) -> None:
             f"cat_method={params.cat_method!r}: expected no statistics of categories where several "
             f"devices train together; use cat_method='sets', or {_MOVE}"
         )
-    if params.page == "streamed":
-        raise ParameterError(
-            "page='streamed': expected 'auto' where several devices train together, as each has "
-            f"its rows there; leave it out, or {_MOVE}"
-        )
     if params.boosting_type == "ordered":
         raise ParameterError(
             "boosting_type='ordered': expected 'plain' where several devices train together; "
