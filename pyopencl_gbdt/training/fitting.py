@@ -221,7 +221,7 @@ class Fit:
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
             return self.start.margins(self.task.data, self.device)
-        return lambda ws: made.resumed_margins(before, ws.device)
+        return lambda ws: made.resumed_margins(before, ws.device, int(ws.walks_leaves))
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
