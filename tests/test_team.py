@@ -117,6 +117,7 @@ def test_losses_of_the_users_own():
         return (margin - margin.mean()) - data.label, np.ones_like(margin)
 
     check({"objective": centred}, "number")
+    check({"objective": centred, "page": "streamed"}, "number")
     check({"objective": KernelObjective("g = margin - label; h = 1.0f;")}, "number")
     assert set(seen) == {(N, N)}
 

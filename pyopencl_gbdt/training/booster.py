@@ -194,11 +194,9 @@ class Boosting:
 
     def watch_training_rows(self) -> None:
         """Watch the margins of the training rows, which takes no extra work."""
-        self.evaluation.append(WatchedRows(None, self.base_margin, self._margins()))
-
-    def _margins(self) -> DeviceArray | PagedMargins:
-        """Return the margins of the training rows."""
-        return self.ws["margins"] if self.ws.turns is None else PagedMargins(self.ws)
+        ws = self.ws
+        margins = ws["margins"] if ws.turns is None else PagedMargins(ws)
+        self.evaluation.append(WatchedRows(None, self.base_margin, margins))
 
     def watch_gathered_rows(self, n_rows: int) -> None:
         """Watch the margins of all members' training rows, which ``gather`` brings here."""
@@ -208,7 +206,7 @@ class Boosting:
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
-        parts = self.ws.team.exchange(self._margins().get())
+        parts = self.ws.team.exchange(self.ws.rows("margins"))
         if self._gathered is not None:
             self._gathered.set(np.concatenate(parts, axis=-1))
 
