@@ -42,6 +42,7 @@ class Buffers:
 
     def __init__(self) -> None:
         self._kept: list[Array] = []
+        self._former: list[Array] = []  # the device may still read them
         # a copy's event is kept until a later piece was read: pyopencl waits when it is freed
         self.writing: deque[Wait] = deque(maxlen=2 * _BUFFERS)
         self.n_sums = self.n_bytes = 0
@@ -50,6 +51,7 @@ class Buffers:
     def of(self, device: Device, nbytes: int) -> list[Array]:
         """Return buffers of so many bytes, whose contents are undefined."""
         if not self._kept or self._kept[0].size < nbytes:
+            self._former += self._kept
             self._kept = [device.pinned(nbytes) for _ in range(_BUFFERS)]
         return [buffer[:nbytes] for buffer in self._kept]
 
