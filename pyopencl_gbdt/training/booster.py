@@ -211,7 +211,7 @@ class Boosting:
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
-        parts = self.ws.team.exchange(self.ws["margins"].get())
+        parts = self.ws.team.exchange(self.ws.rows("margins"))
         if self._gathered is not None:
             self._gathered.set(np.concatenate(parts, axis=-1))
 
