@@ -7,6 +7,7 @@ import sys
 
 #: What can be measured, and the module that does it; it is imported only when it is asked for.
 COMMANDS = {
+    "batches": "bench.batches",
     "categories": "bench.categories",
     "devices": "bench.devices",
     "external": "bench.external",

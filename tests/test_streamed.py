@@ -9,8 +9,10 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.cuts import make_layout
@@ -191,3 +193,28 @@ def test_pages_that_are_loaded_and_one_that_cannot_be_read():
         fit.close()
     assert models[0] == models[1]
     assert not any("ThreadPool" in thread.name for thread in threading.enumerate())
+
+
+def test_devices_of_a_team_whose_pages_take_turns():
+    params = Parameters.from_dict({"max_depth": 4, "subsample": 0.7})
+    objective, label = get_objective(params.objective, params), LABELS["number"]
+    alone = booster.Boosting(open_device(TEST_DEVICE), params, objective, Dataset(X, label), 0.5)
+    layout = make_layout(Quantizer(open_device(TEST_DEVICE), X, None, 256).cuts())
+    found = {}
+
+    def member(team, first, end):
+        device, own = open_device(TEST_DEVICE), slice(first, end)
+        pages = encoded_pages(Quantizer(device, X[own], None, 256), layout, evenly(end - first, 3))
+        data, share = Dataset(X[own], label[own]), Share(team, first, N, pages)
+        fit = booster.Boosting(device, params, objective, data, 0.5, share=share, n_slots=2)
+        found[team.rank] = fit.run(2)
+
+    running = [
+        threading.Thread(target=member, args=(team, *rows))
+        for team, rows in zip(threads(2), ((0, 300), (300, N)), strict=True)
+    ]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert found[0] == found[1] == alone.run(2)

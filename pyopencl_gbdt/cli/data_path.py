@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyopencl_gbdt.data.batch_files import BATCHED, suffix_of
 from pyopencl_gbdt.data.csv_header import DELIMITERS
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
@@ -32,6 +33,11 @@ class DataPath:
     file: str
     options: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether this is read batch by batch: a folder, a pattern, or a format read only so."""
+        return Path(self.file).is_dir() or _is_pattern(self.file) or suffix_of(self.file) in BATCHED
+
     @classmethod
     def parse(cls, path: str) -> DataPath:
         """Take the suffixes off a path: ``?key=value&...``, and ``#cache`` with a warning.
@@ -44,6 +50,8 @@ class DataPath:
             If a suffix is unknown or has a wrong value.
         """
         if Path(path).exists():
+            return cls(path)
+        if _is_pattern(path) and "=" not in path:
             return cls(path)
         rest, sharp, cache = path.partition("#")
         if sharp:
@@ -60,6 +68,10 @@ class DataPath:
                 raise DataError(f"{path}: {unknown(key, _OPTIONS, 'suffix')}")
             options |= _option(path, key, value)
         return cls(file, options)
+
+
+def _is_pattern(path: str) -> bool:
+    return not Path(path).exists() and bool({*"*?["} & {*path})
 
 
 def _option(path: str, key: str, value: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 
 #: The endings of side files, by the argument of ``Dataset`` that they give.
@@ -88,7 +87,7 @@ def read(file: str, n_rows: int, *, ranks: bool, label: bool = True) -> dict[str
 def _numbers(path: str) -> NDArray[np.float32]:
     """Read one number a line."""
     numbers = read_table(path, with_label=False, header=False, file_format="delimited").X
-    assert not isinstance(numbers, SparseMatrix)
+    assert isinstance(numbers, np.ndarray)
     if numbers.shape[1] != 1:
         raise DataError(f"{path}: {numbers.shape[1]} numbers a line: expected one; correct it")
     return numbers[:, 0]

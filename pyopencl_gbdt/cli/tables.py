@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyopencl_gbdt.cli import side_files
+from pyopencl_gbdt.cli.batched import batched_table
 from pyopencl_gbdt.cli.data_path import DataPath
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 
 if TYPE_CHECKING:
@@ -89,6 +91,14 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
         "file_format": args.format or "auto",
         "one_based": bool(args.one_based),
     }
+    if where.in_batches:
+        return batched_table(
+            where.file,
+            {**layout, **where.options, "header": HEADER[args.header or "auto"]},
+            qid_column=args.qid_column,
+            categorical_features=args.categorical_features,
+            **options,
+        )
     return read_table(
         where.file,
         qid_column=args.qid_column,
@@ -168,7 +178,7 @@ def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
             f"{option} {path}: {lines} lines of {columns} numbers: expected {n_lines} lines of one "
             f"number, a line per {what} of the training data"
         )
-    assert not isinstance(table.X, SparseMatrix)  # delimited text is dense
+    assert isinstance(table.X, np.ndarray)  # delimited text is dense
     return table.X[:, 0]
 
 

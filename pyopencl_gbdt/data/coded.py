@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.categories import (
     NO_LEVEL,
     Categories,
@@ -39,6 +40,8 @@ def level_codes(features: Features, feature: int) -> I32:
         )
     if feature in features.codes_apart:
         return features.codes_apart[feature]
+    if isinstance(features.values, BatchedRows):
+        raise not_whole(features.values)
     assert isinstance(features.values, np.ndarray)
     own = features.values[:, feature]
     return np.where(np.isnan(own), np.float32(NO_LEVEL), own).astype(np.int32)
@@ -57,6 +60,9 @@ def recoded(features: Features, categories: Categories, what: str) -> Features |
     changed = [column for column in own if own[column] != categories[column]]
     if not changed:
         return None
+    if isinstance(features.values, BatchedRows):
+        rows = features.values.coded_by(categories)
+        return replace(features, values=rows, categories=dict(categories))
     assert isinstance(features.values, np.ndarray)
     values, apart = features.values.copy(), dict(features.codes_apart)
     source = Source(what, features.names)

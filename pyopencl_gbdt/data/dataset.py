@@ -12,8 +12,14 @@ from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.data.coded import taken
 from pyopencl_gbdt.data.dataset_columns import DatasetColumns
-from pyopencl_gbdt.data.digests import digest, digest_of_entries, digest_of_levels
+from pyopencl_gbdt.data.digests import (
+    digest,
+    digest_of_batches,
+    digest_of_entries,
+    digest_of_levels,
+)
 from pyopencl_gbdt.data.features import Features, check_features
+from pyopencl_gbdt.data.from_batches import read_batches
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.data.narrow import check_missing
@@ -148,6 +154,64 @@ class Dataset(DatasetColumns):
         self.feature_weights = check_feature_weights(feature_weights, self.n_features)
         self.forget()
         self.n_shares = 0
+
+    @classmethod
+    def from_batches(
+        cls,
+        batches: Any,
+        label: Any = None,
+        weight: Any = None,
+        feature_names: Any = None,
+        base_margin: Any = None,
+        feature_weights: Any = None,
+        *,
+        qid: Any = None,
+        missing: float | None = None,
+        categorical_features: Any = FROM_DTYPE,
+        feature_types: Any = None,
+        enable_categorical: bool | None = None,
+        **files: Any,
+    ) -> Dataset:
+        """Make a data set of rows that are read batch by batch, and are never in memory as a whole.
+
+        All batches are read once here, for labels, weights and levels of categories; a training
+        reads them again, several times. The model is that of all rows as one array, to the byte.
+
+        Parameters
+        ----------
+        batches : object
+            A function that returns an iterator, a list, an object with ``__iter__``, or XGBoost's
+            ``DataIter``. A batch is ``(X, label)``, ``(X, label, weight)``, a dict with names of
+            arguments of ``Dataset``, or X alone; X is anything that ``Dataset`` takes. Or an array,
+            such as a ``numpy.memmap``. Or a path, a folder, a pattern such as ``"data/*.parquet"``,
+            or a list of paths: npy, npz, CSV, TSV, libsvm, Parquet, Arrow IPC; see
+            `docs/batches.md`.
+        label, weight, base_margin, qid : array-like or None
+            Those of all rows, if the batches do not have them.
+        feature_names, feature_weights, missing, categorical_features, feature_types, \
+enable_categorical
+            As in ``Dataset``. Levels are those of all batches.
+        **files : object
+            ``label_column`` (default 0, or None if ``label`` is given), ``qid_column``, ``header``,
+            ``one_based`` and ``file_format`` as in ``read_table``; ``batch_rows``, the rows that
+            are read at a time.
+
+        Raises
+        ------
+        DataError
+            If a batch cannot be used, or differs from the first; names the batch.
+        ParameterError
+            If a package is missing that reads such files; names the command that installs it.
+        """
+        check_missing(missing)
+        asked = categorical_argument(categorical_features, feature_types, enable_categorical)
+        given = {"label": label, "weight": weight, "base_margin": base_margin, "qid": qid}
+        features, parts = read_batches(
+            batches, given, files, missing=missing, categorical=asked, names=feature_names
+        )
+        made = cls(features, feature_names=feature_names, feature_weights=feature_weights, **parts)
+        made.missing = check_missing(missing)
+        return made
 
     @property
     def has_label(self) -> bool:
@@ -287,7 +351,10 @@ class Dataset(DatasetColumns):
         }
         if self.label_lower_bound is not None:
             parts |= {LOWER: self.label_lower_bound, UPPER: self.label_upper_bound}
-        own = digest(self.values) if self.sparse is None else digest_of_entries(self.sparse)
+        if self.batches is not None:
+            own = digest_of_batches(self.batches)
+        else:
+            own = digest(self.values) if self.sparse is None else digest_of_entries(self.sparse)
         found = {"values": own}
         found |= {name: "" if part is None else digest(part) for name, part in parts.items()}
         if self.categories:
@@ -302,8 +369,8 @@ class Dataset(DatasetColumns):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without device memory."""
-        values = None if self.is_sparse else self.values
-        features = self.sparse if values is None else values
+        values = None if self.is_sparse or self.batches is not None else self.values
+        features = self._features if values is None else values
         return {**self.__dict__, "kept": None, "_features": features, "_values": values}
 
     def __repr__(self) -> str:
@@ -312,6 +379,8 @@ class Dataset(DatasetColumns):
             parts[0] += f" ({shortened(self._feature_names)})"
         if self.sparse is not None:
             parts += ["sparse", f"{100 * self.sparse.density:.2g} % present"]
+        if self.batches is not None:
+            parts.append("in batches")
         if self.categories:
             parts.append(f"{len(self.categories)} categorical")
         if self._label is None:

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.categories import Categories
+from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
+from pyopencl_gbdt.data.categories import NO_LEVEL, Categories
 from pyopencl_gbdt.data.coded import level_codes, recoded
 from pyopencl_gbdt.data.features import Features, Values
 from pyopencl_gbdt.data.names import check_feature_names
@@ -45,6 +46,17 @@ class DatasetColumns:
         ``categories``, which only rows coded by the levels of other rows have.
         """
         return level_codes(self.checked, feature)
+
+    def level_counts(self, feature: int) -> npt.NDArray[np.int64]:
+        """Return the rows of each level of a categorical column, int64 (n_levels + 1,).
+
+        The last number is that of rows where the value is missing, or none of ``categories``.
+        """
+        if self.batches is not None:
+            return self.batches.level_counts(feature)
+        codes, n_levels = self.level_codes(feature), self.categories[feature].n_levels
+        places = np.where(codes == NO_LEVEL, n_levels, codes)
+        return np.bincount(places, minlength=n_levels + 1).astype(np.int64)
 
     def coded_by(self: _Own, categories: Categories, what: str = "X") -> _Own:
         """Return these rows with the codes of other levels, such as those of training.
@@ -90,6 +102,11 @@ class DatasetColumns:
         return self._features if isinstance(self._features, SparseMatrix) else None
 
     @property
+    def batches(self) -> BatchedRows | None:
+        """The rows if they come in batches."""
+        return self._features if isinstance(self._features, BatchedRows) else None
+
+    @property
     def is_sparse(self) -> bool:
         """Whether X is sparse: what has no entry is missing."""
         return self.sparse is not None
@@ -101,6 +118,8 @@ class DatasetColumns:
                 f"X is sparse, {self.n_rows} x {self.n_features}: expected dense values here; read "
                 "Dataset.sparse, or make the Dataset of a dense array"
             )
+        if isinstance(self._features, BatchedRows):
+            raise not_whole(self._features)
         if self._values is None:
             assert isinstance(self._features, DeviceMatrix)
             self._values = self._features.host()
@@ -110,14 +129,16 @@ class DatasetColumns:
         """Tell whether X was given as an array on this device."""
         return isinstance(self.features_for(device), DeviceArray)
 
-    def features_for(self, device: Device) -> F32 | DeviceArray:
-        """Return the values on the device if they lie there, else the values on the host.
+    def features_for(self, device: Device) -> F32 | DeviceArray | BatchedRows:
+        """Return the values on the device if they lie there, else those on the host, or batches.
 
         Raises
         ------
         DataError
             If the values are sparse.
         """
+        if isinstance(self._features, BatchedRows):
+            return self._features
         there = self._features.on(device) if isinstance(self._features, DeviceMatrix) else None
         return self.values if there is None else there
 

@@ -89,13 +89,23 @@ def parse_delimited(
     if budget is not None:
         _check_size(layout, budget)
     size = len(data) if budget is None else budget.size
-    tables = parse_blocks(layout, min(max(size // 16, SMALLEST_BLOCK), LARGEST_BLOCK))
-    X, y, ids = _separate(tables, layout)
-    names = layout.names
-    if names is not None:
-        names = [name for i, name in enumerate(names) if i not in (layout.label, layout.qid)]
-    features = with_levels(X, names, layout, levels)
-    return features, y, None if ids is None else _queries(ids, layout)
+    X, y, ids = parse_rows(layout, min(max(size // 16, SMALLEST_BLOCK), LARGEST_BLOCK))
+    return with_levels(X, feature_names(layout), layout, levels), y, ids
+
+
+def parse_rows(
+    layout: Layout, block_size: int
+) -> tuple[Table, Table | None, NDArray[np.int64] | None]:
+    """Return features, labels and query ids of all rows of a layout."""
+    X, y, ids = _separate(parse_blocks(layout, block_size), layout)
+    return X, y, None if ids is None else _queries(ids, layout)
+
+
+def feature_names(layout: Layout) -> list[str] | None:
+    """Return the header's names without those of label and queries; None without a header."""
+    if layout.names is None:
+        return None
+    return [name for i, name in enumerate(layout.names) if i not in (layout.label, layout.qid)]
 
 
 def _check_size(layout: Layout, budget: Budget) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.sparse import SparseMatrix
 
@@ -24,6 +25,14 @@ def digest_of_entries(values: SparseMatrix) -> str:
     """Return the digests of a sparse matrix's three arrays; never that of a dense matrix."""
     parts = ((values.row_starts, "<i8"), (values.columns, "<i4"), (values.values, "<f4"))
     return " ".join(["sparse", *(digest(*part) for part in parts)])
+
+
+def digest_of_batches(rows: BatchedRows) -> str:
+    """Return the digest of rows in batches: that of the same rows as one array."""
+    sha = hashlib.sha256()
+    for _, values in rows.pieces():
+        sha.update(np.ascontiguousarray(values, "<f4").data.cast("B"))
+    return sha.hexdigest()
 
 
 def digest_of_levels(categories: Categories, codes: Mapping[int, npt.NDArray[np.int32]]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categorical_features import check_categorical
 from pyopencl_gbdt.data.categories import (
@@ -34,8 +35,9 @@ from pyopencl_gbdt.messages import Source
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
-#: Checked values: float32, shape (n_rows, n_features), C order, NaN for missing; or sparse.
-Values = F32 | DeviceMatrix | SparseMatrix
+#: Checked values: float32, shape (n_rows, n_features), C order, NaN for missing; or sparse; or in
+#: batches.
+Values = F32 | DeviceMatrix | SparseMatrix | BatchedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,8 @@ class Features:
 
     Attributes
     ----------
-    values : float32 array, shape (n_rows, n_features), C order, or DeviceMatrix, or SparseMatrix
+    values : float32 array (C order), DeviceMatrix, SparseMatrix or BatchedRows
+        Shape (n_rows, n_features).
         A categorical column holds codes, NaN for a missing value and for no level.
     names : list of str or None
         The column names of a table.

@@ -115,8 +115,10 @@ def lines_of(data: Data, start: int = 0, end: int | None = None) -> Iterator[str
         start = stop + 1
 
 
-def to_text(data: Data, path: str | PathLike[str]) -> Data:
+def to_text(data: Data, path: str | PathLike[str], first_line: int = 1) -> Data:
     r"""Check that bytes are UTF-8, remove a byte order mark and end every line with ``\n``.
+
+    ``first_line`` is the number of the first line, for error messages.
 
     Raises
     ------
@@ -132,7 +134,7 @@ def to_text(data: Data, path: str | PathLike[str]) -> Data:
         except UnicodeDecodeError as error:
             wrong = error.start if wrong < 0 else min(wrong, error.start)
     if wrong >= 0:
-        line = data.count(b"\n", 0, wrong) + 1
+        line = data.count(b"\n", 0, wrong) + first_line
         raise DataError(
             f"{path}, line {line}: byte 0x{data[wrong]:02x} is not UTF-8 text: expected CSV, TSV, "
             f"libsvm or npz; save the table as UTF-8 text"

@@ -62,6 +62,7 @@ def parse_libsvm(
     drop_beyond: bool = False,
     dense: bool = False,
     budget: Budget | None = None,
+    first_line: int = 1,
 ) -> tuple[NDArray[np.float32] | SparseMatrix, NDArray[np.float32] | None]:
     r"""Parse libsvm text into a matrix: sparse if less than half of its values are present.
 
@@ -83,6 +84,8 @@ def parse_libsvm(
         Return a dense matrix, however few of the values are present.
     budget : Budget or None
         The memory limit of the file; None: no limit.
+    first_line : int
+        Number of the first line, for error messages.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def parse_libsvm(
     in_use = len(data) + PAIR_BYTES * data.count(b":") + ROW_BYTES * (data.count(b"\n") + 1)
     if budget is not None and len(data) > budget.size:
         budget.check(in_use, "its text and pairs take about", "unpack it with gunzip")
-    blocks = [_convert(lines, path) for lines in _split(data, path, with_label)]
+    blocks = [_convert(lines, path) for lines in _split(data, path, with_label, first_line)]
     if not blocks:
         raise DataError(f"{path}: no rows; expected lines of the form 'label index:value ...'")
     numbers, counts, columns, values, labels = map(np.concatenate, zip(*blocks, strict=True))
@@ -139,7 +142,9 @@ def _within(
     return np.diff(kept), columns[~gone], values[~gone]
 
 
-def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None:
+def query_ids(
+    data: Data, path: str | PathLike[str], first_line: int = 1
+) -> NDArray[np.int64] | None:
     """Return the query ids (``qid:``) of all rows, int64 (n_rows,), or None if there are none.
 
     Raises
@@ -151,7 +156,7 @@ def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None
         return None
     found: list[int] = []
     without = 0  # number of the first line without a query id
-    for number, whole in enumerate(lines_of(data), 1):
+    for number, whole in enumerate(lines_of(data), first_line):
         line = whole.partition("#")[0].strip(" \t")
         match = _QUERY.search(line)
         if match is not None and _QUERY.sub("", line, count=1).strip(" \t"):
@@ -166,10 +171,12 @@ def query_ids(data: Data, path: str | PathLike[str]) -> NDArray[np.int64] | None
     return np.array(found, np.int64) if found else None
 
 
-def _split(data: Data, path: str | PathLike[str], with_label: bool) -> Iterator[_Lines]:
+def _split(
+    data: Data, path: str | PathLike[str], with_label: bool, first_line: int = 1
+) -> Iterator[_Lines]:
     """Split the lines into tokens: ``CHUNK`` pairs and lines at a time, or one long line."""
     block = _Lines()
-    for number, line in _lines(data):
+    for number, line in _lines(data, first_line):
         if not _is_line(line, with_label):
             raise _wrong_line(line, path, number, with_label)
         tokens = line.replace(":", " ").split()
@@ -215,9 +222,9 @@ def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ..
     return np.array(lines.numbers), np.array(lines.counts), indices, values, labels
 
 
-def _lines(data: Data) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line) without comments and query ids; skip blank lines."""
-    for number, whole in enumerate(lines_of(data), 1):
+def _lines(data: Data, first_line: int = 1) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line) without comments and query ids; skip blank lines."""
+    for number, whole in enumerate(lines_of(data), first_line):
         line = whole.partition("#")[0].strip(" \t")
         if "qid:" in line:
             line = _QUERY.sub("", line, count=1).strip(" \t")

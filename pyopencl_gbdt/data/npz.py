@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
 from os import PathLike
 from typing import IO, Any
 
@@ -56,20 +58,11 @@ def read_npz(
     DataError
         The archive is damaged, lacks an array, or holds more than the memory limit allows.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
-            wanted = {name: members[name] for name in NAMES if name in members}
-            _check_sizes(archive, wanted, len(data), budget)
-            arrays = {name: _read(archive, member) for name, member in wanted.items()}
-    except DataError:
-        raise
-    except _ERRORS as error:
-        reason = repr(str(error))[1:201].rstrip("'") or type(error).__name__
-        raise DataError(
-            f"{path}: cannot be read as npz ({reason}); write it with "
-            f"numpy.savez(path, X=X, y=y) from arrays of numbers"
-        ) from error
+    with broken(path), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+        wanted = {name: members[name] for name in NAMES if name in members}
+        _check_sizes(archive, wanted, len(data), budget)
+        arrays = {name: _read(archive, member) for name, member in wanted.items()}
     for name in ("X", "y") if with_label else ("X",):
         if name not in arrays:
             found = ", ".join(map(_plain, list(members)[:20])) or "nothing"
@@ -135,15 +128,95 @@ def _read(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
     with archive.open(member) as stream:
         (shape, fortran_order, dtype), _ = _read_header(stream)
         flat = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)
-        view, n_read = flat.data, 0
-        while n_read < len(view):
-            n = stream.readinto(view[n_read : n_read + (1 << 20)])  # type: ignore[attr-defined]
-            if not n:
-                raise EOFError(f"array {member} ends early")
-            n_read += n
+        _fill(flat, stream)
     if not flat.size:
         return np.empty(shape, dtype)
     return flat.view(dtype).reshape(shape, order="F" if fortran_order else "C")
+
+
+@contextlib.contextmanager
+def broken(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn what zipfile and NumPy raise for a damaged archive into ``DataError``."""
+    try:
+        yield
+    except DataError:
+        raise
+    except _ERRORS as error:
+        reason = repr(str(error))[1:201].rstrip("'") or type(error).__name__
+        raise DataError(
+            f"{path}: cannot be read as npz ({reason}); write it with "
+            f"numpy.savez(path, X=X, y=y) from arrays of numbers"
+        ) from error
+
+
+class StreamedArray:
+    """An array in the npy format whose rows are read one after the other.
+
+    Parameters
+    ----------
+    stream : binary file
+        It is closed by ``with``.
+    n_bytes : int
+        Of the file.
+    name : str
+        For error messages.
+    """
+
+    def __init__(self, stream: IO[bytes], n_bytes: int, name: str) -> None:
+        self._stream = stream
+        (self.shape, self.fortran_order, self.dtype), n_header = _read_header(stream)
+        if math.prod(self.shape) * self.dtype.itemsize > n_bytes - n_header:
+            raise ValueError(f"array {name} has shape {show(self.shape)} and fewer bytes of data")
+
+    @classmethod
+    def of_member(cls, archive: zipfile.ZipFile, member: str) -> StreamedArray:
+        """Open an array of an npz archive."""
+        return cls(archive.open(member), archive.getinfo(member).file_size, member)
+
+    def all(self) -> NDArray[Any]:
+        """Return the whole array."""
+        if math.prod(self.shape) == 0:
+            return np.empty(self.shape, self.dtype)
+        flat = self._read(math.prod(self.shape)).reshape(
+            self.shape, order="F" if self.fortran_order else "C"
+        )
+        return flat
+
+    def rows(self, n_rows: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the first row of each piece, and the piece, of at most ``n_rows`` rows.
+
+        An array in Fortran order is read whole: its rows lie apart.
+        """
+        if self.fortran_order:
+            whole = self.all()
+            for first in range(0, self.shape[0], n_rows):
+                yield first, whole[first : first + n_rows]
+            return
+        for first in range(0, self.shape[0], n_rows):
+            rows = min(n_rows, self.shape[0] - first)
+            shape = (rows, *self.shape[1:])
+            yield first, self._read(math.prod(shape)).reshape(shape)
+
+    def _read(self, size: int) -> NDArray[Any]:
+        flat = np.empty(size * self.dtype.itemsize, np.uint8)
+        _fill(flat, self._stream)
+        return flat.view(self.dtype)
+
+    def __enter__(self) -> StreamedArray:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+
+def _fill(flat: NDArray[np.uint8], stream: IO[bytes]) -> None:
+    """Read as many bytes as the array has."""
+    view, n_read = flat.data, 0
+    while n_read < len(view):
+        n = stream.readinto(view[n_read : n_read + (1 << 20)])  # type: ignore[attr-defined]
+        if not n:
+            raise EOFError("an array ends early")
+        n_read += n
 
 
 def _read_header(stream: IO[bytes]) -> tuple[Header, int]:

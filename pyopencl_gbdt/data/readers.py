@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.budget import check_max_bytes
 from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.delimited import parse_delimited
@@ -21,7 +22,6 @@ from pyopencl_gbdt.data.files import ZIP_MAGIC, Data, lines_of, read_bytes, to_t
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.npz import read_npz
 from pyopencl_gbdt.data.sparse import SparseMatrix
-from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 
 FORMATS = ("auto", "delimited", "libsvm", "npz")
@@ -36,7 +36,7 @@ class TableData:
 
     Attributes
     ----------
-    X : (n_rows, n_features) float32 array, C order, or SparseMatrix
+    X : (n_rows, n_features) float32 array, C order, or SparseMatrix, or BatchedRows
         NaN means missing. A libsvm file of which less than half of the values are present is
         sparse: what has no entry is missing.
     y : (n_rows,) float32 array, or None
@@ -53,7 +53,7 @@ class TableData:
         As in ``Features``.
     """
 
-    X: NDArray[np.float32] | SparseMatrix
+    X: NDArray[np.float32] | SparseMatrix | BatchedRows
     y: NDArray[np.float32] | None
     weight: NDArray[np.float32] | None
     feature_names: list[str] | None
@@ -153,7 +153,7 @@ def read_table(
             arrays = read_npz(data, path, budget, n_features=n_features, with_label=with_label)
             return _coded(path, *arrays, categorical_features, levels)
         data = to_text(data, path)
-        if file_format == "libsvm" or (file_format == "auto" and _looks_like_libsvm(path, data)):
+        if file_format == "libsvm" or (file_format == "auto" and looks_like_libsvm(path, data)):
             matrix, y = parse_libsvm(
                 data, path, n_features=n_features, with_label=with_label, one_based=one_based,
                 drop_beyond=drop_beyond, dense=dense, budget=budget,
@@ -201,13 +201,13 @@ def _of_features(
     weight: NDArray[np.float32] | None,
     qid: NDArray[np.int64] | None,
 ) -> TableData:
-    assert not isinstance(features.values, DeviceMatrix)
+    assert isinstance(features.values, (np.ndarray, SparseMatrix))
     return TableData(
         features.values, y, weight, features.names, qid, features.categories, features.codes_apart
     )
 
 
-def _looks_like_libsvm(path: str | PathLike[str], data: Data) -> bool:
+def looks_like_libsvm(path: str | PathLike[str], data: Data) -> bool:
     """Decide by the file's ending, else by the first lines: ``index:value`` and no comma."""
     suffixes = [suffix.lower() for suffix in Path(fspath(path)).suffixes]
     if any(suffix in LIBSVM_SUFFIXES for suffix in suffixes):

@@ -24,12 +24,12 @@ class Table:
 
     Attributes
     ----------
-    names : list of str
+    names : list of str or None
     columns : list of (n_rows,) array or Column
         Of any dtype; nulls are NaN, or None in object columns. A Column has strings.
     """
 
-    names: list[str]
+    names: list[str] | None
     columns: list[NDArray[Any] | Column]
 
     @property
@@ -54,7 +54,7 @@ def _has_columns(values: object) -> bool:
     return offered and any(hasattr(values, name) for name in ("columns", "column_names", "schema"))
 
 
-def table_names(values: Any) -> list[str]:
+def table_names(values: Any) -> list[str] | None:
     """Return a table's column names, without computing or copying its rows."""
     if isinstance(values, Table):
         return values.names
@@ -143,8 +143,9 @@ def _arrow_columns(values: Any) -> list[NDArray[Any] | Column]:
 def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
     """Return a table without one column, and that column."""
     table = open_table(values, Source("X"))
-    place = table.names.index(name)
+    assert table.names is not None
     names, columns = list(table.names), list(table.columns)
+    place = names.index(name)
     del names[place]
     own = columns.pop(place)
     return Table(names, columns), own.rows() if isinstance(own, Column) else own

@@ -13,12 +13,14 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.data import check_target
+from pyopencl_gbdt.data.batches import has_batches
 from pyopencl_gbdt.data.check import column_names, has_text_names
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
+from pyopencl_gbdt.estimators.batches import rows_in_batches
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
 from pyopencl_gbdt.estimators.parameters import Parametrised
@@ -59,7 +61,7 @@ class Base(Parametrised):
     def fit(
         self: _Own,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         base_margin: Any = None,
@@ -79,10 +81,13 @@ class Base(Parametrised):
         ----------
         X : (n_rows, n_features) array-like, DataFrame or sparse matrix
             NaN means missing, and so does what a sparse matrix has no entry for. A table's columns
-            of strings and categories are categorical, see ``categorical_features``.
+            of strings and categories are categorical, see ``categorical_features``. Or batches, as
+            for ``Dataset.from_batches``: a path, a folder, a pattern, a list of paths, a function,
+            or XGBoost's ``DataIter``.
         y : (n_rows,) array-like, or (n_rows, n_targets)
             A regressor takes numbers. A classifier takes distinct labels of any type, or an array
-            of shape (n_rows, n_labels) that is 1 if the row has the label, else 0.
+            of shape (n_rows, n_labels) that is 1 if the row has the label, else 0. None: batches
+            have the labels, in files the first column.
         sample_weight : (n_rows,) array-like or None
             Weights >= 0; a row of weight k counts as k equal rows.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
@@ -111,7 +116,7 @@ class Base(Parametrised):
         DataError, ParameterError, DeviceError, MemoryPlanError
             The estimator is unchanged.
         """
-        if y is None:
+        if y is None and not has_batches(X):
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; give one"
             )
@@ -163,14 +168,21 @@ class Base(Parametrised):
         ``asked`` says which columns are categorical.
         """
         X, y, sample_weight, base_margin = given
-        features = check_features(X, missing=self.missing, categorical=asked)
+        own = self._extra(None)
+        same = GivenRows(X, y, sample_weight, base_margin, tuple(own.values()))
+        rows = rows_in_batches(given, own, missing=self.missing, categorical=asked)
+        if rows is not None:
+            y, sample_weight, base_margin = rows.y, rows.weight, rows.base_margin
+            features, own = rows.features, rows.more
+        else:
+            features = check_features(X, missing=self.missing, categorical=asked)
         labels = self._labels(y, features.values.shape[0])
-        own, weight = self._extra(None), self._row_weight(labels, sample_weight)
+        weight = self._row_weight(labels, sample_weight)
         columns = self.feature_weights
         data = Dataset(
             features, labels, weight, None, base_margin, columns, missing=self.missing, **own
         )
-        same = GivenRows(X, y, weight, base_margin, tuple(own.values()))
+        same = replace(same, weight=weight)
         evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra)
         return data, evals, features.names if has_text_names(X) else None
 

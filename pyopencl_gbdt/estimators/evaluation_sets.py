@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.batches import Rows, rows_in_batches
 
 F32 = npt.NDArray[np.float32]
 
@@ -74,13 +75,20 @@ def evaluation_sets(
         if not given.same_as(GivenRows(X, y, own_weights[i], own_margins[i], tuple(more.values()))):
             n_features = data.n_features
             name, missing = f"eval_set[{i}]", data.missing
-            check_columns(column_names(X, name), data.feature_names, name)
-            features = check_features(
-                X, name=name, n_features=n_features, missing=missing, levels=data.categories
+            given_rows = (X, y, own_weights[i], own_margins[i])
+            found = rows_in_batches(
+                given_rows, more, missing=missing, levels=data.categories, name=name
             )
-            labels = to_labels(y, features.values.shape[0], i)
-            own = (own_weights[i], None, own_margins[i])
-            rows = Dataset(features, labels, *own, missing=missing, **more)
+            if found is None:
+                check_columns(column_names(X, name), data.feature_names, name)
+                features = check_features(
+                    X, name=name, n_features=n_features, missing=missing, levels=data.categories
+                )
+                found = Rows(features, *given_rows[1:], more)
+            check_columns(found.features.names, data.feature_names, name)
+            labels = to_labels(found.y, found.features.values.shape[0], i)
+            own = (found.weight, None, found.base_margin)
+            rows = Dataset(found.features, labels, *own, missing=missing, **found.more)
         evals.append((rows, f"validation_{i}"))
     return evals
 

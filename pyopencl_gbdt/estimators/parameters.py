@@ -52,7 +52,7 @@ class Parametrised(Spelled):
         ``"approx"``: cut bins once for every tree (``"global"``), or for every node
         (``"local"``); None is ``"global"``.
     max_bin_exact : bool, default True
-        ``"approx"``: cut bins at exact weighted quantiles; False is not supported yet.
+        Cut bins at exact quantiles; False: at nearly exact ones, with one pass over batches.
     reg_lambda, reg_alpha : float, default 1 and 0
         L2 and L1 penalties on leaf values.
     gamma : float, default 0
@@ -139,6 +139,9 @@ class Parametrised(Spelled):
         does not change the model.
     device_memory : int or str, default None
         Most bytes of the device's memory to use, for example "16GB"; None is all.
+    cache_dir : path, list of paths, or None
+        Folders for the codes of rows that do not fit the device's memory; None is the host's
+        memory. Does not change the model.
     work_group_size : int, default 0
         Work-items per work-group; 0 is the variant's default; does not change the model.
     random_state : int, RandomState, Generator or None
@@ -233,6 +236,7 @@ class Parametrised(Spelled):
         histogram: str = "auto",
         page: str = "auto",
         device_memory: int | str | None = None,
+        cache_dir: Any = None,
         work_group_size: int = 0,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         missing: float = np.nan,
@@ -305,6 +309,7 @@ class Parametrised(Spelled):
         self.histogram = histogram
         self.page = page
         self.device_memory = device_memory
+        self.cache_dir = cache_dir
         self.work_group_size = work_group_size
         self.random_state = random_state
         self.missing = missing

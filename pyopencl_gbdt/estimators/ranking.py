@@ -48,7 +48,7 @@ class GBDTRanker(Base):
     def fit(
         self: _Own,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         group: Any = None,

@@ -94,11 +94,13 @@ def plan_set_up(
     weighted: bool,
     resident: bool = False,
     tiled_bytes: int = 0,
+    in_batches: bool = False,
 ) -> SetUp:
     """Return sizes within the budget, or the smallest possible ones.
 
     ``resident`` says that the values are on the device already, in one piece; ``tiled_bytes`` are
-    those of the codes, if they are tiled.
+    those of the codes, if they are tiled. ``in_batches`` says that reading the values anew takes
+    longer than writing to memory, so that blocks are as large as memory allows.
     """
     caps = device.caps
     page = tiled_bytes or page_bytes(device, n_rows, n_features, max_bin)
@@ -123,7 +125,7 @@ def plan_set_up(
     fixed = weights + values
 
     fits = min((budget - fixed - scratch) // column, caps.max_alloc_bytes // (4 * n_rows))
-    if device.borrows:
+    if device.borrows and not in_batches:
         fits = min(fits, max(batch, SHARED_BLOCK_BYTES // column))
     block = max(1, min(fits, n_features, MOST_Y))
     block = -(-n_features // -(-n_features // block))  # blocks of equal size

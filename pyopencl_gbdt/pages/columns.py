@@ -137,7 +137,7 @@ def _runs(columns: Columns, keys: U64, weight: I64) -> _Runs:
     return _Runs(counted[new], counted[ends - 1], feature, total[ends] - total[new])
 
 
-def _fill_bins(weight: I64, most: int) -> list[int]:
+def fill_bins(weight: I64, most: int) -> list[int]:
     """Return the index of the run behind every bin's last one, at most ``most`` bins.
 
     A bin takes runs until it reaches its share: the remaining weight over the number of bins that
@@ -167,7 +167,7 @@ def _bin_ends(columns: Columns, runs: _Runs, weight: I64, max_bin: int) -> I64:
         if n_runs[feature] > most:
             own = slice(begin[feature], begin[feature] + n_runs[feature])
             ends[own] = False
-            ends[begin[feature] + np.array(_fill_bins(runs.weight[own], most)) - 1] = True
+            ends[begin[feature] + np.array(fill_bins(runs.weight[own], most)) - 1] = True
     return np.flatnonzero(ends)
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
@@ -77,6 +78,8 @@ def check_width(data: Dataset) -> None:
 def _present_share(data: Dataset) -> float:
     """Estimate the share of present values, by rows that lie evenly in the data on the host."""
     values = data.features
+    if isinstance(values, BatchedRows):
+        return 1 - values.n_missing / (data.n_rows * data.n_features)
     if not isinstance(values, np.ndarray):
         return 1.0
     rows = np.linspace(0, data.n_rows - 1, min(data.n_rows, _SAMPLED_ROWS)).astype(np.int64)
@@ -193,6 +196,8 @@ def paged(
     max_bin: int,
     n_pages: int = 0,
     tiles: TileSizes | None = None,
+    *,
+    exact: bool = True,
 ) -> QuantizedData:
     """Return a data set as pages on a device; the data set keeps the result for the next call.
 
@@ -209,6 +214,8 @@ def paged(
         Pages of codes; 0 is the fewest that the device can allocate.
     tiles : TileSizes or None
         As ``expected_tiles`` returns it; None is dense codes.
+    exact : bool
+        As for ``Quantizer``; sparse data are always cut exactly.
 
     Raises
     ------
@@ -216,16 +223,16 @@ def paged(
         If the pages, or the arrays to compute them, do not fit the device.
     """
     if method == "hist" and data.sparse is None and tiles is None:
-        return quantized(data, device, max_bin, n_pages)
+        return quantized(data, device, max_bin, n_pages, exact=exact)
     most = max_bin if method == "hist" else None
-    key = (device.process_key, "columns" if tiles is None else "tiled", most, n_pages)
+    key = (device.process_key, "columns" if tiles is None else "tiled", most, n_pages, exact)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former pages first
     if tiles is None:
         made = _in_columns(data, device, most)
     else:
-        made = _tiled(data, device, max_bin, n_pages, tiles)
+        made = _tiled(data, device, max_bin, n_pages, tiles, exact=exact)
     data.kept = (key, made)
     return made
 
@@ -243,7 +250,7 @@ def _in_columns(data: Dataset, device: Device, most: int | None) -> QuantizedDat
 
 
 def _tiled(
-    data: Dataset, device: Device, max_bin: int, n_pages: int, sizes: TileSizes
+    data: Dataset, device: Device, max_bin: int, n_pages: int, sizes: TileSizes, *, exact: bool
 ) -> QuantizedData:
     """Cut columns as those of dense codes are cut, and encode them in tiles."""
     source: EntryRows | Quantizer
@@ -254,7 +261,7 @@ def _tiled(
     else:
         n_bytes = sizes.n_bytes(data.n_rows, _most_tiles(device, data.n_features, max_bin))
         values = data.features_for(device)
-        source = Quantizer(device, values, data.weight, max_bin, tiled_bytes=n_bytes)
+        source = Quantizer(device, values, data.weight, max_bin, tiled_bytes=n_bytes, exact=exact)
         layout = make_layout(source.cuts())
     layout = suited_layout(layout)
     maker = TileMaker(device, layout)

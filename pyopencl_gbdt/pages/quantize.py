@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.pace import Pace
-from pyopencl_gbdt.device.staging import Staging
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype, row_codes
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
+from pyopencl_gbdt.pages.sources import Values, ValueSource, source_of
+from pyopencl_gbdt.pages.summary_cuts import summary_cuts
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -25,11 +27,11 @@ from pyopencl_gbdt.primitives.scan import Scan
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
-#: Rows that the host searches for missing values at a time.
-_HOST_ROWS = 1 << 16
 
 
-def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> QuantizedData:
+def quantized(
+    data: Dataset, device: Device, max_bin: int, n_pages: int = 0, *, exact: bool = True
+) -> QuantizedData:
     """Return a data set as codes on a device; the data set keeps the result for the next call.
 
     Parameters
@@ -40,13 +42,15 @@ def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> 
         Most bins for values of a feature, 2..65535; missing values have a code of their own.
     n_pages : int
         Pages of codes; 0 is the fewest that the device can allocate.
+    exact : bool
+        As for ``Quantizer``.
 
     Raises
     ------
     MemoryPlanError
         If the codes, or the arrays to compute them, do not fit the device.
     """
-    key = (device.process_key, max_bin, n_pages)
+    key = (device.process_key, max_bin, n_pages, exact)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former codes first
@@ -59,6 +63,7 @@ def quantized(data: Dataset, device: Device, max_bin: int, n_pages: int = 0) -> 
         n_pages,
         most_levels=most_levels(data),
         cut=cut_features(data),
+        exact=exact,
     )
     made = quantizer.run(partial(layout_of, data=data))
     data.kept = (key, made)
@@ -71,8 +76,9 @@ class Quantizer:
     Parameters
     ----------
     device : Device
-    values : float32 array or DeviceArray, shape (n_rows, n_features), C order
-        NaN is missing. A ``DeviceArray`` is read without a copy.
+    values : float32 array, DeviceArray or BatchedRows, shape (n_rows, n_features), C order
+        NaN is missing. A ``DeviceArray`` is read without a copy; batches are read ``n_passes``
+        times.
     weight : float32 array, shape (n_rows,), or None
     max_bin : int
         Most bins for values of a feature, 2..65535.
@@ -85,6 +91,8 @@ class Quantizer:
     cut : uint32 array or None
         Features to cut into bins, ascending; None is all. ``cuts`` leaves the others without bins,
         for ``levels.layout_of`` to fill in.
+    exact : bool
+        False: values are read once for cut points, which then depend on the pieces.
 
     Attributes
     ----------
@@ -102,15 +110,17 @@ class Quantizer:
     def __init__(
         self,
         device: Device,
-        values: F32 | DeviceArray,
+        values: Values,
         weight: F32 | None,
         max_bin: int,
         n_pages: int = 0,
         tiled_bytes: int = 0,
         most_levels: int = 0,
         cut: U32 | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
-        self.device, self.values, self.weight, self.max_bin = device, values, weight, max_bin
+        self.device, self.weight, self.max_bin = device, weight, max_bin
         self.n_pages, self.most_bins = n_pages, max(max_bin, most_levels)
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
@@ -118,11 +128,21 @@ class Quantizer:
         self.plan = plan_set_up(
             device, self.n_rows, self.n_features, self.most_bins, weighted=self.weighted,
             resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
+            in_batches=isinstance(values, BatchedRows),
         )  # fmt: skip
         self._check_memory()
         self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
-        self._whole: DeviceArray | None = None
-        self._staging: Staging | None = None
+        self._values, self.exact = values, exact
+
+    @cached_property
+    def source(self) -> ValueSource:
+        """Where the values are read."""
+        return source_of(self.device, self._values, self.plan.piece_rows)
+
+    @property
+    def n_passes(self) -> int:
+        """How often all values are read: once for each block of columns, and once to be encoded."""
+        return 1 + (-(-self.cut.size // self.plan.block) if self.exact else 1)
 
     def run(self, layout_of: Callable[[Cuts], Layout] = make_layout) -> QuantizedData:
         """Return the codes and their layout."""
@@ -144,26 +164,8 @@ class Quantizer:
 
     # -- pieces of the input ---------------------------------------------------------------
     def pieces_of_values(self) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield (first row, number of rows, values on the device) of each piece.
-
-        If there is only one piece, it stays on the device.
-        """
-        rows = self.plan.piece_rows
-        if isinstance(self.values, DeviceArray):
-            yield 0, self.n_rows, self.values
-            return
-        if self._whole is None and rows >= self.n_rows:
-            self._whole = self.device.borrow(self.values)
-        if self._whole is not None:
-            yield 0, self.n_rows, self._whole
-        elif self.device.borrows:
-            for first in range(0, self.n_rows, rows):
-                piece = self.device.borrow(self.values[first : first + rows])
-                yield first, piece.shape[0], piece
-        else:
-            self._staging = self._staging or Staging(self.device, self.values, rows)
-            for first, n_rows in self._staging.pieces():
-                yield first, n_rows, self._staging.piece
+        """Yield first row, number of rows, and values on the device, of each piece."""
+        return self.source.pieces()
 
     def pieces(self) -> Iterator[tuple[int, int, dict[str, DeviceArray]]]:
         """Yield first row, number of rows, and the kernels' argument, of each piece of values."""
@@ -180,6 +182,9 @@ class Quantizer:
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:
         """Sort the columns of ``cut``, and cut them into bins of equally many rows, or weight."""
+        if not self.exact:
+            blocks, shape = self.source.host_blocks(), (self.n_rows, self.n_features)
+            return summary_cuts(self.device, blocks, self.weight, shape, self.cut, self.max_bin)
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE)
         few = (self.plan.batch, n) if self.weighted else (1, 1)
@@ -256,10 +261,9 @@ class Quantizer:
     def _missing_where_no_weight(self) -> npt.NDArray[np.bool_]:
         missing = np.zeros(self.n_features, np.bool_)
         assert self.weight is not None
-        values = self.values.get() if isinstance(self.values, DeviceArray) else self.values
-        for first in range(0, self.n_rows, _HOST_ROWS):
-            rows = slice(first, first + _HOST_ROWS)
-            missing |= np.isnan(values[rows][self.weight[rows] == 0]).any(axis=0)
+        for first, values in self.source.host_blocks():
+            out = self.weight[first : first + len(values)] == 0
+            missing |= np.isnan(values[out]).any(axis=0)
         return missing
 
     # -- codes -----------------------------------------------------------------------------

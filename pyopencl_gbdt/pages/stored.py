@@ -88,6 +88,13 @@ def page_bytes(layout: Layout, n_rows: int, *, by_block: bool) -> int:
     return math.prod(shape) * int(dtype.itemsize)
 
 
+class PageStore(StoredPages, Protocol):
+    """Stored pages that are filled one after the other."""
+
+    def add(self, index: int, page: U8) -> None:
+        """Keep a page's bytes: those of ``page`` itself, which may be overwritten afterwards."""
+
+
 class HostPages:
     """Pages in the host's memory.
 
@@ -120,8 +127,10 @@ class HostPages:
         self._pages = []
 
 
-def encoded_pages(quantizer: Quantizer, layout: Layout, bounds: Bounds) -> HostPages:
-    """Encode values to pages in the host's memory; the device holds one page at a time.
+def encoded_pages(
+    quantizer: Quantizer, layout: Layout, bounds: Bounds, store: PageStore | None = None
+) -> StoredPages:
+    """Encode values to pages outside the device, which holds one page at a time.
 
     Parameters
     ----------
@@ -131,26 +140,47 @@ def encoded_pages(quantizer: Quantizer, layout: Layout, bounds: Bounds) -> HostP
         That follows from the quantizer's cut points.
     bounds : sequence of (int, int)
         First row and number of rows of every page.
+    store : PageStore or None
+        Takes the pages, and is closed if that fails; None keeps them in the host's memory.
 
     Raises
     ------
     MemoryPlanError
         If a page does not fit the device.
     """
+    try:
+        kept = _encode(quantizer, layout, bounds, store)
+    except BaseException:
+        if store is not None:
+            store.close()
+        raise
+    return HostPages(layout, bounds, kept) if store is None else store
+
+
+def _encode(
+    quantizer: Quantizer, layout: Layout, bounds: Bounds, store: PageStore | None
+) -> list[U8]:
     device = quantizer.device
     dtype, most = code_dtype(layout.most_codes), max(n_rows for _, n_rows in bounds)
     tables = device.upload(search_tables(layout))
     whole = empty_codes(device, most, layout.n_features, dtype)
-    made: list[U8] = []
+    buffer = None if store is None else np.empty(whole.codes.nbytes, np.uint8)
+    kept: list[U8] = []
+    index = 0
     for start, rows, piece in quantizer.pieces_of_values():
-        while len(made) < len(bounds):
-            first, n_rows = bounds[len(made)]
+        while index < len(bounds):
+            first, n_rows = bounds[index]
             codes = first_rows(whole, n_rows)
             quantizer.encode_piece(Page(codes, first, n_rows), start, rows, piece, tables)
             if start + rows < first + n_rows:
                 break  # the page has rows of the next piece, too
-            made.append(_read(device, codes))
-    return HostPages(layout, bounds, made)
+            if store is None or buffer is None:
+                kept.append(_read(device, codes))
+            else:
+                device.read_into(codes.codes, buffer[: codes.codes.nbytes])
+                store.add(index, buffer[: codes.codes.nbytes])
+            index += 1
+    return kept
 
 
 def first_rows(codes: PackedCodes, n_rows: int) -> PackedCodes:

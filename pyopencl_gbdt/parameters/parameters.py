@@ -6,6 +6,7 @@ a test compares the two.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -88,6 +89,7 @@ class Parameters:
     histogram: str
     page: str
     device_memory: int | None
+    cache_dir: str | None
     work_group_size: int
     verbosity: int
     random_state: int
@@ -155,10 +157,10 @@ class Parameters:
                 f"proposal={self.proposal!r}: expected None for tree_method={self.tree_method!r}; "
                 f"leave it out, or use tree_method='approx'"
             )
-        if not self.max_bin_exact:
+        if not self.max_bin_exact and self.search != "hist":
             raise ParameterError(
-                "max_bin_exact=False: expected True, since training data stay on the device, where "
-                "quantiles are always exact; leave it out"
+                f"max_bin_exact=False: expected True for tree_method={self.tree_method!r}, whose "
+                "quantiles are always exact; leave it out, or use tree_method='hist'"
             )
 
     def _check_sampling(self) -> None:
@@ -222,6 +224,11 @@ class Parameters:
     def symmetric_trees(self) -> bool:
         """Whether all nodes of a level share a split."""
         return self.grow_policy == "symmetric"
+
+    @property
+    def cache_folders(self) -> list[str]:
+        """Where pages of codes are kept on disk; empty if they are kept in the host's memory."""
+        return [] if self.cache_dir is None else list(json.loads(self.cache_dir))
 
     @property
     def n_orders(self) -> int:

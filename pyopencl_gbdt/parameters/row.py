@@ -6,6 +6,7 @@ import difflib
 import json
 import math
 import numbers
+import os
 import re
 from dataclasses import dataclass
 
@@ -73,6 +74,7 @@ class ParameterRow:
     structured: bool = False
     several: bool = False
     in_bytes: bool = False
+    paths: bool = False
     aliases: tuple[str, ...] = ()
 
     def convert(self, value: object, spelling: str | None = None) -> Value:
@@ -82,8 +84,8 @@ class ParameterRow:
         name = spelling or self.name
         if self.name == "device":
             value = device_text(value, name)
-        if self.structured:
-            return _as_json(value, name)
+        if self.structured or self.paths:
+            return (_as_paths if self.paths else _as_json)(value, name)
         if isinstance(value, np.ndarray):
             value = list(value) if value.ndim else value[()]
         if self.in_bytes and isinstance(value, str):
@@ -124,7 +126,7 @@ class ParameterRow:
         if self.kind is str:
             choices = " or ".join(map(repr, self.allowed))
             other = "lists or dicts of columns" if self.structured else "a string that is not empty"
-            return choices or other
+            return choices or ("a folder, or a list of folders" if self.paths else other)
         return self._bounds()
 
     def _bounds(self) -> str:
@@ -169,6 +171,20 @@ def _as_json(value: object, name: str) -> str:
             f"{name}={show(value)}: expected lists or dicts of columns; give these"
         ) from error
     return "" if text in ("[]", "{}") else text
+
+
+def _as_paths(value: object, name: str) -> str:
+    """Return a path, or a list of paths, as a JSON list of strings."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = _listed(value)
+    several = list(value) if isinstance(value, (list, tuple)) else [value]
+    paths = [os.fspath(one) if isinstance(one, (str, os.PathLike)) else None for one in several]
+    if not paths or not all(isinstance(one, str) and one and "\0" not in one for one in paths):
+        raise ParameterError(
+            f"{name}={show(value)}: expected the path of a folder, or a list of such paths; give "
+            "existing folders"
+        )
+    return json.dumps(paths)
 
 
 def _plain(value: object) -> object:

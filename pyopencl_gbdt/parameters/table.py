@@ -51,8 +51,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  "XGBoost's command line.", low=2, high=65535),
     ParameterRow("proposal", str, None, "approx: cut bins once for every tree (global), or for "
                  "every node (local); None is global.", allowed=("global", "local")),
-    ParameterRow("max_bin_exact", bool, True, "approx: cut bins at exact weighted quantiles. "
-                 "False is not supported yet."),
+    ParameterRow("max_bin_exact", bool, True, "Cut bins at exact quantiles; False: at nearly "
+                 "exact ones, which depend on the batches, with one pass over the data."),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
     ParameterRow("reg_alpha", float, 0.0, "L1 penalty on leaf values.",
@@ -158,6 +158,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("device_memory", int, None, "Most bytes of the device's memory to use, also with "
                  "a unit (500MB, 16GB); None is all. More data than fit are streamed.",
                  low=1, in_bytes=True),
+    ParameterRow("cache_dir", str, None, "Folder for the codes of rows that do not fit the "
+                 "device's memory, or a list of folders on several disks; None: the host's memory.",
+                 paths=True),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
                  low=0, high=1024, power_of_two=True),
     ParameterRow("verbosity", int, 1, "0 silent, 1 warnings, 2 information, 3 debugging.",

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Values
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
@@ -49,9 +50,9 @@ def predict_margins(
     Parameters
     ----------
     ensemble : Ensemble
-    values : float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, n_tree_features), C order
-        As ``Model.tree_values`` returns them. NaN means missing. A matrix on the device is not
-        copied.
+    values : float32 array (C order), DeviceMatrix, SparseMatrix or BatchedRows
+        As ``Model.tree_values`` returns them, shape (n_rows, n_tree_features). NaN means missing.
+        A matrix on the device is not copied.
     device : str or Device
     start : float32 array, shape of the result, or None
         What the sum of every row starts from; None: the ensemble's ``base_margin``.
@@ -99,7 +100,7 @@ def _open_and_predict(
 def _add_trees(
     opened: Device,
     ensemble: Ensemble,
-    values: F32 | DeviceArray | SparseMatrix,
+    values: F32 | DeviceArray | SparseMatrix | BatchedRows,
     out: F32,
     rounds: tuple[int, int],
 ) -> None:
@@ -114,10 +115,17 @@ def _add_trees(
 
 
 def _walks(
-    opened: Device, trees: PackedTrees, values: F32 | DeviceArray | SparseMatrix
+    opened: Device, trees: PackedTrees, values: F32 | DeviceArray | SparseMatrix | BatchedRows
 ) -> Iterator[tuple[slice, predict.Adds]]:
     """Yield pieces of rows, each with a walk that has taken it."""
     limit = min(_PIECE_BYTES, opened.caps.max_alloc_bytes)
+    if isinstance(values, BatchedRows):
+        for first, block in values.pieces():
+            for piece, walk in _walks(opened, trees, block):
+                end = min(piece.stop, len(block))
+                yield slice(first + piece.start, first + end), walk
+            opened.finish()  # the source may write its next batch to the same memory
+        return
     if isinstance(values, SparseMatrix):
         if trees.sets is not None:
             raise DataError(

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_path, check_switches
+from pyopencl_gbdt.data.batches import has_batches
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.check import check_shape, column_names
 from pyopencl_gbdt.data.dataset import Dataset
@@ -24,6 +25,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.in_batches import rows_to_predict
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.with_statistics import with_statistics
 from pyopencl_gbdt.profiling.profile import Profile
@@ -125,12 +127,14 @@ class Model:
 
         Parameters
         ----------
-        X : (n_rows, n_features) array-like, DataFrame or sparse matrix, or Dataset
+        X : (n_rows, n_features) array-like, DataFrame or sparse matrix, or Dataset, or batches
             Named columns must be those of training, in the same order; arrays have no names. What
             a sparse matrix has no entry for is missing; it is not made dense. A
             Dataset needs no labels; its ``base_margin`` is used. A categorical column has strings
             or whole numbers, as in training, in any order or dtype; a level that training has not
-            seen is missing.
+            seen is missing. Batches are a path, a pattern, a list of paths, a function that returns
+            an iterator, or XGBoost's ``DataIter``, of rows without labels, as for
+            ``Dataset.from_batches``; they are read once.
         output_margin : bool, default False
             Return margins (sums of leaf values) instead of probabilities.
         iteration_range : (int, int) or None
@@ -155,17 +159,28 @@ class Model:
             If the model does not have these rounds.
         """
         check_switches(output_margin=output_margin)
+        if has_batches(X) or (isinstance(X, Dataset) and X.batches is not None):
+            margin = X.base_margin if isinstance(X, Dataset) else None
+            if base_margin is not None and margin is not None:
+                raise _two_margins()
+            margin = base_margin if margin is None else margin
+            parts = [
+                self.predict(
+                    rows, output_margin=output_margin, iteration_range=iteration_range,
+                    base_margin=own, device=device,
+                )
+                for rows, own in rows_to_predict(self.ensemble, X, margin, missing)
+            ]  # fmt: skip
+            return np.concatenate(parts)
         rounds = self._rounds(iteration_range)
         ensemble = self.ensemble
         if isinstance(X, Dataset):
             if base_margin is not None and X.base_margin is not None:
-                raise ParameterError(
-                    "base_margin is given, and X has one: expected one of them; leave one out"
-                )
+                raise _two_margins()
             base_margin = X.base_margin if base_margin is None else base_margin
             names = X.feature_names
         else:
-            names = column_names(X)
+            names = X.names if isinstance(X, Features) else column_names(X)
         check_columns(names, ensemble.feature_names)
         values = self.tree_values(X, missing=missing)
         n_outputs = ensemble.n_outputs
@@ -203,6 +218,8 @@ class Model:
                     "missing= to the Dataset"
                 )
             return X.coded_by(levels).checked
+        if isinstance(X, Features):
+            check_shape(X.values.shape, "X", n_features)
         return check_features(X, n_features=n_features, missing=missing, levels=levels)
 
     def _rounds(self, asked: tuple[int, int] | None) -> tuple[int, int]:
@@ -246,3 +263,9 @@ class Model:
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
         """Return feature importances that sum to 1; see ``model.feature_importances``."""
         return feature_importances(self.ensemble, kind)
+
+
+def _two_margins() -> ParameterError:
+    return ParameterError(
+        "base_margin is given, and X has one: expected one of them; leave one out"
+    )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.statistics import Statistics
+from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.coded import level_codes
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.sparse import SparseMatrix
@@ -33,6 +34,8 @@ def with_statistics(statistics: Statistics, features: Features) -> F32:
         If the rows are sparse.
     """
     values = features.values
+    if isinstance(values, BatchedRows):
+        raise not_whole(values)
     if isinstance(values, SparseMatrix):
         raise DataError(
             "X is sparse: expected dense rows for a model with statistics of categories; give "

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.training_state import State
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
@@ -33,6 +34,7 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.paged import (
     check_width,
 )
+from pyopencl_gbdt.pages.sources import uploaded
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
@@ -159,12 +161,14 @@ class Boosting:
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
             launches.extend(rows.launches(self.ws, batch))
 
-    def watch(self, values: F32 | DeviceArray | SparseMatrix, start: Start | None = None) -> None:
+    def watch(
+        self, values: F32 | DeviceArray | SparseMatrix | BatchedRows, start: Start | None = None
+    ) -> None:
         """Update the margins of another set of rows in every round.
 
         Parameters
         ----------
-        values : float32 array, DeviceArray or SparseMatrix, shape (n_rows, n_features), C order
+        values : float32 array, DeviceArray, SparseMatrix or BatchedRows, shape (n_rows, n_features)
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Margins before the first tree; None is the margin that all training rows start from.
         """
@@ -175,6 +179,8 @@ class Boosting:
         there: DeviceArray | SparseRows
         if isinstance(values, SparseMatrix):
             there = SparseRows.of(device, values)
+        elif isinstance(values, BatchedRows):
+            there = uploaded(device, values)
         else:
             there = values if isinstance(values, DeviceArray) else device.upload(values)
         rows = WatchedRows(there, start, margins)
@@ -254,9 +260,14 @@ class Boosting:
         return self.trees
 
     def close(self) -> None:
-        """Free what the host keeps of pages that take turns; the fit cannot go on."""
+        """Free what the host keeps of pages that take turns, and their files, if the fit made them.
+
+        The fit cannot go on.
+        """
         if self.ws.visits is not None:
             self.ws.visits.close()
+            if self._placement.share.codes is None:
+                self.ws.visits.stored.close()
 
     def _one_round(self, pace: Pace) -> None:
         rate = self.rates[self._rounds]

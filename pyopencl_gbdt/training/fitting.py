@@ -307,6 +307,10 @@ class Fit:
         """Wait until the device is idle."""
         self.device.finish()
 
+    def close(self) -> None:
+        """Free what the fit has outside the device."""
+        self.boosting.close()
+
     def finish(self, model: Model) -> Model:
         """Add to the model what was measured in the whole fit."""
         tally, rounds = self.boosting.tally, len(self.boosting.rates)

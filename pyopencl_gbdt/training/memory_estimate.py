@@ -30,6 +30,11 @@ from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 from pyopencl_gbdt.training.tree_method import of_sparse
 from pyopencl_gbdt.training.with_statistics import becoming
 
+#: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
+_SCALING_BYTES = 29
+#: Bytes of the host's objects in a fit on batches, beside its arrays; ``tracemalloc``.
+_HOST_BYTES = 300_000
+
 
 @dataclass(frozen=True)
 class MemoryEstimate:
@@ -43,8 +48,9 @@ class MemoryEstimate:
         During training: codes or sorted columns, histograms, evaluation sets and everything else.
     host_bytes : int
         Peak of the host's arrays while the columns of a sparse matrix are sorted, or with
-        statistics of categories, without the rows given; where pages take turns, what the host
-        keeps of them. 0 for other data, of which this is not estimated.
+        statistics of categories, without the rows given; for rows in batches, with two of them;
+        where pages take turns, what the host keeps of them. 0 for other data, of which this is not
+        estimated.
     """
 
     set_up_bytes: int
@@ -54,6 +60,22 @@ class MemoryEstimate:
     @property
     def peak_bytes(self) -> int:
         return max(self.set_up_bytes, self.training_bytes)
+
+
+def batches_bytes(
+    n_rows: int, n_features: int, batch_rows: int, n_targets: int = 1, *, weighted: bool = False
+) -> int:
+    """Return the peak bytes of the host's arrays while rows are read batch by batch.
+
+    These are labels and weights of all rows, and two batches with theirs, as float32: one is being
+    made of the other, or read while the device has the other. After the first pass, parts of labels
+    and weights are joined; later, weights are scaled. Base margins and pages of codes are not
+    counted.
+    """
+    row = 4 * (n_targets + weighted)
+    vectors, batches = n_rows * row, 2 * batch_rows * (4 * n_features + row)
+    scaling = _SCALING_BYTES * n_rows if weighted else 0
+    return _HOST_BYTES + vectors + max(vectors, batches, scaling)
 
 
 def expected_layout(n_features: int, n_bins: int) -> Layout:
@@ -94,6 +116,7 @@ def estimate_memory(
     counts: ValueCounts | None = None,
     evaluation_entries: int = 0,
     n_levels: Mapping[int, int] | None = None,
+    batch_rows: int = 0,
 ) -> MemoryEstimate:
     """Estimate the device memory of a fit; allocates nothing.
 
@@ -126,6 +149,8 @@ def estimate_memory(
     n_levels : mapping of int to int, or None
         Number of levels of each categorical column. Columns that become statistics are counted with
         the most targets that labels can have.
+    batch_rows : int, default 0
+        Rows of the largest batch; 0 is rows that are there as a whole.
 
     Raises
     ------
@@ -145,7 +170,11 @@ def estimate_memory(
         statistics = StatisticSizes.of(
             params, n_rows, n_features, n_targets, replaced, len(n_levels)
         )
-    data = _dense(device, params, n_rows, n_features, n_levels, statistics, weighted=weighted)
+    in_batches = batch_rows > 0
+    data = _dense(
+        device, params, n_rows, n_features, n_levels, statistics, weighted=weighted,
+        in_batches=in_batches,
+    )  # fmt: skip
     if counts is not None:
         params = of_sparse(params, n_features, counts.density)
         data = _sparse(device, params, counts)
@@ -170,9 +199,10 @@ def estimate_memory(
     if may_stream and _streams(params.page_kind, needed, device):
         return _streamed(ws, reserve, evaluated)
     training = begun + data.combining_bytes + evaluated
-    return MemoryEstimate(
-        max(data.set_up_bytes, begun + data.encoding_bytes), training, data.host_bytes
-    )
+    host = data.host_bytes
+    if batch_rows:
+        host = batches_bytes(n_rows, n_features, batch_rows, n_targets, weighted=weighted)
+    return MemoryEstimate(max(data.set_up_bytes, begun + data.encoding_bytes), training, host)
 
 
 def _takes_turns(params: Parameters, objective: Objective) -> bool:
@@ -226,6 +256,7 @@ def _dense(
     statistics: StatisticSizes | None,
     *,
     weighted: bool,
+    in_batches: bool,
 ) -> _Data:
     if params.search != "hist":
         layout, n_values = expected_layout(n_features, n_rows), n_rows * n_features
@@ -240,7 +271,13 @@ def _dense(
     layout, most = _layout_of(bins, sets), max(params.max_bin, int(bins[sets].max(initial=0)))
     resident = statistics is not None and statistics.lie_on(device)
     set_up = plan_set_up(
-        device, n_rows, bins.size, most, weighted=weighted, resident=resident
+        device,
+        n_rows,
+        bins.size,
+        most,
+        weighted=weighted,
+        resident=resident,
+        in_batches=in_batches,
     ).n_bytes
     pages = page_bytes(device, n_rows, bins.size, int(bins.max()))
     if statistics is None:

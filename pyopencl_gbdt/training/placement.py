@@ -33,7 +33,7 @@ from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.reservations import Reservations
-from pyopencl_gbdt.training.streamed import check_turns, cut_layout, host_pages, why_resident
+from pyopencl_gbdt.training.streamed import check_turns, cut_layout, stored_pages, why_resident
 
 
 @dataclass
@@ -81,10 +81,14 @@ class Placement:
         reason = why_resident(self.params, self.objective, self.data, statistics=self.statistics)
         kind, given = self.params.page_kind, self.share.codes
         if kind == "streamed" or isinstance(given, StoredPages):
+            if self.share.team.size > 1 and not isinstance(given, StoredPages):
+                reason = "the devices of a team get their pages from it; train on one device"
             check_turns(reason)
             return self._in_turn(), None
         tiles = self._tiles()
-        may_stream = not reason and kind == "auto" and given is None and tiles is None
+        # members of a team would have to agree, as the smaller child is chosen in another way
+        alone = given is None and self.share.team.size == 1
+        may_stream = not reason and kind == "auto" and alone and tiles is None
         columns = None if tiles is not None else expected_columns(self.data, self.params.search)
         least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)
         if may_stream and not least.fits():
@@ -113,7 +117,7 @@ class Placement:
 
     def _quantized(self, tiles: TileSizes | None) -> QuantizedData:
         sizes = self.params.search, self.params.max_bin, self.n_pages, tiles
-        return paged(self.data, self.device, *sizes)
+        return paged(self.data, self.device, *sizes, exact=self.params.max_bin_exact)
 
     def _workspace(
         self,
@@ -135,15 +139,16 @@ class Placement:
 
     def _in_turn(self) -> Workspace:
         """Return a workspace whose pages take turns; make the pages if there are none yet."""
-        data, device, max_bin = self.data, self.device, self.params.max_bin
+        data, device = self.data, self.device
         stored = self.share.codes if isinstance(self.share.codes, StoredPages) else None
-        layout = cut_layout(data, device, max_bin) if stored is None else stored.layout
+        layout = cut_layout(data, device, self.params) if stored is None else stored.layout
         ws = self._workspace(layout, (), None, None, Turns([(0, data.n_rows)], 1))
         bounds = None if stored is None else stored.bounds
         choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
         ws.check()
         assert ws.turns is not None
-        ws.take_turns(stored or host_pages(data, device, max_bin, layout, ws.turns))
+        made = stored or stored_pages(data, device, self.params, layout, ws.turns)
+        ws.take_turns(made)
         return ws
 
     def turn_again(self, ws: Workspace) -> None:

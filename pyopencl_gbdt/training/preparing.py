@@ -25,6 +25,7 @@ from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.row import same
 from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
+from pyopencl_gbdt.training.batch_checks import check_batches
 from pyopencl_gbdt.training.category_checks import check_categories
 from pyopencl_gbdt.training.continuing import (
     Before,
@@ -45,7 +46,16 @@ Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
 #: Parameters that do not change a model, except for its number of rounds.
 _HARMLESS = frozenset(
-    {"n_estimators", "device", "histogram", "page", "work_group_size", "verbosity"}
+    {
+        "n_estimators",
+        "device",
+        "device_memory",
+        "cache_dir",
+        "histogram",
+        "page",
+        "work_group_size",
+        "verbosity",
+    }
 )
 
 #: What ``Dataset`` and estimators take, and the values that have no effect in parameters.
@@ -121,6 +131,7 @@ def prepare(
     check_statistics(p, data, continued=before is not None)
     check_ordered(p, objective, data, continued=before is not None)
     p = resolved(p, data)
+    check_batches(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")
     check_evals(evals, data, p, objective)
     limits = limits_of(p, data)  # raises if constraints do not match the data

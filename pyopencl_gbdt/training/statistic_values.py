@@ -13,6 +13,7 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable
 from pyopencl_gbdt.categories.wide_rows import WideRows
+from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -68,7 +69,10 @@ def statistic_values(
     wide: F32 | WideRows
     orders: list[F32 | DeviceArray] = []
     if there:
-        wide = WideRows(device, data.features_for(device), place.n_made + place.n_empty)
+        values_there = data.features_for(device)
+        if isinstance(values_there, BatchedRows):
+            raise not_whole(values_there)
+        wide = WideRows(device, values_there, place.n_made + place.n_empty)
         levels = {
             column: _taken_levels(wide, data, column, data.categories[column].n_levels)
             for column in columns

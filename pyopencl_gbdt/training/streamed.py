@@ -9,14 +9,12 @@ from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.budget import page_bytes
+from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.pages.stored import HostPages, encoded_pages
+from pyopencl_gbdt.pages.stored import StoredPages, encoded_pages
 from pyopencl_gbdt.parameters.parameters import Parameters
-
-#: Rows of which one page's codes are planned while values are cut into bins.
-_PIECE_ROWS = 1 << 20
 
 
 def why_resident(
@@ -60,25 +58,31 @@ def check_turns(reason: str) -> None:
         )
 
 
-def cut_layout(data: Dataset, device: Device, max_bin: int) -> Layout:
+def cut_layout(data: Dataset, device: Device, params: Parameters) -> Layout:
     """Return the layout of a data set's codes; the values stay where they are."""
-    return layout_of(_quantizer(data, device, max_bin, weighted=True).cuts(), data)
+    return layout_of(_quantizer(data, device, params, 1, weighted=True).cuts(), data)
 
 
-def host_pages(
-    data: Dataset, device: Device, max_bin: int, layout: Layout, turns: Turns
-) -> HostPages:
-    """Return a data set's codes in pages that lie in the host's memory."""
-    quantizer = _quantizer(data, device, max_bin, weighted=False)
-    return encoded_pages(quantizer, layout, turns.bounds)
+def stored_pages(
+    data: Dataset, device: Device, params: Parameters, layout: Layout, turns: Turns
+) -> StoredPages:
+    """Return a data set's codes in pages that lie in the host's memory, or in ``cache_dir``."""
+    quantizer = _quantizer(data, device, params, turns.most_rows, weighted=False)
+    folders, store = params.cache_folders, None
+    if folders:
+        by_block = device.caps.side_by_side
+        store = DiskPages(layout, turns.bounds, folders, by_block=by_block)
+    return encoded_pages(quantizer, layout, turns.bounds, store)
 
 
-def _quantizer(data: Dataset, device: Device, max_bin: int, *, weighted: bool) -> Quantizer:
+def _quantizer(
+    data: Dataset, device: Device, params: Parameters, page_rows: int, *, weighted: bool
+) -> Quantizer:
+    """Return a quantizer that plans memory for the codes of so many rows at a time."""
     values, weight = data.features_for(device), data.weight if weighted else None
     levels = most_levels(data)
-    rows, most = min(data.n_rows, _PIECE_ROWS), max(max_bin, levels)
-    planned = page_bytes(device, rows, data.n_features, most)
+    planned = page_bytes(device, page_rows, data.n_features, max(params.max_bin, levels))
     return Quantizer(
-        device, values, weight, max_bin, tiled_bytes=planned, most_levels=levels,
-        cut=cut_features(data),
+        device, values, weight, params.max_bin, tiled_bytes=planned, most_levels=levels,
+        cut=cut_features(data), exact=params.max_bin_exact,
     )  # fmt: skip

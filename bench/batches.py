@@ -1,0 +1,195 @@
+"""``python -m bench batches``: training from files batch by batch, beside the whole array.
+
+Rows are drawn, and written to one file of each format, some at a time. Each case runs in a process
+of its own, on a device whose kernels have been built: ``whole`` reads the file into an array;
+``batches`` reads it batch by batch, and keeps the codes on the device; ``summaries`` cuts bins by
+quantile summaries; ``host`` and ``disk`` have a quarter of the memory that ``batches`` takes, so
+that codes lie in the host's memory or in files. ``set_up`` are the seconds before the first round,
+``round`` those of a round, ``peak`` the megabytes of main memory that the process came to beside
+what it had before; on a CPU that has the device's arrays too.
+
+``--json`` writes ``format`` (1), ``host``, ``n_rows``, ``n_columns`` and ``cases`` by format and
+name, each with these three and with ``passes``, how often the rows were read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.children import in_child
+from bench.host import describe_host
+
+FORMAT = 1
+CASES = ("whole", "batches", "summaries", "host", "disk")
+FORMATS = ("npy", "csv", "parquet")
+_ROWS = 1 << 16
+_LIMIT = 1800.0
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench batches", description=__doc__)
+    parser.add_argument("--rows", type=float, default=1e6)
+    parser.add_argument("--columns", type=int, default=28)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--formats", default="npy", help=f"some of {','.join(FORMATS)}")
+    parser.add_argument("--cases", default=",".join(CASES), help=f"some of {','.join(CASES)}")
+    parser.add_argument("--folder", type=Path, help="for files; default a temporary folder")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args(arguments)
+    formats, cases = options.formats.split(","), options.cases.split(",")
+    if not {*formats} <= {*FORMATS} or not {*cases} <= {*CASES}:
+        parser.error(f"--formats, --cases: expected some of {FORMATS} and of {CASES}")
+    shape = int(options.rows), options.columns
+    report: dict[str, Any] = {
+        "format": FORMAT, "host": describe_host(), "n_rows": shape[0], "n_columns": shape[1],
+        "cases": {},
+    }  # fmt: skip
+    print(f"{shape[0]} x {shape[1]}; seconds of set-up and of a round, MB of main memory")
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=options.folder) as folder:
+        for name in formats:
+            path = Path(folder) / f"rows.{name}"
+            in_child(write, path, shape, limit=_LIMIT)
+            own = report["cases"][name] = {}
+            for case in cases:
+                settings = {"device": options.device, "n_estimators": options.rounds}
+                own[case] = in_child(run, case, path, settings, shape, limit=_LIMIT)
+                took = own[case]
+                print(
+                    f"{name:8} {case:10} set-up {took['set_up']:7.2f}  round {took['round']:7.3f}  "
+                    f"peak {took['peak']:7.0f}  passes {took['passes']}"
+                )
+            path.unlink()
+    if options.json is not None:
+        options.json.write_text(json.dumps(report, indent=1))
+    return 0
+
+
+def made(first: int, n_rows: int, n_columns: int) -> np.ndarray[Any, Any]:
+    """Return rows from ``first`` on: a label, then columns; the same in every process."""
+    rng = np.random.default_rng(first)
+    table = rng.standard_normal((n_rows, 1 + n_columns), np.float32)
+    table[:, 2::4] = np.round(table[:, 2::4] * 8) / 8
+    table[:, 0] = table[:, 1] * table[:, 2] + table[:, 3] > 0
+    return table
+
+
+def write(path: Path, shape: tuple[int, int]) -> None:
+    """Write a file of drawn rows, some at a time."""
+    n_rows, n_columns = shape
+    blocks = ((i, made(i, min(_ROWS, n_rows - i), n_columns)) for i in range(0, n_rows, _ROWS))
+    if path.suffix == ".npy":
+        out = np.lib.format.open_memmap(path, "w+", np.float32, (n_rows, 1 + n_columns))
+        for first, block in blocks:
+            out[first : first + len(block)] = block
+        out.flush()
+    elif path.suffix == ".csv":
+        with path.open("w") as file:
+            for _, block in blocks:
+                np.savetxt(file, block, "%.6g", ",")
+    else:
+        import pyarrow
+        import pyarrow.parquet
+
+        names = [f"f{i}" for i in range(1 + n_columns)]
+        schema = pyarrow.schema([(name, pyarrow.float32()) for name in names])
+        with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+            for _, block in blocks:
+                columns = [np.ascontiguousarray(column) for column in block.T]
+                writer.write_table(pyarrow.table(columns, schema=schema))
+
+
+def run(case: str, path: Path, settings: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """Train once to build the kernels, then measure."""
+    from pyopencl_gbdt import Dataset, train
+    from pyopencl_gbdt.callbacks import TrainingCallback
+
+    class Times(TrainingCallback):
+        def __init__(self) -> None:
+            self.at: list[float] = []
+
+        def before_training(self, model: Any) -> Any:
+            self.at.append(time.perf_counter())
+            return model
+
+        def after_iteration(self, model: Any, epoch: int, history: Any) -> bool:
+            model.current()  # waits for the round
+            self.at.append(time.perf_counter())
+            return False
+
+    params = {"objective": "binary:logistic", **settings}
+    with tempfile.TemporaryDirectory(dir=path.parent) as cache:
+        if case == "summaries":
+            params["max_bin_exact"] = False
+        if case in ("host", "disk"):
+            params |= {"page": "streamed", "device_memory": _quarter(params, shape)}
+        if case == "disk":
+            params["cache_dir"] = cache
+        small = made(0, 3000, shape[1])
+        warm = {name: params[name] for name in params if name != "device_memory"}
+        train({**warm, "n_estimators": 1}, Dataset(small[:, 1:], small[:, 0]))
+        before = _memory("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")  # begin the peak anew
+        times, begin = Times(), time.perf_counter()
+        data = _whole(path) if case == "whole" else Dataset.from_batches(path)
+        passes = _counted(data) if case != "whole" else []
+        train(params, data, callbacks=[times])
+    return {
+        "set_up": times.at[0] - begin,
+        "round": (times.at[-1] - times.at[0]) / settings["n_estimators"],
+        "peak": (_memory("VmHWM") - before) / 1000,
+        "passes": 1 + len(passes),
+    }
+
+
+def _counted(data: Any) -> list[int]:
+    """Return a list that grows by each pass over the batches."""
+    passes: list[int] = []
+    source = data.batches._source
+
+    def counted() -> Any:
+        passes.append(1)
+        return source()
+
+    data.batches._source = counted
+    return passes
+
+
+def _whole(path: Path) -> Any:
+    from pyopencl_gbdt import Dataset
+    from pyopencl_gbdt.data import read_table
+
+    if path.suffix == ".csv":
+        table = read_table(path)
+        return Dataset(table.features, table.y)
+    if path.suffix == ".npy":
+        array = np.load(path)
+        return Dataset(np.ascontiguousarray(array[:, 1:]), array[:, 0])
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(path)
+    return Dataset(table.drop_columns("f0"), np.asarray(table.column("f0")))
+
+
+def _quarter(params: dict[str, Any], shape: tuple[int, int]) -> int:
+    """Return a quarter of the device memory that training takes with all codes there."""
+    from pyopencl_gbdt.device import open_device
+    from pyopencl_gbdt.parameters.parameters import Parameters
+    from pyopencl_gbdt.training.memory_estimate import estimate_memory
+
+    own = {name: value for name, value in params.items() if name != "page"}
+    device = open_device(params["device"])
+    return estimate_memory(device, Parameters.from_dict(own), *shape).training_bytes // 4
+
+
+def _memory(name: str) -> int:
+    """Return a line of the process's status, in kB."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(text.split(f"{name}:")[1].split()[0])

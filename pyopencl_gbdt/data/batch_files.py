@@ -1,0 +1,220 @@
+"""Read files batch by batch, never whole: arrays, text, Parquet and Arrow."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.data import batch_arrow, batch_text
+from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.npz import NAMES, StreamedArray, broken
+from pyopencl_gbdt.data.reading import Reading
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
+
+ARRAYS = (".npy", ".npz")
+ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows")
+TEXT = (".csv", ".tsv", ".txt", ".data", ".libsvm", ".svm", ".svmlight")
+#: What ``read_table`` does not read.
+BATCHED = (".npy", *ARROW)
+SUFFIXES = (*ARRAYS, *ARROW, *TEXT)
+_PATTERN = frozenset("*?[")
+
+
+def is_path(given: Any) -> bool:
+    """Tell whether an argument is a path, or a pattern of paths."""
+    return isinstance(given, (str, os.PathLike))
+
+
+def paths_of(given: Any) -> list[str]:
+    """Return the files of a path, a pattern, a folder, or a list of these, in a fixed order.
+
+    Files of a folder or of a pattern are ordered by name, code point by code point. Those of a
+    folder whose names begin with a dot or an underscore are left out, and so are its folders.
+
+    Raises
+    ------
+    DataError
+        If nothing is there, or a folder has a file that is no table.
+    """
+    found: list[str] = []
+    for one in given if isinstance(given, (list, tuple)) else [given]:
+        path = os.fspath(one)
+        if Path(path).is_dir():
+            found += _in_folder(path)
+        elif not Path(path).exists() and _PATTERN & {*path}:
+            named = glob.glob(path, recursive=True)  # noqa: PTH207 - the path may be absolute
+            files = sorted(file for file in named if Path(file).is_file())
+            if not files:
+                raise DataError(f"{path}: no file has such a name; check the pattern")
+            found += files
+        elif Path(path).exists():
+            found.append(path)
+        else:
+            raise DataError(f"{path}: no such file; check the path")
+    return found
+
+
+def _in_folder(folder: str) -> list[str]:
+    there = [file for file in Path(folder).iterdir() if file.name[:1] not in "._"]
+    files = sorted(str(file) for file in there if file.is_file())
+    for file in files:
+        if suffix_of(file) not in SUFFIXES:
+            raise DataError(
+                f"{file}: expected files that end in {', '.join(SUFFIXES)} or these and .gz in a "
+                f"folder of data; move it, or give a pattern such as {folder}/*.csv"
+            )
+    if not files:
+        raise DataError(f"{folder}: no file in this folder; expected one or more with rows")
+    return files
+
+
+def suffix_of(file: str) -> str:
+    """Return what a file's name ends in, in lower case, without ``.gz``."""
+    return Path(file.lower().removesuffix(".gz")).suffix
+
+
+def read_files(files: Sequence[str], reading: Reading) -> Iterator[Batch]:
+    """Read files one after the other, batch by batch.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or holds what it may not.
+    ParameterError
+        If a package is missing that reads such files.
+    """
+    state = batch_text.TextState()
+    for file in files:
+        suffix = suffix_of(file)
+        if suffix == ".npy":
+            yield from _npy(file, reading)
+        elif suffix == ".npz":
+            yield from _npz(file, reading)
+        elif suffix in ARROW:
+            rows = reading.rows_of
+            yield from batch_arrow.read(
+                file, suffix, reading.label_column, reading.qid_column, rows
+            )
+        else:
+            yield from batch_text.read(file, reading, state)
+
+
+def column_number(
+    column: int | str | None, names: Sequence[str] | None, n_columns: int, file: str, option: str
+) -> int | None:
+    """Return the number of a column that is given by number or name.
+
+    Raises
+    ------
+    DataError
+        If the file has no such column.
+    """
+    if column is None:
+        return None
+    if isinstance(column, str):
+        if names is not None and column in names:
+            return list(names).index(column)
+    elif -n_columns <= column < n_columns:
+        return column % n_columns
+    there = f"0..{n_columns - 1}" if names is None else ", ".join(names[:20])
+    raise DataError(
+        f"{file}: {option}={show(column)}: expected one of its columns ({there}), or None if there "
+        "is none; give its number or name"
+    )
+
+
+def _npy(file: str, reading: Reading) -> Iterator[Batch]:
+    with _as_npy(file):
+        path = Path(file)
+        with StreamedArray(path.open("rb"), path.stat().st_size, file) as array:
+            shape, apart = array.shape, array.fortran_order
+            if len(shape) != 2 or not shape[1]:
+                raise DataError(
+                    f"{file} has shape {shape}: expected two dimensions (rows, features); write an "
+                    "array with a row per example"
+                )
+            n_columns = int(shape[1])
+            label = column_number(reading.label_column, None, n_columns, file, "label_column")
+            qid = column_number(reading.qid_column, None, n_columns, file, "qid_column")
+            rows = reading.rows_of(n_columns)
+            parts: Iterator[tuple[int, Any]]
+            if apart:  # rows of an array in Fortran order lie apart
+                mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+                parts = ((i, np.asarray(mapped[i : i + rows])) for i in range(0, shape[0], rows))
+            else:
+                parts = array.rows(rows)
+            for first, part in parts:
+                batch = _without(part, label, qid, f"{file}, rows from {first}")
+                del part
+                yield batch
+                del batch  # before the next one is read
+
+
+@contextlib.contextmanager
+def _as_npy(file: str) -> Iterator[None]:
+    try:
+        yield
+    except (DataError, GeneratorExit):
+        raise
+    except (ValueError, OSError, EOFError, SyntaxError) as error:
+        raise DataError(
+            f"{file}: cannot be read as npy ({error}); write it with numpy.save(path, X) from an "
+            "array of numbers"
+        ) from error
+
+
+def _without(part: Any, label: int | None, qid: int | None, where: str) -> Batch:
+    gone = [column for column in (label, qid) if column is not None]
+    X = np.delete(part, gone, axis=1) if gone else part
+    return Batch(
+        X,
+        None if label is None else part[:, label].copy(),  # a view would keep the part
+        qid=None if qid is None else part[:, qid].astype(np.int64),
+        where=where,
+    )
+
+
+def _npz(file: str, reading: Reading) -> Iterator[Batch]:
+    """Read the rows of ``X`` in an archive piece by piece, and its vectors whole."""
+    with broken(file), zipfile.ZipFile(file) as archive:
+        members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+        if "X" not in members:
+            raise DataError(
+                f"{file}: array 'X' is absent: expected X and y; write it with "
+                "numpy.savez(path, X=X, y=y)"
+            )
+        sides: dict[str, Any] = {}
+        for name in NAMES[1:]:
+            if name in members:
+                with StreamedArray.of_member(archive, members[name]) as of_side:
+                    sides[name] = of_side.all()
+        names = sides.pop("feature_names", None)
+        if reading.label_column is None:
+            sides.pop("y", None)
+        with StreamedArray.of_member(archive, members["X"]) as values:
+            n_rows, n_columns = values.shape if len(values.shape) == 2 else (0, 0)
+            if not n_rows or not n_columns:
+                raise DataError(
+                    f"{file}: X has shape {values.shape}: expected (rows, features), neither 0"
+                )
+            for name, part in sides.items():
+                if len(part) != n_rows:
+                    raise DataError(
+                        f"{file}: {name} has {len(part)} values, X has {n_rows} rows: expected one "
+                        "value per row; write them anew"
+                    )
+            rows = reading.rows_of(n_columns)
+            for first, piece in values.rows(rows):
+                own = {n: part[first : first + len(piece)] for n, part in sides.items()}
+                label = own.pop("y", None)
+                given = None if names is None else [str(name) for name in names]
+                where = f"{file}, rows from {first}"
+                yield Batch(piece, label, feature_names=given, where=where, **own)

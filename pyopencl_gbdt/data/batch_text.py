@@ -1,0 +1,149 @@
+"""Read CSV, TSV and libsvm text batch by batch, plain or gzipped."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.csv_header import Layout, find_layout
+from pyopencl_gbdt.data.delimited import feature_names, parse_rows
+from pyopencl_gbdt.data.files import GZIP_MAGIC, Data, is_blank, to_text
+from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
+from pyopencl_gbdt.data.readers import looks_like_libsvm
+from pyopencl_gbdt.data.reading import Reading
+from pyopencl_gbdt.data.tables import Table
+from pyopencl_gbdt.data.text_columns import TextColumns, feature_columns, text_columns
+from pyopencl_gbdt.errors import DataError
+
+#: Bytes of text in a batch. Parsing takes about 50 times as much memory for a block of it.
+TEXT_BYTES = 8 * 1024 * 1024
+_BLOCK_BYTES = 1 << 19
+_EMPTY = "the file is empty; expected at least one row"
+
+
+@dataclass
+class TextState:
+    """Which features of the first file hold text; other files must have the same."""
+
+    columns: list[int] | None = None
+
+
+def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
+    """Read a file of text, some lines at a time.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or a line is not as expected; names file and line.
+    """
+    first_line, layout, libsvm = 1, None, False
+    for data in _texts(file):
+        block = to_text(data, file, first_line)
+        if first_line == 1:
+            libsvm = reading.file_format == "libsvm" or (
+                reading.file_format == "auto" and looks_like_libsvm(file, block)
+            )
+        where = f"{file}, lines from {first_line}"
+        if is_blank(block):
+            pass
+        elif libsvm:
+            yield _libsvm(block, file, reading, first_line, where)
+        else:
+            if layout is None:
+                layout = find_layout(
+                    block, file, reading.label_column, reading.header, reading.qid_column
+                )
+                own = replace(layout)
+                if state.columns is None:
+                    texts = text_columns(layout, reading.categorical_features, None)
+                    state.columns = [
+                        feature
+                        for feature, column in enumerate(feature_columns(layout))
+                        if texts is not None and column in texts
+                    ]
+            else:
+                own = replace(layout, data=block, start=0, first_line=first_line)
+            if own.start < len(block):
+                yield _delimited(own, state.columns or [], where)
+        first_line += block.count(b"\n")
+    if layout is None and not libsvm:
+        raise DataError(f"{file}: {_EMPTY}")
+
+
+def _libsvm(block: Data, file: str, reading: Reading, first_line: int, where: str) -> Batch:
+    with_label = reading.label_column is not None
+    X, y = parse_libsvm(
+        block, file, with_label=with_label, one_based=reading.one_based, first_line=first_line
+    )
+    return Batch(X, y, qid=query_ids(block, file, first_line), where=where, ragged=True)
+
+
+def _delimited(layout: Layout, features: list[int], where: str) -> Batch:
+    """Parse lines; columns of text become those of a table."""
+    columns = feature_columns(layout)
+    inside = [feature for feature in features if feature < len(columns)]
+    texts = TextColumns(columns[feature] for feature in inside) if inside else None
+    layout = replace(layout, texts=texts)
+    X, y, qid = parse_rows(layout, _BLOCK_BYTES)
+    names = feature_names(layout)
+    if texts is None:
+        return Batch(X, y, qid=qid, feature_names=names, where=where)
+    parts = [
+        texts.column(column, X[:, feature]) if column in texts else X[:, feature]
+        for feature, column in enumerate(columns)
+    ]
+    texts.check(layout)
+    return Batch(Table(names, parts), y, qid=qid, where=where)
+
+
+def _texts(file: str) -> Iterator[bytes]:
+    """Yield whole lines of a file; a quoted field of several lines stays in one piece."""
+    with _opened(file) as stream:
+        rest, n_bytes = b"", 0
+        while piece := _next(stream, file):
+            n_bytes += len(piece)
+            text = rest + piece
+            end = text.rfind(b"\n") + 1
+            while end and text.count(b'"', 0, end) % 2:  # the last line end lies in quotes
+                end = text.rfind(b"\n", 0, end - 1) + 1
+            rest = text[end:]
+            if end:
+                yield text[:end]
+        if rest:
+            yield rest
+        if not n_bytes:
+            raise DataError(f"{file}: {_EMPTY}")
+
+
+def _next(stream: IO[bytes], file: str) -> bytes:
+    try:
+        return stream.read(TEXT_BYTES)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{file}: damaged gzip file ({error}); copy it again, or test it with gzip -t"
+        ) from error
+    except OSError as error:
+        raise _unreadable(file, error) from error
+
+
+@contextlib.contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    try:
+        with Path(file).open("rb") as stream:
+            packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        opened = gzip.open(file, "rb") if packed else Path(file).open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    with opened as text:
+        yield text  # type: ignore[misc]
+
+
+def _unreadable(file: str, error: OSError) -> DataError:
+    reason = error.strerror or str(error)
+    return DataError(f"{file}: cannot be read ({reason}); give a readable file")

@@ -1,0 +1,82 @@
+"""Rows that are read batch by batch, and never lie in memory as a whole."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import DataError
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+
+
+class BatchedRows(ABC):
+    """A checked float32 matrix whose rows come from a source that can be read again.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and features.
+    most_rows : int
+        Rows of the largest batch.
+    n_missing : int
+        Missing values of all rows.
+    """
+
+    shape: tuple[int, int]
+    most_rows: int
+    n_missing: int
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def parts(self) -> Iterator[tuple[int, Any]]:
+        """Read all batches from the start; yield each one's first row, and its ``Features``.
+
+        Their values are float32, shape (n, n_features), C order. The caller may keep an array only
+        until it asks for the next one.
+
+        Raises
+        ------
+        DataError
+            If the source yields other batches than at first.
+        """
+
+    def pieces(self) -> Iterator[tuple[int, F32]]:
+        """Yield each batch's first row, and its values, as ``parts`` does."""
+        for first, features in self.parts():
+            assert isinstance(features.values, np.ndarray)
+            yield first, features.values
+            del features
+
+    @abstractmethod
+    def level_counts(self, feature: int) -> I64:
+        """Return the rows of each level of a categorical column, shape (n_levels + 1,).
+
+        The last number is that of rows where the value is missing, or no level.
+        """
+
+    @abstractmethod
+    def coded_by(self, categories: Mapping[int, Any]) -> BatchedRows:
+        """Return the same rows with the codes of other levels."""
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, F32]]:
+        """Yield the batches as ``pieces`` does, cut into pieces of at most so many rows."""
+        for first, values in self.pieces():
+            for start in range(0, len(values), rows):
+                yield first + start, values[start : start + rows]
+            del values
+
+
+def not_whole(values: BatchedRows) -> DataError:
+    """Return the error for rows in batches, where they are needed as a whole."""
+    return DataError(
+        f"X comes in batches, {values.shape[0]} x {values.shape[1]}: expected rows that lie in "
+        "memory as a whole here; give Dataset an array, or leave out what asks for it"
+    )

@@ -1,0 +1,212 @@
+"""Batches of rows: what users give, as a source that can be read from the start again and again.
+
+a function that returns an iterator, a list, an object with __iter__     ours
+an object with next(input_data) and reset()                              XGBoost's DataIter
+a path, a pattern, a folder, or a list of paths                          see batch_files
+an array, such as a numpy.memmap                                         cut into batches
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+import numpy as np
+
+from pyopencl_gbdt.data.batch_files import is_path, paths_of, read_files
+from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
+from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.reading import Reading
+from pyopencl_gbdt.errors import DataError, DataTypeError
+from pyopencl_gbdt.messages import show
+
+#: A function that reads all batches from the start.
+Source = Callable[[], Iterator[Batch]]
+_PARTS = tuple(field.name for field in fields(Batch) if field.name not in ("where", "ragged"))
+_EXPECTED = (
+    "expected a function that returns an iterator of batches, a list of them, an object with "
+    "__iter__, XGBoost's DataIter, an array, a path, a pattern or a list of paths"
+)
+
+
+def source_of(given: Any, reading: Reading) -> Source:
+    """Return a function that reads the batches from the start.
+
+    Parameters
+    ----------
+    given : object
+        As for ``Dataset.from_batches``.
+    reading : Reading
+        How files are laid out.
+
+    Raises
+    ------
+    DataTypeError
+        If it can be read only once, or is nothing that has batches.
+    DataError
+        If there is no such file.
+    """
+    if is_path(given) or (isinstance(given, (list, tuple)) and given and all(map(is_path, given))):
+        return _FileSource(paths_of(given), reading)
+    if callable(getattr(given, "next", None)) and callable(getattr(given, "reset", None)):
+        return _DataIterSource(given)
+    if isinstance(given, np.ndarray):
+        return _ArraySource(given, reading.batch_rows)
+    if callable(given):
+        return _IteratorSource(given)
+    if not hasattr(given, "__iter__") or isinstance(given, (str, bytes, Mapping)):
+        raise DataTypeError(f"batches is of type {type(given).__name__}: {_EXPECTED}; give one")
+    if iter(given) is given:
+        raise DataTypeError(
+            f"batches is a {type(given).__name__}, which can be read once: {_EXPECTED}, as data "
+            "are read several times; give the function that makes it"
+        )
+    return _IteratorSource(given.__iter__)
+
+
+def has_batches(given: Any) -> bool:
+    """Tell whether an argument for rows is a source of batches, not an array or a table."""
+    if is_path(given) or (callable(given) and not hasattr(given, "shape")):
+        return True
+    if isinstance(given, (list, tuple)):
+        return bool(given) and all(map(is_path, given))
+    return all(callable(getattr(given, name, None)) for name in ("next", "reset"))
+
+
+@dataclass(frozen=True)
+class _FileSource:
+    files: list[str]
+    reading: Reading
+
+    def __call__(self) -> Iterator[Batch]:
+        return read_files(self.files, self.reading)
+
+
+@dataclass(frozen=True)
+class _ArraySource:
+    array: np.ndarray[Any, Any]
+    batch_rows: int
+
+    def __call__(self) -> Iterator[Batch]:
+        if self.array.ndim != 2:
+            raise DataError(
+                f"batches is an array of shape {self.array.shape}: expected two dimensions (rows, "
+                "features); give an array with a row per example"
+            )
+        rows = self.batch_rows or max(1, BATCH_BYTES // max(1, 4 * self.array.shape[1]))
+        for first in range(0, len(self.array), rows):
+            yield Batch(self.array[first : first + rows], where=f"X[{first}:{first + rows}]")
+
+
+@dataclass(frozen=True)
+class _IteratorSource:
+    begin: Callable[[], Any]
+
+    def __call__(self) -> Iterator[Batch]:
+        made = self.begin()
+        if not hasattr(made, "__iter__"):
+            raise DataTypeError(
+                f"batches() returned a {type(made).__name__}: expected an iterator of batches; "
+                "write it as a generator function"
+            )
+        for number, given in enumerate(made):
+            yield batch_of(given, f"batch {number}")
+
+
+@dataclass(frozen=True)
+class _DataIterSource:
+    """XGBoost's interface: ``next`` calls ``input_data``, and returns whether there was a batch."""
+
+    given: Any
+
+    def __call__(self) -> Iterator[Batch]:
+        self.given.reset()
+        number = 0
+        while True:
+            taken: list[Mapping[str, Any]] = []
+            more = self.given.next(_Taker(taken))
+            if not isinstance(more, (bool, int, np.integer, np.bool_)):
+                raise DataTypeError(
+                    f"next(input_data) of batches returned {show(more)}: expected True or 1 after "
+                    "a batch and False or 0 at the end; return one of them"
+                )
+            if not more:
+                return
+            if len(taken) != 1:
+                raise DataError(
+                    f"next(input_data) of batches returned {more!r} and called input_data "
+                    f"{len(taken)} times: expected one call for each batch; return False at the end"
+                )
+            where = f"batch {number}"
+            yield batch_of(_own_names(taken[0]), where)
+            number += 1
+
+
+class _Taker:
+    """``input_data`` of XGBoost's ``DataIter``."""
+
+    def __init__(self, taken: list[Mapping[str, Any]]) -> None:
+        self._taken = taken
+
+    def __call__(self, *positional: Any, **parts: Any) -> None:
+        if positional:
+            parts = {"data": positional[0], **parts}
+        self._taken.append(parts)
+
+
+def _own_names(parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"X" if name == "data" else name: part for name, part in parts.items()}
+
+
+def batch_of(given: Any, where: str) -> Batch:
+    """Return what a user's iterator yields as a batch.
+
+    Parameters
+    ----------
+    given : object
+        ``(X, label)``, ``(X, label, weight)``, a dict with names of ``Dataset``'s arguments, a
+        ``Dataset``, or rows alone.
+    where : str
+        The batch's name in error messages.
+    """
+    if isinstance(given, Batch):
+        return given
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in _PARTS:
+                raise DataError(
+                    f"{where} has a part {show(name)}: expected {', '.join(_PARTS)}; give others "
+                    "to Dataset.from_batches"
+                )
+        if "X" not in given:
+            raise DataError(f"{where} has no X: expected rows under that name; add them")
+        return Batch(**given, where=where)
+    if isinstance(given, tuple):
+        if not 1 <= len(given) <= 3:
+            raise DataError(
+                f"{where} is a tuple of {len(given)}: expected (X, label) or (X, label, weight); "
+                "give a dict where a batch has more parts"
+            )
+        X, label, weight = (*given, None, None)[:3]
+        return Batch(X, label, weight, where=where)
+    if hasattr(given, "checked") and hasattr(given, "group_offsets"):  # a Dataset
+        return _of_dataset(given, where)
+    return Batch(given, where=where)
+
+
+def _of_dataset(given: Any, where: str) -> Batch:
+    offsets = given.group_offsets
+    return Batch(
+        cast(Features, given.checked),
+        given.label if given.has_label else None,
+        given.weight,
+        given.base_margin,
+        group=None if offsets is None else np.diff(offsets),
+        label_lower_bound=given.label_lower_bound,
+        label_upper_bound=given.label_upper_bound,
+        where=where,
+    )
+
+
+__all__ = ["Batch", "Source", "batch_of", "has_batches", "source_of"]

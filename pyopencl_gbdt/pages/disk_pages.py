@@ -1,0 +1,222 @@
+"""Pages of codes on disk: one file a page, with a checksum; gone when the fit ends.
+
+    cache_dir/pyopencl_gbdt-0123456789abcdef/    a folder for each fit, in every folder given
+        lock                                     held by the process while it lives
+        000000.page, 000002.page, ..             pages take turns among the folders
+
+A killed process leaves its folder behind. The next fit that writes to the same ``cache_dir``
+removes it: its lock is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import shutil
+import struct
+import weakref
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import DataError, FileWriteError, MissingFolderError
+from pyopencl_gbdt.pages.codecs import Codec, PageOrder, choose
+from pyopencl_gbdt.pages.page import Layout
+
+try:
+    import fcntl
+except ImportError:  # Windows; it refuses to remove an open file, so no lock is needed
+    fcntl = None  # type: ignore[assignment]
+
+U8 = npt.NDArray[np.uint8]
+Bounds = Sequence[tuple[int, int]]
+_FOLDER = re.compile(r"pyopencl_gbdt-[0-9a-f]{16}")
+#: Magic and version, fit, number of the page, its bytes, bytes stored, their checksum, codec.
+_HEADER = struct.Struct("<8s16sQQQI8s")
+_MAGIC = b"gbdtpag1"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+class DiskPages:
+    """Pages of codes in files: ``StoredPages`` of ``pages.stored``.
+
+    Parameters
+    ----------
+    layout : Layout
+    bounds : sequence of (int, int)
+        First row and number of rows of every page.
+    folders : sequence of path-like
+        Existing folders, on different disks if there are several; pages take turns among them.
+    by_block : bool
+        ``Capabilities.side_by_side`` of the device.
+
+    Raises
+    ------
+    MissingFolderError, FileWriteError
+        If a folder does not exist, or cannot be written to.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        bounds: Bounds,
+        folders: Sequence[str | os.PathLike[str]],
+        *,
+        by_block: bool,
+    ) -> None:
+        self.layout = layout
+        self.bounds: Bounds = list(bounds)
+        self._order = PageOrder(layout, by_block=by_block)
+        self._fit = secrets.token_bytes(16)
+        self._codec: Codec | None = None
+        self._folders: list[Path] = []
+        locks: list[IO[Any]] = []
+        self._end = weakref.finalize(
+            self, _remove, self._folders, locks, os.getpid()
+        )  # also as Python ends
+        try:
+            for folder in folders:
+                _own_folder(Path(folder), self._folders, locks)
+        except BaseException:
+            self._end()
+            raise
+        self.stored_bytes = 0
+        """Bytes of all files."""
+
+    def add(self, index: int, page: U8) -> None:
+        """Write a page's codes by row to its file.
+
+        Raises
+        ------
+        FileWriteError
+            If the file cannot be written, such as on a full disk; all files of the fit are gone.
+        """
+        if self._codec is None:
+            self._codec, stored = choose(self.layout, self._order, page)
+        else:
+            stored = self._codec.encode(page)
+        header = _HEADER.pack(
+            _MAGIC, self._fit, index, page.size, stored.size, zlib.crc32(stored.data),
+            self._codec.name,
+        )  # fmt: skip
+        path = self.path(index)
+        try:
+            with path.open("wb") as file:
+                file.write(header)
+                file.write(stored.data)
+        except OSError as error:
+            self.close()
+            raise _unwritten(path.parent.parent, error, page.size, len(self.bounds)) from error
+        self.stored_bytes += len(header) + stored.size
+
+    def load(self, index: int, into: U8) -> None:
+        """Read a page's codes by row.
+
+        Raises
+        ------
+        DataError
+            If the file is missing, damaged, or that of another fit.
+        """
+        path = self.path(index)
+        try:
+            stored = np.fromfile(path, np.uint8)
+        except OSError as error:
+            raise _broken(path, f"cannot be read ({error.strerror or error})") from error
+        if stored.size < _HEADER.size:
+            raise _broken(path, f"has {stored.size} bytes")
+        magic, fit, number, size, n_stored, checksum, _ = _HEADER.unpack(
+            stored[: _HEADER.size].tobytes()
+        )
+        stored = stored[_HEADER.size :]
+        if magic != _MAGIC or fit != self._fit or number != index:
+            raise _broken(path, "belongs to another fit, or is another file")
+        if size != into.size or n_stored != stored.size or zlib.crc32(stored.data) != checksum:
+            raise _broken(path, "is damaged: its checksum differs")
+        assert self._codec is not None
+        try:
+            self._codec.decode(stored, into)
+        except ValueError as error:
+            raise _broken(path, f"is damaged ({error})") from error
+
+    def path(self, index: int) -> Path:
+        """Return the path of a page's file."""
+        return self._folders[index % len(self._folders)] / f"{index:06d}.page"
+
+    def close(self) -> None:
+        """Remove all files and folders of the fit."""
+        self._end()
+
+
+def _own_folder(folder: Path, folders: list[Path], locks: list[IO[Any]]) -> None:
+    """Make a folder for this fit in a user's folder, hold its lock, and remove what is stale."""
+    if not folder.is_dir():
+        raise MissingFolderError(
+            f"cache_dir={str(folder)!r}: no such folder: expected one or more existing folders; "
+            "make it"
+        )
+    own = folder / f"pyopencl_gbdt-{secrets.token_hex(8)}"
+    try:
+        remove_stale(folder)
+        own.mkdir()
+        folders.append(own)
+        lock = (own / "lock").open("wb")
+        locks.append(lock)
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # some file systems have no locks
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise _unwritten(folder, error) from error
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove the folders of killed processes of this user; never raises."""
+    with contextlib.suppress(OSError):
+        for entry in folder.iterdir():
+            if _FOLDER.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
+                with contextlib.suppress(OSError):
+                    _remove_unless_locked(entry)
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    owner = getattr(os, "geteuid", lambda: folder.lstat().st_uid)()
+    if fcntl is None or folder.lstat().st_uid != owner:
+        return
+    with (folder / "lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while a process holds it
+        shutil.rmtree(folder)
+
+
+def _remove(folders: list[Path], locks: list[IO[Any]], process: int) -> None:
+    if process != os.getpid():  # a forked process has a copy of the object, but not the files
+        return
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    for lock in locks:
+        lock.close()
+
+
+def _unwritten(folder: Path, error: OSError, page: int = 0, n_pages: int = 0) -> FileWriteError:
+    needs = f" {n_pages} pages of {page} bytes or fewer;" if n_pages else ""
+    move = "choose a folder that you may write to"
+    if error.errno in _NO_SPACE:
+        move = "free some space, or give a folder on another disk, or several"
+    found = FileWriteError(
+        f"cache_dir={str(folder)!r}: cannot be written ({error.strerror or error}): expected room "
+        f"for the codes:{needs} {move}"
+    )
+    found.errno = error.errno
+    return found
+
+
+def _broken(path: Path, what: str) -> DataError:
+    return DataError(
+        f"{path}: this page of codes {what}: expected the file that this fit wrote; train again, "
+        "with a cache_dir that no other program changes"
+    )

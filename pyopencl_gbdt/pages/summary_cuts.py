@@ -1,0 +1,142 @@
+"""Cut points from quantile summaries: the values are read once, for data that come slowly.
+
+A piece of the rows becomes a summary of every column, which is pruned. Summaries are merged as the
+digits of a binary number are carried, so that few merges lie above each piece:
+
+    pieces     0 1 2 3 4
+    merged     |0 1|2 3|4      two of a level become one of the next
+               |0 1 2 3|4
+
+Bins are filled as those of exact cut points, from the entries of the last summary. A column with at
+most ``ENTRIES_A_BIN * max_bin`` distinct values has the exact cut points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.numerics.weights import whole
+from pyopencl_gbdt.pages.columns import fill_bins
+from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.primitives import quantile_summary
+from pyopencl_gbdt.primitives.quantile_summary import QuantileSummary
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+#: Entries of a summary for each bin: as many as XGBoost's sketch has, whose error is then an eighth
+#: of a bin for each level of merges.
+ENTRIES_A_BIN = 8
+#: Values that are summarised at a time.
+_VALUES = 1 << 22
+
+
+def summary_cuts(
+    device: Device,
+    blocks: Iterator[tuple[int, F32]],
+    weight: F32 | None,
+    shape: tuple[int, int],
+    cut: npt.NDArray[np.uint32],
+    max_bin: int,
+) -> Cuts:
+    """Return cut points whose bins are nearly equally full; they depend on the blocks.
+
+    Parameters
+    ----------
+    device : Device
+    blocks : iterator of (int, float32 array)
+        First row and values of every block of rows, in order.
+    weight : float32 array, shape (n_rows,), or None
+    shape : (int, int)
+        Rows and features.
+    cut : uint32 array
+        Features to cut; others get no bins.
+    max_bin : int
+    """
+    weights = None if weight is None else whole(weight.astype(np.float64))
+    merged = _Merged(device, ENTRIES_A_BIN * max_bin, cut.size)
+    counted, missing = np.zeros(shape[1], np.int64), np.zeros(shape[1], np.int64)
+    rows = max(1, _VALUES // shape[1])
+    for first, block in blocks:
+        for start in range(0, len(block), rows):
+            piece = block[start : start + rows]
+            own = slice(first + start, first + start + len(piece))
+            counts = np.ones(len(piece), np.int64) if weights is None else weights[own]
+            absent = np.isnan(piece)
+            missing += absent.sum(axis=0)
+            counted += absent[counts > 0].sum(axis=0)
+            if cut.size:
+                merged.add(np.ascontiguousarray(piece[:, cut].T), counts)
+    return _cuts(merged, shape[1], cut, max_bin, missing, counted)
+
+
+class _Merged:
+    """Summaries of columns, merged in a binary tree of the pieces."""
+
+    def __init__(self, device: Device, size: int, n_columns: int) -> None:
+        self._device, self._size, self._n_columns = device, size, n_columns
+        self._levels: list[QuantileSummary | None] = []
+
+    def add(self, columns: F32, weights: I64) -> None:
+        """Summarise a piece's columns, shape (n_columns, n_rows)."""
+        n_rows = columns.shape[1]
+        upload = self._device.upload
+        offsets = np.arange(self._n_columns + 1, dtype=np.int64) * n_rows
+        carried = self._pruned(
+            quantile_summary.build(
+                upload(columns.reshape(-1)), upload(np.tile(weights, self._n_columns)), offsets
+            )
+        )
+        for level, there in enumerate(self._levels):
+            if there is None:
+                self._levels[level] = carried
+                return
+            carried = self._pruned(quantile_summary.merge(there, carried))
+            self._levels[level] = None
+        self._levels.append(carried)
+
+    def _pruned(self, summary: QuantileSummary) -> QuantileSummary:
+        found = quantile_summary.prune(summary, self._size)
+        self._device.finish()  # what it was made of is freed
+        return found
+
+    def whole(self) -> tuple[F32, I64, I64]:
+        """Return values, ranks and offsets of the summary of all pieces, not pruned."""
+        found: QuantileSummary | None = None
+        for there in self._levels:
+            if there is not None:
+                found = there if found is None else quantile_summary.merge(found, there)
+        assert found is not None
+        values, ranks, offsets = found.get()
+        return values, ranks.astype(np.int64), offsets.astype(np.int64)
+
+
+def _cuts(
+    merged: _Merged,
+    n_features: int,
+    cut: npt.NDArray[np.uint32],
+    max_bin: int,
+    missing: I64,
+    counted: I64,
+) -> Cuts:
+    below, above = (np.zeros((n_features, max_bin), np.float32) for _ in range(2))
+    n_bins, fullest = np.zeros(n_features, np.uint32), np.zeros(n_features, np.uint32)
+    values, ranks, offsets = merged.whole() if cut.size else (below[0], missing, missing)
+    for number, feature in enumerate(cut.tolist()):
+        own = slice(offsets[number], offsets[number + 1])
+        mine, weight = values[own], np.diff(ranks[own, 1], prepend=0)
+        most = 255 if max_bin == 256 and counted[feature] else max_bin
+        ends = np.arange(1, mine.size + 1)
+        if mine.size > most:
+            ends = np.array(fill_bins(weight, most), np.int64)
+        if not ends.size:
+            continue
+        n = n_bins[feature] = ends.size
+        below[feature, :n] = mine[ends - 1]
+        above[feature, :n] = np.append(mine[ends[:-1]], mine[-1])
+        taken = np.add.reduceat(weight, np.append(0, ends[:-1]))
+        fullest[feature] = taken.argmax()
+    return Cuts(below, above, n_bins, missing > 0, fullest)

@@ -1,0 +1,177 @@
+"""Pages of codes on disk: the bytes come back, and the files go."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.errors import DataError, FileWriteError, MissingFolderError
+from pyopencl_gbdt.pages.codecs import Bits, PageOrder, Plain, choose
+from pyopencl_gbdt.pages.disk_pages import DiskPages
+from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.reference.packed_bits import pack_bits
+from tests.compare import assert_same_bits
+
+#: Codes of the features; the last two need 8 bits and 9.
+CODES = np.array([1, 2, 3, 16, 17, 200, 256, 300])
+ROWS = (33, 32)
+
+
+def layout_of(n_codes):
+    offset = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.uint32)
+    zeros = np.zeros(n_codes.size, np.uint32)
+    thresholds = np.zeros(int(offset[-1]), np.float32)
+    return Layout(n_codes.astype(np.uint32), offset, thresholds, zeros)
+
+
+def columns_of(n_codes, n_rows, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.integers(0, n, n_rows) for n in n_codes]).astype(dtype)
+
+
+def page_of(order, columns):
+    page = np.full(columns.shape[1] * order.row_bytes, 7, np.uint8)
+    order.write(columns, page)
+    return page
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 9, 65])
+def test_packed_bits_are_those_of_the_twin(n_rows):
+    columns = columns_of(CODES, n_rows, np.uint16)
+    bits = bits_of(CODES)
+    assert bits.tolist() == [0, 1, 2, 4, 5, 8, 8, 9]
+    packed = pack(columns, bits)
+    assert_same_bits(packed, pack_bits(columns, bits))
+    assert packed.size == packed_bytes(bits, n_rows)
+    found = np.full_like(columns, 9)
+    unpack(packed, bits, found)
+    assert_same_bits(found, columns)
+
+
+@pytest.mark.parametrize("by_block", [False, True])
+@pytest.mark.parametrize("n_codes", [CODES[:7], CODES, np.tile(CODES, 5)], ids=["8", "16", "wide"])
+def test_every_codec_returns_the_page(n_codes, by_block, monkeypatch):
+    layout = layout_of(n_codes)
+    order = PageOrder(layout, by_block=by_block)
+    columns = columns_of(n_codes, 50, order.dtype)
+    page = page_of(order, columns)
+    assert_same_bits(order.columns(page), columns)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "zstandard", None)
+        assert isinstance(choose(layout, order, page)[0], Bits)
+    for codec in (Plain(), Bits(layout, order), choose(layout, order, page)[0]):
+        found = np.full_like(page, 3)
+        codec.decode(codec.encode(page), found)
+        assert_same_bits(found, page)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Two pages in two folders."""
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+    layout = layout_of(CODES[:7])
+    order = PageOrder(layout, by_block=False)
+    pages = [page_of(order, columns_of(CODES[:7], n, np.uint8, n)) for n in ROWS]
+    made = DiskPages(layout, [(0, 33), (33, 32)], folders, by_block=False)
+    for index, page in enumerate(pages):
+        made.add(index, page)
+    return made, pages, folders
+
+
+def files_in(folders):
+    return [file for folder in folders for file in folder.rglob("*")]
+
+
+def test_pages_take_turns_among_folders_and_go(stored):
+    made, pages, folders = stored
+    assert [made.path(i).parent.parent for i in range(2)] == folders
+    assert made.stored_bytes < sum(page.size for page in pages)
+    for index in (1, 0):
+        found = np.empty_like(pages[index])
+        made.load(index, found)
+        assert_same_bits(found, pages[index])
+    made.close()
+    assert files_in(folders) == []
+
+
+def test_pages_go_with_their_object(tmp_path):
+    own = DiskPages(layout_of(CODES), [(0, 33)], [tmp_path], by_block=False)
+    path = own.path(0).parent
+    assert path.exists()
+    del own
+    gc.collect()
+    assert not path.exists()
+
+
+def test_folders_of_killed_processes_go(stored, tmp_path):
+    made, _, folders = stored
+    stale = folders[0] / "pyopencl_gbdt-0123456789abcdef"
+    stale.mkdir()
+    (stale / "lock").touch()
+    (stale / "000000.page").touch()
+    other = DiskPages(made.layout, [(0, 1)], folders[:1], by_block=False)
+    assert not stale.exists()
+    assert made.path(0).exists()  # its process is alive
+    other.close()
+
+
+def _damage(path):
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:20])
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (_damage, "is damaged: its checksum differs"),
+        (_cut, "has 20 bytes"),
+        (lambda path: path.unlink(), "cannot be read"),
+    ],
+    ids=["damaged", "cut", "missing"],
+)
+def test_a_damaged_page_is_refused(stored, harm, words):
+    made, pages, _ = stored
+    harm(made.path(1))
+    with pytest.raises(DataError, match=rf"000001.page: this page of codes {words}"):
+        made.load(1, np.empty_like(pages[1]))
+
+
+def test_a_page_of_another_fit_is_refused(stored):
+    made, pages, folders = stored
+    other = DiskPages(made.layout, made.bounds, folders, by_block=False)
+    other.add(0, pages[0])
+    made.path(0).write_bytes(other.path(0).read_bytes())
+    other.close()
+    with pytest.raises(DataError, match="belongs to another fit"):
+        made.load(0, np.empty_like(pages[0]))
+
+
+def test_a_full_disk_leaves_nothing_behind(stored, monkeypatch):
+    made, pages, folders = stored
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.open", full)
+    with pytest.raises(
+        FileWriteError, match=r"No space left on device.*: expected room .* 2 pages"
+    ):
+        made.add(1, pages[1])
+    assert files_in(folders) == []
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(MissingFolderError, match=r"cache_dir=.*no such folder"):
+        DiskPages(layout_of(CODES), [(0, 1)], [tmp_path, tmp_path / "no"], by_block=False)
+    assert list(tmp_path.iterdir()) == []
