@@ -161,7 +161,7 @@ def test_what_else_is_refused():
     data = rows_of("number")
     with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
         train({"boosting_type": "ordered", "device": listed(TWO)}, data)
-    with pytest.raises(ParameterError, match="^page='streamed': expected 'auto' where several"):
+    with pytest.raises(ParameterError, match=r"^page='streamed': expected 'auto' where several"):
         train({"page": "streamed", "device": listed(TWO)}, data)
     with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
         train({"device": listed(TWO)}, data, profile=True)

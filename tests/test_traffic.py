@@ -53,12 +53,14 @@ class Workspace(dict):
     n_rows, n_levels, n_parallel, histogram_groups = ROWS, DEPTH, 1, 2
     feature_weights = None
     lists_drawn = False
-    n_ordered, batches = 1, (0,)
+    n_ordered, batches, n_orders = 1, (0,), 2
     monotone = columns = None
+    walks_leaves = True
     interleaved_levels, n_stretches = 0, 2
     left_out = (
         "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
         "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
+        "walked_leaves",
     )  # fmt: skip
     reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
     layout = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""Least bytes of ordered boosting, counted by hand for the tree of `test_traffic`."""
+"""Least bytes of ordered boosting and of walked leaves, by hand for the tree of `test_traffic`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ ORDERED = {
     "set_leaves": 4 * (4 + 3 * 4),  # to nodes and both forms that rows walk
     "add_entries": ENTRIES * (4 + 8) + ROWS * 4,  # row, margin in and out; leaf
 }
+#: Of 10 rows.
+WALKED = {
+    "sum_leaves": 10 * (8 + 4) + 21,  # quanta in, the leaf out; codes as above
+    "value_leaves": 4 * (16 + 16 + 4 * 4),  # sums in and cleared; weight, and value in three places
+    "add_leaves": 10 * (4 + 8),  # the leaf; margin in and out
+}
 
 
 def workspace(**given):
@@ -36,6 +42,22 @@ def workspace(**given):
 def test_hand_count_of_ordered_boosting(function):
     rule = RULES[f"ordered_leaves.{function}"].of_tree
     assert rule(workspace(), count_tree(*tree())) == ORDERED[function]
+
+
+@pytest.mark.parametrize("function", WALKED)
+def test_hand_count_of_walked_leaves(function):
+    rule = RULES[f"walked_leaves.{function}"].of_tree
+    assert rule(Workspace(), count_tree(*tree())) == WALKED[function]
+
+
+def test_codes_of_orders_change_once_a_round_and_between_batches():
+    ws, rule = Workspace(), RULES["order_codes.replace_codes"].of_tree
+    ws.batches = (0, 1)
+    assert rule(ws, count_tree(*tree())) == 10 * 3 * 3 // 2
+    ws.walks_leaves = False
+    assert rule(ws, count_tree(*tree())) == 10 * 3 // 2
+    ws.n_orders = 1
+    assert rule(ws, count_tree(*tree())) == 0
 
 
 def test_weights_are_read_by_row():

@@ -30,6 +30,54 @@ def _sort_bytes(device: Device, n: int) -> int:
     return scratch_bytes(device, n, 1, has_values=True, key_dtype=np.uint32)
 
 
+class LevelMeans:
+    """Looks up the means of levels, by totals of all training rows.
+
+    Parameters
+    ----------
+    device : Device
+    priors : float array-like, shape (n_targets, n_priors)
+    weight : int
+        The rows that a prior counts as.
+    """
+
+    def __init__(self, device: Device, priors: Priors, weight: int) -> None:
+        self.device, self._weight = device, weight
+        self.program = build_variant_program(device, "ordered_statistics", "auto")[1]
+        sums = [[prior_sum(prior, weight) for prior in own] for own in priors]
+        self.priors = device.upload(np.array(sums, np.float32))
+        self._n_priors = len(sums[0]) if sums else 1
+
+    def look_up(
+        self,
+        keys: DeviceArray,
+        found: DeviceArray | None,
+        totals: DeviceArray,
+        out: DeviceArray,
+        first: int,
+    ) -> None:
+        """Write the means of rows.
+
+        Parameters
+        ----------
+        keys : DeviceArray of uint64, shape (n_rows,)
+            The rows', as ``CombinationKeys`` has them.
+        found : DeviceArray of uint64, shape (n_levels,), or None
+            The keys of levels, ascending; None: a level's key is its number.
+        totals : DeviceArray of uint32, shape (n_targets + 1, n_levels)
+        out : DeviceArray of float32, shape (n_rows, n_columns)
+        first : int
+            The first column there.
+        """
+        n = keys.size
+        self.program.launch(
+            "look_up", self.device.caps.row_groups(n), n=n, n_found=totals.shape[1],
+            direct=found is None, n_planes=totals.shape[0], n_priors=self._n_priors,
+            weight=self._weight, no_key=NO_KEY, first=first, row_step=out.shape[1], keys=keys,
+            found=keys if found is None else found, totals=totals, priors=self.priors, out=out,
+        )  # fmt: skip
+
+
 class OrderedStatistics:
     """Computes statistics of categorical columns in random orders of the rows.
 
@@ -57,6 +105,7 @@ class OrderedStatistics:
         Where statistics are written unless another array is given.
     order : DeviceArray of uint32, shape (n_rows,)
         The rows in the order taken last.
+    level_means : LevelMeans
     """
 
     def __init__(
@@ -65,12 +114,11 @@ class OrderedStatistics:
         self.device, self.seed = device, seed
         self.n_targets, self.n = hits.shape
         n = self.n
-        self._program = build_variant_program(device, "ordered_statistics", "auto")[1]
-        self._groups = device.caps.row_groups(n)
+        self.level_means = LevelMeans(device, priors, weight)
+        self._program, self._priors = self.level_means.program, self.level_means.priors
+        self._groups, self._weight = device.caps.row_groups(n), weight
         self._planes = device.upload(np.concatenate([counted[None], hits & counted]))
-        sums = [[prior_sum(prior, weight) for prior in own] for own in priors]
-        self._priors, self._weight = device.upload(np.array(sums, np.float32)), weight
-        self._n_priors = n_priors = len(sums[0]) if sums else 1
+        self._n_priors = n_priors = len(priors[0]) if priors else 1
         self.order, self._rows = device.empty((n,), np.uint32), device.empty((n,), np.uint32)
         self._keys = device.empty((n,), np.uint32)
         self._flags = device.empty((self._planes.size,), np.uint32)
@@ -142,35 +190,6 @@ class OrderedStatistics:
                 out=self.means if out is None else out, **steps, **sorted_rows,
             ),
         ]  # fmt: skip
-
-    def look_up(
-        self,
-        keys: DeviceArray,
-        found: DeviceArray,
-        totals: DeviceArray,
-        out: DeviceArray,
-        first: int,
-    ) -> None:
-        """Write the means of other rows, by the totals of all training rows.
-
-        Parameters
-        ----------
-        keys : DeviceArray of uint64, shape (n_rows,)
-            The other rows', as ``CombinationKeys`` has them.
-        found : DeviceArray of uint64, shape (n_levels,)
-            The keys of levels, ascending.
-        totals : DeviceArray of uint32, shape (n_targets + 1, n_levels)
-        out : DeviceArray of float32, shape (n_rows, n_columns)
-        first : int
-            The first column there.
-        """
-        n = keys.size
-        self._program.launch(
-            "look_up", self.device.caps.row_groups(n), n=n, n_found=found.size,
-            n_planes=self.n_targets + 1, n_priors=self._n_priors, weight=self._weight,
-            no_key=NO_KEY, first=first, row_step=out.shape[1], keys=keys, found=found,
-            totals=totals, priors=self._priors, out=out,
-        )  # fmt: skip
 
     def totals(self, levels: DeviceArray, n_levels: int) -> DeviceArray:
         """Return how many rows of each level count, and how many of them hit each target.

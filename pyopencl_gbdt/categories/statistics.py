@@ -234,21 +234,31 @@ class Statistics:
 
         The last but one is a level never seen, the last one a missing value.
         """
-        n = self.n_means + (table.keys is None)
-        found = np.empty((n, table.n_levels + 2), np.float32)
-        counts = np.append(table.counts, 0)
+        return self._of_places(table, np.append(np.arange(table.n_levels + 1), -1))
+
+    def _of_places(self, table: LevelTable, places: I64) -> F32:
+        """Return the features of levels, as ``LevelTable.codes`` numbers them."""
+        n, seen = self.n_means + (table.keys is None), (places >= 0) & (places < table.n_levels)
+        found = np.empty((n, places.size), np.float32)
+        own = np.where(seen, places, 0) if table.n_levels else None
+        counts = np.zeros_like(places) if own is None else np.where(seen, table.counts[own], 0)
         for target, hits in enumerate(table.hits):
+            sums = counts if own is None else np.where(seen, hits[own], 0)
             for place, prior in enumerate(self.priors[target]):
-                own = found[target * self._n_priors + place]
-                own[:-1] = shrunken_mean(np.append(hits, 0), counts, prior, self.weight)
+                mean = shrunken_mean(sums, counts, prior, self.weight)
+                found[target * self._n_priors + place] = mean
         if table.keys is None:
-            found[-1, :-1] = counts
-        found[:, -1] = np.nan
+            found[-1] = counts
+        found[:, places < 0] = np.nan
         return found
 
     def of_rows(self, rows: Rows) -> F32:
         """Return the features of rows: float32, shape (n_rows, n_features)."""
         found = np.empty((rows.values.shape[0], self.n_features), np.float32)
         for table, (first, end) in zip(self.tables, pairwise(self.first_features), strict=True):
-            found[:, first:end] = self.of_levels(table).T[table.codes(rows)]  # -1 is the last one
+            codes = table.codes(rows)
+            if codes.size <= table.n_levels:
+                found[:, first:end] = self._of_places(table, codes).T
+            else:
+                found[:, first:end] = self.of_levels(table).T[codes]  # -1 is the last one
         return found

@@ -191,6 +191,10 @@ class Device(ABC):
         self.write(array, host, start_bytes)
         return _nothing
 
+    def transfers(self) -> Transfers:
+        """Return queues for copies beside the kernels."""
+        return Transfers(self)
+
     def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
         """Enqueue a copy from an array, from ``start_bytes`` on, to ``pinned`` memory.
 
@@ -199,10 +203,6 @@ class Device(ABC):
         whole = self.read(array).reshape(-1).view(np.uint8)
         host[:] = whole[start_bytes : start_bytes + host.nbytes]
         return _nothing
-
-    def transfers(self) -> Transfers:
-        """Return queues for copies beside the kernels."""
-        return Transfers(self)
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Allocate an array of zero bytes."""

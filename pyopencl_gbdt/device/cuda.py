@@ -220,15 +220,15 @@ class CudaDevice(Device):
                 target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
         return self.mark()
 
+    def transfers(self) -> Transfers:
+        return CudaTransfers(self)
+
     def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
         with self.cuda, self.guarded("reading its memory"):
             source = array.handle.data + start_bytes
             with self.timed(DOWNLOAD, host.nbytes):
                 source.copy_to_host_async(host.ctypes.data, host.nbytes, self.stream)
         return self.mark()
-
-    def transfers(self) -> Transfers:
-        return CudaTransfers(self)
 
     def finish(self) -> None:
         self.n_waits += 1

@@ -173,6 +173,9 @@ class OpenCLDevice(Device):
         self._copied(UPLOAD, event, host.nbytes)
         return _Pause(self, event.wait)
 
+    def transfers(self) -> Transfers:
+        return OpenCLTransfers(self)
+
     def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
         forked.check_device()
         try:
@@ -185,9 +188,6 @@ class OpenCLDevice(Device):
         self._copied(DOWNLOAD, event, host.nbytes)
         # as in ``mark``: a thread that waits for a CPU's queue works
         return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait)
-
-    def transfers(self) -> Transfers:
-        return OpenCLTransfers(self)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:

@@ -373,6 +373,10 @@ _ENTRIES = (
         "ordered_leaves",
         *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),
     ),
+    _kernel(
+        "walked_leaves",
+        *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),
+    ),
     _kernel("renew_leaves", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "predict",
@@ -389,6 +393,7 @@ _ENTRIES = (
     _kernel(
         "predict_tables", *_both(cpu={"wg_size": 1, "rows": 256}, gpu={"wg_size": 256, "rows": 1})
     ),
+    _kernel("links", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "predict_sparse",
         *_both(cpu={"wg_size": 1, "items": 64}, gpu={"wg_size": 64, "items": 1}),

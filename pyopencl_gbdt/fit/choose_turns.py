@@ -20,7 +20,7 @@ FEW_SLOTS = 4
 LEAST_SLOTS = 2
 #: Share of the free memory that slots and shared arrays may take.
 _SHARE = 0.97
-_ADVICE = "use a device with more memory, lower max_depth or max_bin, or give max_leaves"
+_ADVICE = "lower max_depth or max_bin, give max_leaves, or use a device with more memory"
 
 
 def choose_turns(
@@ -63,10 +63,11 @@ def choose_turns(
     least = min(LEAST_SLOTS, len(chosen))
     slots = min(len(chosen), n_slots or fits)
     if fits < least:
+        slots_bytes, shared = least * _slot_bytes(ws, largest), ws.shared_plan().total_bytes
         raise MemoryPlanError(
-            f"training from pages that take turns needs {least} of {largest} rows at a time on "
-            f"{ws.device.caps.label}, {least * _slot_bytes(ws, largest)} bytes; beside what all "
-            f"pages share, {max(0, int(_room(ws)))} are left; {_ADVICE}"
+            f"training from pages that take turns needs {shared + slots_bytes} bytes on "
+            f"{ws.device.caps.label}, {slots_bytes} of them for {least} pages of {largest} rows at "
+            f"a time; it has {ws.device.caps.global_bytes}; {_ADVICE}"
         )
     ws.turns = Turns(chosen, slots)
 

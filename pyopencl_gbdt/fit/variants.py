@@ -34,6 +34,7 @@ _BY_SETS = ("category_split", "category_sets")
 _BY_LEVEL_SETS = (*_BY_SETS, "symmetric_sets")
 _BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
 _BY_WALKS = ("column_search", "row_nodes")
+_OF_LEAVES = ("ordered_leaves", "walked_leaves")
 #: A CPU walks whole columns if there are at least this many for each compute unit, ...
 COLUMNS_PER_UNIT = 4
 #: ... if what a tree knows of its rows fits a core's cache, ... PoCL, 2 cores of an AMD EPYC with
@@ -263,14 +264,19 @@ class FitVariants(FitShape):
             *_BY_WALKS,
             *_BY_LEVEL_SETS,
             "approx",
-            "ordered_leaves",
+            *_OF_LEAVES,
         }
-        return tuple(sorted(every - {*self._taken, *self._ordered}))
+        left_out = every - {*self._taken, *self._of_leaves}
+        if self._of_leaves == ("walked_leaves",):
+            left_out.add("update_margins")
+        return tuple(sorted(left_out))
 
     @property
-    def _ordered(self) -> tuple[str, ...]:
-        """Kernels of ordered boosting, if the fit takes them."""
-        return ("ordered_leaves",) if self.is_ordered else ()
+    def _of_leaves(self) -> tuple[str, ...]:
+        """Kernels that replace leaf values, if the fit takes them."""
+        if self.is_ordered:
+            return ("ordered_leaves",)
+        return ("walked_leaves",) if self.walks_leaves else ()
 
     @property
     def _by_sets(self) -> tuple[str, ...]:
@@ -298,7 +304,7 @@ class FitVariants(FitShape):
             kernels = ["symmetric" if name == "split" else name for name in kernels]
         if self.has_categories:
             kernels += self._by_sets
-        kernels += self._ordered
+        kernels += self._of_leaves
         found = {kernel: self.variant(kernel).name for kernel in kernels}
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:

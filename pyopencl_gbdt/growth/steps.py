@@ -45,6 +45,7 @@ from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
+from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.objectives import Objective
 
 
@@ -121,6 +122,8 @@ class Steps:
         self.ordered = OrderedLeaves(ws, objective, data) if ws.is_ordered else None
         renewal = RenewLeaves(ws, objective, data) if objective.renews else None
         self.renewal: LeafValues | None = self.ordered or renewal
+        if ws.walks_leaves:
+            self.renewal = self.leaf = WalkedLeaves(ws)
         reserve(ws)  # again: another variant than planned may have been built
 
     def begin(self) -> None:
@@ -157,12 +160,15 @@ class Steps:
         copies = [[copy_launch(*(part[name] for name in names))] for part in ws.parts]
         return ws.pagewise(copies, ("margins",), ("before",))
 
-    def trees(self, batch: Batch) -> list[Action]:
-        """Return what trees that are grown at a time take, bound to the workspace's arrays."""
+    def trees(self, batch: Batch, turn: Sequence[Action] = ()) -> list[Action]:
+        """Return what trees that are grown at a time take, bound to the workspace's arrays.
+
+        ``turn`` changes the rows' codes between the search of splits and that of leaf values.
+        """
         drawn = [] if self.sample is None else self.sample.launches(batch)
         grown = [*self.gradients.launches(batch), *self.grower.tree(batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
-        finished = [*self.finish.tree(batch), *self._sets(), *renewed, self.finish.keep()]
+        finished = [*self.finish.tree(batch), *self._sets(), *turn, *renewed, self.finish.keep()]
         return self.ws.in_order([*drawn, *grown, *finished, *self.leaf.add(batch)])
 
     def _sets(self) -> list[Action]:

@@ -62,6 +62,8 @@ class Objective(ABC):
     applies_weights: ClassVar[bool] = False
     link: ClassVar[str] = "p = margin;"
     """Kernel statements of ``to_probability``: they set ``p`` (float32) from ``margin``."""
+    device_link: ClassVar[str] = ""
+    """The kernel of ``links`` that does what ``to_prediction`` does; empty: there is none."""
 
     @property
     @abstractmethod
@@ -252,6 +254,7 @@ class LogLink(Objective):
     """A loss whose prediction is e^margin; its base score is the mean label."""
 
     link = "p = portable_exp(margin);"
+    device_link = "exponential"
 
     def to_prediction(self, margin: F32) -> F32:
         return portable_exp(margin)
@@ -269,6 +272,7 @@ class LogitLink(Objective):
     """A loss whose prediction is the sigmoid of the margin; its base score is the mean label."""
 
     link = "p = portable_sigmoid(margin);"
+    device_link = "sigmoid"
 
     def to_prediction(self, margin: F32) -> F32:
         return portable_sigmoid(margin)

@@ -48,6 +48,7 @@ class SoftProb(Objective):
     num_class : int
     """
 
+    device_link = "softmax"
     name = "multi:softprob"
     metric = "mlogloss"
     kernel = ""
@@ -97,6 +98,7 @@ class SoftProb(Objective):
 class SoftMax(SoftProb):
     """Like ``multi:softprob``, but predicts the most probable class, the first if several are."""
 
+    device_link = ""  # the host picks the class
     name = "multi:softmax"
 
     def to_prediction(self, margin: F32) -> F32:

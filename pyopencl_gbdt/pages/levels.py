@@ -67,9 +67,10 @@ def _level_cuts(cuts: Cuts, data: Dataset, add_up: Callable[[I64], I64]) -> Cuts
     below[:, : cuts.below.shape[1]], above[:, : cuts.above.shape[1]] = cuts.below, cuts.above
     n_bins, missing, fullest = cuts.n_bins.copy(), cuts.missing.copy(), cuts.fullest.copy()
     for column, levels in data.categories.items():
-        rows, n = add_up(data.level_counts(column)), levels.n_levels
+        rows, n = data.level_counts(column), levels.n_levels
         n_bins[column], codes = n, np.arange(n, dtype=np.float32)
         below[column, :n], above[column, :n] = codes, np.minimum(codes + 1, n - 1)
+        rows = add_up(rows)
         missing[column] = rows[n] > 0  # a level that the model does not know is missing
         fullest[column] = rows.argmax()
     return Cuts(below, above, n_bins, missing, fullest)

@@ -89,6 +89,7 @@ class OrderCodes:
         self._device, self._program, self._pages = device, program, data.pages
         self._cuts = device.upload(CUTS)
         self._launches: list[list[Launch]] = [[] for _ in range(orders.n_orders)]
+        self._round, self._held = 0, -1
         sets = [device.empty((orders.n_orders, n, page.n_rows), dtype) for page in data.pages]
         self._sets = sets
         for order, values in enumerate(orders.values):
@@ -120,6 +121,7 @@ class OrderCodes:
     def encode(self, order: int, feature: int, shares: DeviceArray, begin: int) -> None:
         """Replace the codes of one feature in an order; the arguments are those of ``encoding``."""
         run(self.encoding(order, feature, shares, begin, once=True))
+        self.changed()
 
     def encoding(
         self, order: int, feature: int, shares: DeviceArray, begin: int, *, once: bool = False
@@ -148,9 +150,27 @@ class OrderCodes:
             for page, kept in zip(self._pages, self._sets, strict=True)
         ]  # fmt: skip
 
-    def launches(self, round_number: int) -> list[Launch]:
-        """Return what writes the codes of a round's order; the orders take turns."""
-        return self._launches[round_number % len(self._launches)]
+    def changed(self) -> None:
+        """Note that launches of ``encoding`` have run, so that pages get all codes anew."""
+        self._held = -1
+
+    def take(self, round_number: int) -> None:
+        """Write the codes of a round's order; the orders take turns."""
+        self._round = round_number
+        self._write(round_number)
+
+    def turn(self) -> Launch:
+        """Return what writes the codes of the order after that of the round taken last."""
+        return Launch("codes of the next order", self._take_next)
+
+    def _take_next(self) -> None:
+        self._write(self._round + 1)
+
+    def _write(self, number: int) -> None:
+        order = number % len(self._launches)
+        if order != self._held:
+            run(self._launches[order])
+        self._held = order
 
 
 def _code_type(data: QuantizedData) -> str:

@@ -20,6 +20,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction import predict
+from pyopencl_gbdt.prediction.links import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict_sparse import walked_pieces
 
@@ -44,6 +45,7 @@ def predict_margins(
     *,
     start: F32 | None = None,
     rounds: tuple[int, int] | None = None,
+    link: str = "",
 ) -> F32:
     """Return each row's margin: the float32 sum, in order, of base score and leaf values.
 
@@ -58,6 +60,8 @@ def predict_margins(
         What the sum of every row starts from; None: the ensemble's ``base_margin``.
     rounds : (int, int) or None
         First round, and last round plus 1; None: all rounds.
+    link : str
+        ``Objective.device_link`` to get predictions instead of margins.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def predict_margins(
             f"values have the shape {tuple(values.shape)}: expected {ensemble.n_tree_features} "
             "columns, the features of trees; give what Model.tree_values returns"
         )
-    work = partial(_open_and_predict, ensemble, values, device, start, rounds)
+    work = partial(_open_and_predict, ensemble, values, device, start, rounds, link)
     try:
         return with_fallbacks(work)
     except BaseException as error:
@@ -87,13 +91,14 @@ def _open_and_predict(
     device: str | Device,
     start: F32 | None,
     rounds: tuple[int, int] | None,
+    link: str,
 ) -> F32:
     opened = open_device(device)
     out = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
     out[:] = np.array(each(ensemble.base_margin))[:, None] if start is None else start
     given = values.for_device(opened) if isinstance(values, DeviceMatrix) else values
     with settled(opened):
-        _add_trees(opened, ensemble, given, out, rounds or (0, ensemble.n_rounds))
+        _add_trees(opened, ensemble, given, out, rounds or (0, ensemble.n_rounds), link)
     return out[0] if ensemble.n_outputs == 1 else out
 
 
@@ -103,15 +108,26 @@ def _add_trees(
     values: F32 | DeviceArray | SparseMatrix | BatchedRows,
     out: F32,
     rounds: tuple[int, int],
+    link: str,
 ) -> None:
     for piece, walk in _walks(opened, packed(ensemble), values):
-        for output, own in enumerate(out):
-            margins = opened.upload(own[piece])
+        of_rows = out[:, piece]
+        every = opened.empty(of_rows.shape, np.float32) if link == "softmax" else None
+        for output, own in enumerate(of_rows):
+            margins = opened.upload(own)
             n_together = max(1, _WALKS_A_LAUNCH // margins.size)
             begin, end = ((output * ensemble.n_rounds + r) * ensemble.n_parallel for r in rounds)
             for tree in range(begin, end, n_together):
                 walk.add(margins, (tree, min(tree + n_together, end)))
-            own[piece] = margins.get()
+            if every is not None:
+                opened.copy(margins, every, output * margins.size)
+                continue
+            if link:
+                apply_link(opened, link, margins)
+            own[:] = margins.get()
+        if every is not None:
+            apply_link(opened, link, every)
+            of_rows[:] = every.get()
 
 
 def _walks(

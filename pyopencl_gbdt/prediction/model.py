@@ -25,9 +25,11 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.few_rows import few_margins
 from pyopencl_gbdt.prediction.in_batches import rows_to_predict
+from pyopencl_gbdt.prediction.links import on_device
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.prediction.with_statistics import with_statistics
+from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
 from pyopencl_gbdt.profiling.profile import Profile
 
 __all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
@@ -186,8 +188,16 @@ class Model:
         n_outputs = ensemble.n_outputs
         start = check_base_margin(base_margin, values.shape[0], n_outputs)
         start = start if start is None or n_outputs == 1 else start.T
-        margins = predict_margins(ensemble, values, device, start=start, rounds=rounds)
-        found = margins if output_margin else self.objective.to_prediction(margins)
+        objective = self.objective
+        link = "" if output_margin else objective.device_link
+        link = link if on_device(link, values.shape[0], n_outputs) else ""
+        few = few_margins(ensemble, values, device, start, rounds)
+        if few is None:
+            found = predict_margins(ensemble, values, device, start=start, rounds=rounds, link=link)
+        else:
+            found, link = few, ""
+        if not (output_margin or link):
+            found = objective.to_prediction(found)
         return np.ascontiguousarray(found.T)
 
     def tree_values(self, X: Any, *, missing: float | None = None) -> Values:
@@ -203,7 +213,7 @@ class Model:
         float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, ensemble.n_tree_features)
         """
         features, statistics = self._checked(X, missing), self.ensemble.statistics
-        return features.values if statistics is None else with_statistics(statistics, features)
+        return features.values if statistics is None else RowsWithStatistics(statistics, features)
 
     def _checked(self, X: Any, missing: float | None) -> Features:
         """Return checked rows; their categories have the codes of training."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
+from pyopencl_gbdt.prediction.host_walk import HostWalk
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
@@ -129,6 +131,11 @@ class PackedTrees:
         nodes["number"].view(np.uint32)[nodes["default_left"] & BY_SET > 0] = self.set_keys.begin
         return nodes
 
+    @cached_property
+    def host_walk(self) -> HostWalk:
+        """The nodes as few rows walk them on the host; only without splits by sets."""
+        return HostWalk(self)
+
     @property
     def goes_on(self) -> bool:
         """Whether a tree is deeper than its perfect upper part."""
@@ -229,4 +236,4 @@ def packed(ensemble: Ensemble) -> PackedTrees:
 
 def _are(some: list[Tree], others: list[Tree]) -> bool:
     """Tell whether two lists hold the same objects; trees are immutable."""
-    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
+    return len(some) == len(others) and all(map(operator.is_, some, others))

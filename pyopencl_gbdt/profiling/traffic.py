@@ -24,6 +24,7 @@ from pyopencl_gbdt.profiling import (
     category_traffic,  # noqa: F401  (registers its rules)
     interleaved_traffic,  # noqa: F401  (registers its rules)
     ordered_traffic,  # noqa: F401  (registers its rules)
+    walked_traffic,  # noqa: F401  (registers its rules)
 )
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, whole_arrays

@@ -233,9 +233,12 @@ def _renew(ws: Workspace, tree: TreeCounts) -> int:
 
 @of_tree("order_codes.replace_codes")
 def _replace_codes(ws: Workspace, tree: TreeCounts) -> int:
-    # read, and written by row and by feature; once for all batches of a round
-    n_codes = ws.n_rows * ws.n_ordered
-    return 3 * n_codes * ws.code_bytes // len(ws.batches) if n_codes else 0
+    # read, and written by row and by feature; of one order, only after a choice of combinations
+    if ws.n_orders == 1:
+        return 0
+    batches = len(ws.batches)
+    times = 2 * batches - 1 if ws.walks_leaves else 1  # the next order's after every batch
+    return 3 * ws.n_rows * ws.n_ordered * ws.code_bytes * times // batches
 
 
 def to_leaves(ws: Workspace, tree: TreeCounts) -> int:

@@ -107,13 +107,13 @@ class Boosting:
         beside = beside or MemoryPlan()
         if replaced is not None:
             replaced.plan(device, beside, params.max_bin)
+        orders = (0, 1) if replaced is None else replaced.sizes
         placement = Placement(
             device, params, objective, data, share, policy, beside, weight is not None, bits, shift,
-            first_round, replaced is not None, n_pages, n_slots,
+            first_round, replaced is not None, orders, n_pages, n_slots,
         )  # fmt: skip
         ws, codes = placement.place()
         self.ws, self._placement = ws, placement
-        ws.n_ordered = 0 if replaced is None else replaced.n_ordered
         try:
             # the chosen variants determine the memory plan
             self.steps = Steps(ws, policy, objective, data)
@@ -150,7 +150,8 @@ class Boosting:
                 margins.set(np.broadcast_to(np.asarray(rows.start, np.float32), margins.shape))
         self._before = self.steps.round_begins()
         self._kept = self.steps.kept_margins()
-        self._batches = [self.steps.trees(batch) for batch in self.ws.batches]
+        turn = [self._orders.turn()] if self._orders and self.ws.walks_leaves else []
+        self._batches = [self.steps.trees(batch, turn) for batch in self.ws.batches]
         self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
             self._follow(rows)
@@ -281,13 +282,14 @@ class Boosting:
             self._collect()
             self._combining.choose(self.trees, number)
         if self._orders is not None:
-            for launch in self._orders.launches(number):
-                launch()
+            self._orders.take(number)
         for begins in self._before[number % len(self._before)]:
             begins()
         for keep in self._kept:
             keep()
         for launches in self._batches:
+            if self._orders is not None:
+                self._orders.take(number)
             for action in launches:
                 action()
             self._waiting += 1

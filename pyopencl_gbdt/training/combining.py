@@ -171,7 +171,7 @@ class Combining:
         self._before, self.earlier = before, []
         self._scored = ScoredPairs(self._n_levels, known_scores(before.attributes))
 
-    def replayed(self, number: int, trees: Sequence[Tree], values: F32) -> list[Tree]:
+    def replayed(self, number: int, trees: Sequence[Tree], values: F32, ahead: int) -> list[Tree]:
         """Choose before a round of the model that is resumed, and return the round's trees.
 
         Parameters
@@ -180,7 +180,8 @@ class Combining:
         trees : sequence of Tree
             As in the model.
         values : float32 array, shape (n_rows, n_features)
-            Gets the slots' values in the round's order.
+            Gets the slots' values in the order of the round ``number + ahead``.
+        ahead : int
 
         Returns
         -------
@@ -190,7 +191,7 @@ class Combining:
         if self.is_due(number):
             self.choose([], number, keep=True)
         for (slot, order), means in self._means.items():
-            if order == number % self._n_orders:
+            if order == (number + ahead) % self._n_orders:
                 first = self._first + slot * self._n_means
                 values[:, first : first + self._n_means] = means.T
         slots = {held: slot for slot, held in enumerate(self._greedy.slots) if held is not None}
@@ -221,6 +222,7 @@ class Combining:
             for order in range(self._n_orders):
                 means = self._ordered.device.upload(self._means.get((slot, order), empty))
                 run(self._encoding(order, slot, means, once=True))
+        self._all_codes().changed()
         self._tell_all(self._watched)
 
     def watch(self, rows: Dataset, values: DeviceArray) -> None:
@@ -283,6 +285,8 @@ class Combining:
                     means = self._ordered.means.get()
                     self._means[slot, order] = means.reshape(self._n_means, -1)
                 run(self._encoded(order, slot))
+        if changed:
+            self._all_codes().changed()
 
     def _take_order(self, order: int) -> None:
         if self._in_time:
@@ -312,13 +316,17 @@ class Combining:
     def _encoding(
         self, order: int, slot: int, means: DeviceArray, *, once: bool = False
     ) -> list[Launch]:
-        assert self._codes is not None
+        codes = self._all_codes()
         first, n = self._statistics.n_features + slot * self._n_means, self._data.n_rows
         return [
             launch
             for mean in range(self._n_means)
-            for launch in self._codes.encoding(order, first + mean, means, mean * n, once=once)
+            for launch in codes.encoding(order, first + mean, means, mean * n, once=once)
         ]
+
+    def _all_codes(self) -> OrderCodes:
+        assert self._codes is not None
+        return self._codes
 
     def _tell(self, slot: int, codes: DeviceArray, watched: Watched) -> None:
         """Write the features of a slot's new combination, whose codes these are."""
@@ -328,7 +336,7 @@ class Combining:
         totals, first = self._ordered.totals(codes, found.size), self._first + slot * self._n_means
         for keys, values in watched:
             keys.write(parts)
-            self._ordered.look_up(keys.keys, found, totals, values, first)
+            self._ordered.level_means.look_up(keys.keys, found, totals, values, first)
 
     def _tell_all(self, watched: Watched) -> None:
         """Write the features of all slots that are held; a training that is resumed has some."""

@@ -218,7 +218,7 @@ class Fit:
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
             return self.start.margins(self.task.data, self.device)
-        return lambda ws: made.resumed_margins(before, ws.device)
+        return lambda ws: made.resumed_margins(before, ws.device, int(ws.walks_leaves))
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
@@ -303,13 +303,13 @@ class Fit:
         """Return what the rounds to come need beside the model; waits for the last round."""
         return self.boosting.state()
 
-    def wait(self) -> None:
-        """Wait until the device is idle."""
-        self.device.finish()
-
     def close(self) -> None:
         """Free what the fit has outside the device."""
         self.boosting.close()
+
+    def wait(self) -> None:
+        """Wait until the device is idle."""
+        self.device.finish()
 
     def finish(self, model: Model) -> Model:
         """Add to the model what was measured in the whole fit."""

@@ -182,6 +182,7 @@ def estimate_memory(
     own_weights = weighted and not objective.applies_weights
     ws = Workspace(device, params, policy_of(params), data.layout, (), n_rows, own_weights, 0, 0)
     ws.columns, ws.tiled = data.columns, data.tiles
+    ws.n_orders = 1 if statistics is None else statistics.n_orders
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
     reserve = Reservations(objective, weighted, n_queries, longest).reserve

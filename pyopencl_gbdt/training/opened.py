@@ -52,15 +52,19 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
         if parts.note and task.params.verbosity:
             to_standard_error(parts.note)
         if len(parts.devices) > 1:
-            for device in parts.devices:
-                limit_memory(device, task.params.device_memory)
-            with leading(parts.devices, task, parts.bounds) as fit:
-                fit.parts = parts.described()
-                yield fit
+            for one in parts.devices:
+                limit_memory(one, task.params.device_memory)
+            with leading(parts.devices, task, parts.bounds) as together:
+                together.parts = parts.described()
+                yield together
             return
         name = parts.devices[0].caps.device_id
     device = open_device(name, profile=profile)
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
-        yield Fit(device, prepared_on(device, task))
+        fit = Fit(device, prepared_on(device, task))
+        try:
+            yield fit
+        finally:
+            fit.close()

@@ -47,6 +47,8 @@ class Placement:
         As ``numerics.weights.normalise`` returns them.
     statistics : bool
         Whether categorical columns become statistics.
+    orders : (int, int)
+        Features whose codes change from round to round, and orders of the rows that take turns.
     """
 
     device: Device
@@ -61,6 +63,7 @@ class Placement:
     weight_shift: int
     first_round: int
     statistics: bool
+    orders: tuple[int, int]
     n_pages: int
     n_slots: int
 
@@ -133,6 +136,7 @@ class Placement:
         ws.describe(self.objective, self.data.n_targets, self.limits)
         ws.columns, ws.tiled, ws.turns = columns, tiles, turns
         ws.first_round, ws.beside = self.first_round, self.beside
+        ws.n_ordered, ws.n_orders = self.orders
         ws.join(self.share)
         ws.choose_trees(self.reservations.reserve)
         return ws

@@ -76,6 +76,11 @@ class Replaced:
         changes = self.orders.n_orders > 1 or self.combining is not None
         return self.orders.n_features if changes else 0
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Features whose codes change from round to round, and orders of the rows."""
+        return self.n_ordered, self.orders.n_orders
+
     def plan(self, device: Device, memory: MemoryPlan, max_bin: int) -> None:
         """Plan what ``order_codes`` allocates, for a while or until the end."""
         later = 0 if self.combining is None else self.combining.n_bytes
@@ -103,11 +108,12 @@ class Replaced:
             self.combining.begin(made, round_trees, quanta)
         return made
 
-    def resumed_margins(self, before: Ensemble, device: Device) -> F32:
+    def resumed_margins(self, before: Ensemble, device: Device, ahead: int) -> F32:
         """Return the margins of the training rows under trees of this training.
 
-        Each round is walked by the values of its order, so the margins have the same bits as if
-        the trees had just been trained.
+        The trees of a round are walked by the values of the order that its leaf values came from:
+        that of the round, or of ``ahead`` rounds later. So the margins have the same bits as if the
+        trees had just been trained.
 
         Raises
         ------
@@ -126,9 +132,9 @@ class Replaced:
             self.combining.resume(before)
         for number in range(before.n_rounds):
             trees = before.trees[number * n_trees : (number + 1) * n_trees]
-            values[:, first:end] = self.orders.of_round(number)
+            values[:, first:end] = self.orders.of_round(number + ahead)
             if self.combining is not None:
-                trees = self.combining.replayed(number, trees, values)
+                trees = self.combining.replayed(number, trees, values, ahead)
             one = replace(plain, trees=trees)
             margins = predict_margins(one, values, device, start=margins)
         if margins is None:

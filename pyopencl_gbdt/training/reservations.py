@@ -10,7 +10,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import sources
-from pyopencl_gbdt.growth import ordered_leaves, renew_leaves, steps
+from pyopencl_gbdt.growth import ordered_leaves, renew_leaves, steps, walked_leaves
 from pyopencl_gbdt.objectives import Objective
 
 
@@ -46,6 +46,8 @@ class Reservations:
             sources.reserve(objective, ws, self.n_queries, self.longest)
         if ws.is_ordered:
             ordered_leaves.reserve(ws)
+        if ws.walks_leaves:
+            walked_leaves.reserve(ws)
         if objective.renews:
             one = np.ones(1, np.float32)
             weights = objective.leaf_weights(one, one if self.weighted else None)

@@ -79,8 +79,8 @@ def check_team(params: Parameters, objective: Objective, data: Dataset) -> None:
         )
     if params.page == "streamed":
         raise ParameterError(
-            "page='streamed': expected 'auto' where several devices train together, as each has its "
-            f"rows on the device; leave it out, or {_MOVE}"
+            "page='streamed': expected 'auto' where several devices train together, as each has "
+            f"its rows there; leave it out, or {_MOVE}"
         )
     if params.boosting_type == "ordered":
         raise ParameterError(

@@ -82,22 +82,24 @@ KERNEL(${wg_size}) write_means(
 }
 
 /* Means of rows that no statistic was computed from, at out[first + m + row * row_step]: of their
-   key's level, by its totals; a key that is not found has none. NaN if the key is `no_key`. */
+   key's level, by its totals; a key that is not found has none. NaN if the key is `no_key`. Where keys
+   are `direct`, they are the levels themselves, and `found` is not read. */
 KERNEL(${wg_size}) look_up(
-        const u32 n, const u32 n_found, const u32 n_planes, const u32 n_priors, const u32 weight, const u64 no_key,
+        const u32 n, const u32 n_found, const u32 direct, const u32 n_planes, const u32 n_priors, const u32 weight, const u64 no_key,
         const u32 first, const u32 row_step, GLOBAL const u64* RESTRICT keys,
         GLOBAL const u64* RESTRICT found, GLOBAL const u32* RESTRICT totals,
         GLOBAL const f32* RESTRICT priors, GLOBAL f32* RESTRICT out) {
     ${each("i", "n")} {
         const u64 key = keys[i];
-        u32 low = 0, count = n_found; /* the first found key that is not below is in low..low + count */
+        u32 low = direct ? (key < n_found ? (u32)key : n_found) : 0;
+        u32 count = direct ? 0 : n_found; /* the first found key that is not below is in low..low + count */
         while (count) {
             const u32 step = count / 2;
             const int below = found[low + step] < key;
             low = below ? low + step + 1 : low;
             count = below ? count - step - 1 : step;
         }
-        const int there = low < n_found && found[low] == key;
+        const int there = low < n_found && (direct || found[low] == key);
         for (u32 plane = 1; plane < n_planes; plane++)
             for (u32 p = 0; p < n_priors; p++) {
                 const u32 rows = there ? totals[low] : 0;

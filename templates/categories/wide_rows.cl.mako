@@ -36,13 +36,13 @@ KERNEL(${wg_size}) take_levels(
     }
 }
 
-/* A column gets the number of rows that have the row's level. */
+/* A column gets the number of rows that have the row's level; levels above `missing` were not seen. */
 KERNEL(${wg_size}) write_counts(
         const u32 n, const u32 n_wide, const u32 column, const u32 missing,
         GLOBAL const u32* RESTRICT levels, GLOBAL const u32* RESTRICT counts,
         GLOBAL f32* RESTRICT wide) {
     PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += N_GROUPS * ${wg_size}) {
         const u32 level = levels[i];
-        wide[(u64)i * n_wide + column] = level < missing ? (f32)counts[level] : EMPTY;
+        wide[(u64)i * n_wide + column] = level < missing ? (f32)counts[level] : level == missing ? EMPTY : 0.0f;
     }
 }

@@ -7,15 +7,14 @@
 ##   place        from the numbers of rows that went left: the children's row ranges, histogram tasks
 ##
 ##   Every page of a fit has its own nodes, levels and tasks, which differ in row ranges and tasks alone;
-##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`);
-##   in a team, and where pages take turns on the device, these rows are not counted yet, and Hessians tell
-##   (`by_hessian`).
+##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`),
+##   or by Hessians, as rows are not counted in a team, nor where pages take turns (`by_hessian`).
 ##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so
 ##                                  are a node's children; n trees of a batch begin with n roots and
 ##                                  share all levels
-##   slots   the larger child takes its parent's slot in the histogram pool (parent minus sibling); the
-##           smaller child gets a new slot, and its histogram is computed from rows
+##   slots   the larger child takes its parent's slot in the pool of histograms (parent minus sibling); the
+##           smaller one gets a new slot, whose histogram is computed from rows
 ##
 ## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, the policy lists a leaf
 ##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves;

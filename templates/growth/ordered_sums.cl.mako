@@ -1,5 +1,5 @@
 ## ordered_sums: gradients of entries, sums of 64 bits as two words, and leaf weights; `ordered_leaves`
-## imports these defs
+## and `walked_leaves` import these defs
 
 ## The loop over the gradients g and h of the entries of `share`, from which rows that count are taken: the
 ## body sees `row`, too.
@@ -35,15 +35,7 @@
     }
 </%def>
 
-<%def name="functions(wg_size)">
-FN void count_one(LOCAL u32* count) {
-% if wg_size == 1:
-    (*count)++;
-% else:
-    atomic_add_local_u32(count, 1);
-% endif
-}
-
+<%def name="words_of_sums(wg_size)">
 /* A sum has two words, the low one first; `old` is the low word before. */
 FN u32 high_word(const i64 x, const u32 old) {
     const u32 low = (u32)x;
@@ -67,6 +59,25 @@ FN void add_global_sum(GLOBAL u32* sum, const i64 x) {
     if (high) atomic_add_global_u32(&sum[1], high);
 }
 
+/* A leaf without rows has weight 0, within its bounds. */
+FN f32 weight_of_sums(const i64 g, const i64 h, const rule_t rule) {
+    const df none = df_make(0.0f, 0.0f), one = in_units(1);
+    const f32 empty = unit_weight(none, one, rule).hi;
+    const f32 weight = h == 0 ? empty : weight_in_units(g, h, rule);
+    return finite(scale_by(weight, rule.weight_power));
+}
+</%def>
+
+<%def name="functions(wg_size)">
+${words_of_sums(wg_size)}
+FN void count_one(LOCAL u32* count) {
+% if wg_size == 1:
+    (*count)++;
+% else:
+    atomic_add_local_u32(count, 1);
+% endif
+}
+
 /* Read a sum and set it to 0 for the next tree. */
 FN i64 take_sum(GLOBAL u32* sum) {
     const i64 found = (i64)((u64)sum[1] << 32 | sum[0]);
@@ -85,13 +96,5 @@ FN rule_t ordered_rule(const rule_t rule, GLOBAL const scale_t* theirs, const f3
                        const f32 upper) {
     const i32 power = theirs->h - theirs->g - rule.weight_power;
     return within(rule, moved_bound(lower, power), moved_bound(upper, power));
-}
-
-/* A leaf without rows has weight 0, within its bounds. */
-FN f32 ordered_weight(const i64 g, const i64 h, const rule_t rule) {
-    const df none = df_make(0.0f, 0.0f), one = in_units(1);
-    const f32 empty = unit_weight(none, one, rule).hi;
-    const f32 weight = h == 0 ? empty : weight_in_units(g, h, rule);
-    return finite(scale_by(weight, rule.weight_power));
 }
 </%def>

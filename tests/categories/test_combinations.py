@@ -135,11 +135,28 @@ def test_rows_of_evaluation_get_the_means_of_prediction(device, model):
     keys.write(table.parts)
     out = device.zeros((rows.n_rows, 3), np.float32)
     totals = device.upload(np.stack([table.counts, *table.hits]).astype(np.uint32))
-    made.look_up(keys.keys, device.upload(table.keys.astype(np.uint64)), totals, out, 1)
+    made.level_means.look_up(keys.keys, device.upload(table.keys.astype(np.uint64)), totals, out, 1)
     wanted = replace(statistics, tables=(table,)).of_rows(rows)
     assert_same_bits(out.get()[:, 1:2], wanted)
     assert np.isnan(wanted).any()
     assert not out.get()[:, [0, 2]].any()
+
+
+def test_rows_to_predict_have_the_same_values_on_the_device(device, model, monkeypatch):
+    X, _ = crossed(seed=6)
+    X[::7, 2] = 10**6  # a level that training has not seen
+    X[::5, 0] = np.nan
+    values = model.tree_values(X)
+    assert values.on(device) is None  # they are few
+    wanted, p = values.host(), model.predict(X)
+    monkeypatch.setattr("pyopencl_gbdt.prediction.with_statistics._FEW_LOOK_UPS", 0)
+    read = np.setdiff1d(np.arange(values.shape[1]), list(model.ensemble.statistics.replaced))
+    assert np.isnan(wanted[:, read]).any(axis=0).sum() > 1
+    assert_same_bits(values.on(device).get()[:, read], wanted[:, read])
+    assert_same_bits(model.predict(X), p)
+    little = replace(device.caps, global_bytes=device.allocated_bytes + 1000)
+    monkeypatch.setattr(device, "caps", little)
+    assert values.on(device) is None
 
 
 def test_values_on_the_host_train_the_same(model, monkeypatch):

@@ -134,8 +134,7 @@ def test_each_round_has_the_codes_of_its_order(device, n_pages):
     made = quantizer.run()
     codes = OrderCodes(device, made, Orders(orders))
     for number in (0, 1, 2, 3):
-        for launch in codes.launches(number):
-            launch()
+        codes.take(number)
         wide = values.copy()
         wide[:, -2:] = orders[number % 3]
         wanted = Quantizer(device, wide, None, 40, n_pages).encode(made.layout)

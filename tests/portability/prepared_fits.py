@@ -142,9 +142,10 @@ def fits(device: NullDevice) -> None:
 def statistics(device: NullDevice) -> None:
     """Prepare statistics of categories, of combinations too, in pages of both widths of codes."""
     data, pair = _levels(), (Part(0), Part(2))
-    for max_bin in (255, 300):
-        params = Parameters.from_dict({"cat_method": "statistics", "max_bin": max_bin})
-        made = replaced(params, data, [0, 2], device)
+    for max_bin, columns in ((255, [0, 2]), (255, [0]), (300, [0, 2]), (300, [0])):
+        given = {"cat_method": "statistics", "max_bin": max_bin, "max_depth": 8}
+        params = Parameters.from_dict(given)  # so deep that leaf values come from another order
+        made = replaced(params, data, columns, device)
         objective = get_objective(params.objective, params)
         fit = Boosting(device, params, objective, made.data, 0.0, replaced=made)
         assert fit._orders is not None
@@ -158,7 +159,9 @@ def statistics(device: NullDevice) -> None:
     hits = np.ones((1, N_ROWS), np.uint8)
     ordered, keys = OrderedStatistics(device, hits, hits[0], ((0.5,),), 1, seed=0), codes.keys()
     out = device.empty((N_ROWS, 1), np.float32)
-    ordered.look_up(device.empty((N_ROWS,), np.uint64), keys, ordered.totals(there, 1), out, 0)
+    ordered.level_means.look_up(
+        device.empty((N_ROWS,), np.uint64), keys, ordered.totals(there, 1), out, 0
+    )
 
 
 def ranking(device: NullDevice) -> None:

@@ -205,6 +205,8 @@ def _prediction(device: NullDevice) -> None:
     ensemble = Ensemble([tree], "reg:squarederror", 2, 0.0, 0.0)
     values = np.zeros((N_ROWS, 2), np.float32)
     predict_margins(ensemble, values, device)
+    for link in ("exponential", "sigmoid", "softmax"):
+        predict_margins(ensemble, values, device, link=link)
     of_tables = Ensemble([full_tree(depth) for depth in (2, 9)], "reg:squarederror", 2, 0.0, 0.0)
     predict_margins(of_tables, values, device)
     of_sets = Ensemble([tree_of_sets(2)], "reg:squarederror", 2, 0.0, 0.0)

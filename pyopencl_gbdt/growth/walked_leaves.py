@@ -1,0 +1,91 @@
+"""Leaves take values from rows that walk the finished tree by other codes than its splits' own.
+
+With ordered target statistics in several orders, a tree's splits are found by the codes of one
+order. The rows of a leaf then have codes that fit their labels by chance, and more so the fewer
+they are. By the codes of another order they come to leaves that this chance had no part in.
+(CatBoost takes leaf values from an order of their own, Prokhorenkova et al. 2018, section 4.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.dtypes import ROW
+from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.workspace import Workspace
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan what leaf values from other codes take."""
+    ws.reserve("walked_leaf", (ws.n_trees, ws.n_rows), ROW)
+    ws.reserve("walked_sums", (ws.max_nodes, 4), np.uint32)
+
+
+class WalkedLeaves:
+    """Gives leaves the values of the rows that come to them, and adds these to the margins.
+
+    Parameters
+    ----------
+    ws : Workspace
+        Its memory is not planned yet.
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        reserve(ws)
+        self.program = ws.build(
+            "walked_leaves",
+            lambda variant: ws.device.build(
+                "walked_leaves",
+                wg_size=ws.wg_size(variant),
+                cells=variant.params["cells"],
+                code=ws.code_type,
+                categories=ws.has_categories,
+            ),
+        )
+
+    def begin(self) -> None:
+        """Set what the first tree expects."""
+        self.ws.device.clear(self.ws["walked_sums"])  # every tree leaves them so
+
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return what gives the leaves of finished trees their values, before margins move."""
+        pages = self.ws.pages
+        sums: list[Action] = [self._sum(batch, page) for page in pages]
+        return [*sums, *(self._set(page, page is pages[-1]) for page in pages)]
+
+    def add(self, batch: Batch) -> list[Launch]:
+        """Return the launches that add the trees that were finished last."""
+        ws = self.ws
+        outputs = -(-batch.size // ws.n_parallel)
+        return [
+            self.program.bind(
+                "add_leaves", (ws.row_groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
+                n_trees=batch.size, n_parallel=ws.n_parallel, leaves=ws["walked_leaf"],
+                **ws.arguments("steps", "margins"),
+            )
+        ]  # fmt: skip
+
+    def _sum(self, batch: Batch, page: FitPage) -> Launch:
+        """Return the launch that finds the leaves of a page's rows, and adds up their quanta."""
+        ws = self.ws
+        return self.program.bind(
+            "sum_leaves", (ws.row_groups, batch.size), n_rows=ws.n_rows, **page.rows,
+            **page.codes.row_arguments(), **ws.category_arguments("sets"),
+            leaf_header=page["leaf_header"], leaves=ws["walked_leaf"], sums=ws["walked_sums"],
+            **ws.arguments("steps", "scale", "quanta", "high"),
+        )  # fmt: skip
+
+    def _set(self, page: FitPage, clears: bool) -> Launch:
+        """Return the launch that sets the leaves' values in the trees and in a page's nodes."""
+        ws, p = self.ws, self.ws.params
+        groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
+        return self.program.bind(
+            "value_leaves", groups, clears=clears, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
+            max_delta_step=p.max_delta_step, sums=ws["walked_sums"],
+            **page.arguments("leaf_header", "nodes"),
+            **ws.arguments("leaf_rate", "scale", "walk", "steps"),
+        )  # fmt: skip

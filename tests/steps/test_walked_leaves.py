@@ -1,0 +1,111 @@
+"""walked_leaves: values of leaves from the rows that other codes bring there, as the twin's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.dtypes import NO_NODE
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth.finalize import Finalize
+from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
+from pyopencl_gbdt.numerics.portable_math import finite
+from pyopencl_gbdt.primitives.checks import run
+from pyopencl_gbdt.reference.gradients import Scale
+from pyopencl_gbdt.reference.walked_leaves import leaves_of, walked_weights
+from tests.compare import assert_same_bits
+from tests.steps.builders import (
+    make_layout,
+    make_workspace,
+    random_codes,
+    set_quanta,
+    set_scale,
+    spoil,
+)
+from tests.steps.test_update_margins import random_trees
+
+KERNEL = "walked_leaves"
+WG_SIZES, WG_SIZES_CPU = (1, 64, 256), (1, 64)
+#: The size of the work-group is given: rows differ in nothing else.
+THOROUGH = {
+    "test_equals_twin": lambda variant, wg, wide, cells: (
+        (wg == 1) != (variant.params["wg_size"] == 1)
+    )
+}
+LAYOUT = make_layout([9, 255, 1, 30] * 3, [True, True, False, False] * 3)
+RULES = {"reg_alpha": 0.01, "max_delta_step": 0.7, "reg_lambda": 0.5, "max_depth": 4}
+
+
+def prepare(device, rng, wg, n, *, wide, outputs, parallel):
+    """Return a workspace with finished trees, which were made by other codes than it has."""
+    ws = make_workspace(
+        device, LAYOUT, random_codes(rng, LAYOUT, n), work_group_size=wg, outputs=outputs,
+        parallel=parallel, **RULES,
+    )  # fmt: skip
+    nodes, _, counts = random_trees(rng, ws, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
+    for name in ("nodes", "walk", "steps", "leaf_task_begin"):
+        array = ws[name]  # children of an empty node count as nodes
+        ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+    nodes["sum_h"] = 2**22
+    bounded = rng.random(nodes.size) < 0.3
+    nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
+    scales = [Scale(20 + tree, 22, wide=wide) for tree in range(ws.n_trees)]
+    set_scale(ws, *scales)
+    ws["nodes"].set(nodes)
+    levels = ws["levels"].get()
+    levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
+    ws["levels"].set(levels)
+    quanta = rng.integers(-(2**24), 2**24, (ws.n_trees * n, 2))
+    quanta[:, 1] = np.abs(quanta[:, 1]) * (rng.random(ws.n_trees * n) < 0.9)
+    quanta[quanta[:, 1] == 0] = 0  # rows that were not drawn
+    quanta *= 2**20 if wide else 1
+    set_quanta(ws, quanta, wide=wide, rng=rng)
+    run(Finalize(ws).tree(Batch(0, ws.n_trees)))
+    return ws, nodes.size, quanta.reshape(ws.n_trees, n, 2), scales
+
+
+def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
+    ws, n_nodes, quanta, scales = prepare(
+        device, rng, wg, n, wide=wide, outputs=outputs, parallel=parallel
+    )
+    step = WalkedLeaves(ws)
+    for name in ("walked_leaf", "walked_sums"):
+        size, dtype = ws.reserved[name]
+        size = size if name == "walked_leaf" else (max(size[0], n_nodes), 4)
+        ws.arrays[name] = device.empty(size, dtype)
+        spoil(ws[name], rng)
+    nodes, walk, steps = (ws[name].get() for name in ("nodes", "walk", "steps"))
+    codes = ws.codes.by_feature.get().T
+    margins = rng.normal(size=(outputs, n)).astype(np.float32)
+    ws["margins"].set(margins.reshape(ws["margins"].shape))
+    batch, rate = Batch(0, ws.n_trees), ws.leaf_rate(0.3)
+    step.begin()
+    for _ in range(2):  # sums are cleared
+        run([*step.launches(batch), *step.add(batch)])
+    for tree in range(ws.n_trees):
+        own = nodes[:n_nodes]
+        leaves = np.flatnonzero((own["tree"] == tree) & (own["left"] == NO_NODE))
+        there = leaves_of(own, codes, LAYOUT.feature_bins, tree)
+        bounds = [(own["lower"][i], own["upper"][i]) for i in leaves]
+        weights = walked_weights(leaves, there, quanta[tree], bounds, scales[tree], ws.params)
+        values = finite(weights * rate)
+        nodes["weight"][leaves], nodes["value"][leaves] = weights, values
+        walk["number"][leaves], steps["value"][leaves] = values, values
+        assert_same_bits(ws["walked_leaf"].get()[tree], there.astype(np.uint32), "leaves")
+    for name, wanted in (("nodes", nodes), ("walk", walk), ("steps", steps)):
+        assert_same_bits(ws[name].get(), wanted, name)
+    leaf_of = ws["walked_leaf"].get()
+    for _ in range(2):
+        for tree in range(ws.n_trees):
+            margins[tree // parallel] += nodes["value"][leaf_of[tree]]
+    assert_same_bits(ws["margins"].get().reshape(outputs, n), margins, "margins")
+    assert not ws["walked_sums"].get().any()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("cells", [512, 4])
+def test_equals_twin(device, variant, force, rng, wg, wide, cells):
+    force(variant, cells=cells)
+    for n in (1, 700):
+        check(device, rng, wg, n, wide=wide)
+    check(device, rng, wg, 300, wide=wide, outputs=2, parallel=2)
