@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.features import Values
-from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device import Device, forked, open_device
 from pyopencl_gbdt.device.discovery import ENVIRONMENT
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
@@ -61,6 +61,7 @@ def _is_there(device: str | Device) -> bool:
     """Tell whether a string selects a device; the first time, it is opened."""
     if not isinstance(device, str):
         return False
+    forked.check()
     asked = device, os.environ.get(ENVIRONMENT, "")
     if asked not in _found:
         open_device(device)
