@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team_sums import Window
 from pyopencl_gbdt.device.transfers import clear_launch
 from pyopencl_gbdt.dtypes import VALUE, code_dtype

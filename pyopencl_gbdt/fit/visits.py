@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import Mark
 from pyopencl_gbdt.fit.page_loads import PageLoads
 from pyopencl_gbdt.pages.stored import StoredPages

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team_sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.visits import CODES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import LISTS
