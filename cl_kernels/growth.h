@@ -20,6 +20,14 @@ FN f32 gain_of(GLOBAL const candidate_t* c, GLOBAL const node_t* node, const rul
     return finite(scale_by(loss.hi, rule.gain_power));
 }
 
+/* What the best split of a leaf gains; -1 if it may not split. */
+FN f32 leaf_gain(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
+                 const u32 max_depth, const f32 gamma) {
+    if (!(best->score_hi > NO_SCORE && node->depth < max_depth)) return -1.0f;
+    const f32 gain = gain_of(best, node, rule);
+    return gain > 1e-6f && gain >= gamma ? gain : -1.0f;
+}
+
 /* Split a node; its children are nodes `left` and `left + 1`. */
 FN void split_node(
         GLOBAL node_t* nodes, const u32 id, const u32 left, GLOBAL const candidate_t* c,

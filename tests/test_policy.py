@@ -11,6 +11,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Symmetric, policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -66,6 +67,48 @@ def test_another_policy_is_a_class(case):
     by_gain = {**params, "grow_policy": "lossguide"}
     same = grown(None, by_gain, X, y) == twin
     assert same == (case == "no limit of leaves")  # then the order does not matter
+
+
+#: In a step of several leaves, some split too early: those the tree does not get.
+SEVERAL = {
+    "few leaves": {},
+    "many": {"max_leaves": 70, "max_depth": 0, "max_bin": 64},
+    "a forest": {"num_parallel_tree": 3, "subsample": 0.7},
+    "few gain enough": {"gamma": 0.3, "max_leaves": 30},
+    "one work-item": {"work_group_size": 1, "max_leaves": 20},
+    "medians": {"objective": "reg:absoluteerror", "max_leaves": 20, "colsample_bynode": 0.6},
+    "monotone": {"monotone_constraints": (1, 0, -1), "max_leaves": 20},
+}
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_several_leaves_a_step_grow_the_same_trees(case):
+    X, y = problem()
+    params = {**LEAVES, **SEVERAL[case], "grow_policy": "lossguide"}
+    wanted = grown(BestFirst(), params, X, y)
+    for picks in (2, 5, 32):
+        assert grown(BestFirst(picks=picks), params, X, y) == wanted
+
+
+def test_several_leaves_a_step_by_another_rank():
+    X, y = problem()
+    assert grown(Leftmost(picks=4), LEAVES, X, y) == grown(Leftmost(), LEAVES, X, y)
+
+
+def test_a_gpu_splits_several_leaves_a_step():
+    gpu = PRETENCES["gpu"](open_device(TEST_DEVICE).caps)
+    leaf_wise = {"grow_policy": "lossguide", "max_leaves": 31}
+    for more, picks in (({}, 32), ({"max_leaves": 600}, 1), ({"boosting_type": "ordered"}, 1)):
+        assert policy_of(Parameters.from_dict({**leaf_wise, **more}), gpu).picks == picks
+
+
+@pytest.mark.parametrize("most_leaves", [2, 3, 9, 64])
+def test_sizes_of_several_leaves_a_step(most_leaves):
+    several = BestFirst(picks=4)
+    assert several.n_steps(most_leaves) == most_leaves  # the last settles the others
+    assert several.first_steps(most_leaves) <= most_leaves
+    assert several.made(most_leaves) == several.slots(most_leaves) == most_leaves * 3 // 2
+    assert [several.capacity(step, most_leaves) for step in range(5)] == [1, 2, 4, 8, 8]
 
 
 def test_leftmost_leaves_are_split_first():

@@ -78,7 +78,7 @@ class Workspace(dict):
             nodes=np.zeros(15, NODE),
             levels=np.zeros(DEPTH + 1, LEVEL),
         )
-        self.weighted, self.policy = weighted, policy
+        self.weighted, self.policy, self.most_leaves = weighted, policy, 8
         self.row_bytes, self.code_bytes = ROW_BYTES, 1
         self.rows = {
             "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
@@ -167,6 +167,11 @@ ATOMICS = {
     "plan.pick": 10 * NODE.itemsize + (2 + 4 + 5) * CANDIDATE.itemsize + 6 * 4,
     # A, C and D in and out, their children; a candidate each
     "plan.decide_picked": 3 * (4 * NODE.itemsize + CANDIDATE.itemsize),
+    # as `pick`; in three steps the open leaves of a tree of 8 in and out; what is known of nodes
+    "plan.pick_leaves": 10 * NODE.itemsize + 11 * CANDIDATE.itemsize + 3 * 8 * 2 * 4 + 5 * 3 * 4,
+    "plan.decide_leaves": 3 * (4 * NODE.itemsize + CANDIDATE.itemsize),
+    # all nodes, and when each was made
+    "plan.settle": 7 * (NODE.itemsize + 4),
     # A, b, C; the two children of A and of C in and out
     "plan.place": (3 + 8) * NODE.itemsize,
     # rows of A and C: a code in, an id out; C's ids in; b may have more than a chunk of rows, so

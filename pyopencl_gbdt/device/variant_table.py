@@ -348,7 +348,7 @@ _ENTRIES = (
     _kernel("row_nodes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "plan",
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+        *_both(cpu={"wg_size": 1, "picks": 1}, gpu={"wg_size": 256, "picks": 32}),
         phase="rounds",
         tuned={"wg_size": _GROUP},
     ),

@@ -15,11 +15,15 @@ class PolicySizes(Protocol):
     """
 
     @property
-    def picks_leaves(self) -> bool:
-        """Whether a step splits one leaf of every tree, which is listed in ``picked``.
+    def picks(self) -> int:
+        """Leaves of every tree that a step may split, which are listed in ``picked``.
 
-        If not, a step splits nodes of the step's level.
+        0: a step splits nodes of the step's level.
         """
+
+    @property
+    def picks_leaves(self) -> bool:
+        """Whether a step splits leaves that are listed in ``picked``."""
 
     @property
     def limits_leaves(self) -> bool:
@@ -41,6 +45,12 @@ class PolicySizes(Protocol):
 
     def capacity(self, step: int, most_leaves: int) -> int:
         """Return the most new nodes whose splits are searched in a step."""
+
+    def first_steps(self, most_leaves: int) -> int:
+        """Return the steps after which a tree may be complete; all, if the host does not ask."""
+
+    def made(self, most_leaves: int) -> int:
+        """Return the most leaves that are made, those included that the tree does not get."""
 
     def slots(self, most_leaves: int) -> int:
         """Return the most histograms that are kept at a time."""

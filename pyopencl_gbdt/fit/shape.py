@@ -195,7 +195,7 @@ class FitShape:
     @property
     def max_nodes(self) -> int:
         """Most nodes of the trees that are grown at a time."""
-        return self.n_trees * (2 * self.most_leaves - 1)
+        return self.n_trees * (2 * self.policy.made(self.most_leaves) - 1)
 
     @property
     def row_groups(self) -> int:

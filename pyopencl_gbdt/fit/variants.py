@@ -84,8 +84,9 @@ class FitVariants(FitShape):
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
         caps, name = self.device.caps, self.params.histogram
-        if kernel == "update_margins" and self.n_parallel > 1:
-            return choose(kernel, caps, "walk")  # by rows, two trees would meet at a margin
+        if kernel == "update_margins" and (self.n_parallel > 1 or self.policy.picks > 1):
+            # by rows, two trees would meet at a margin, and leaves that are made too many have rows
+            return choose(kernel, caps, "walk")
         if kernel != "histogram":
             return choose(kernel, caps)
         if self.tiled is not None:

@@ -35,6 +35,14 @@ class Pick:
         picks = [self.pick(step, batch, page, found) for page in pages]
         return picks + [self.decide(step, batch, page) for page in pages]
 
+    def settle(self, batch: Batch) -> list[Launch]:
+        """Return nothing: every split is the tree's."""
+        return []
+
+    def growing(self) -> bool:
+        """Return True: all steps are enqueued at once."""
+        return True
+
     def pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that picks a leaf of every tree."""
         ws, p = self.ws, self.ws.params

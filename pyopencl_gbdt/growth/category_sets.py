@@ -52,7 +52,7 @@ class CategorySets:
             lambda variant: ws.device.build(
                 "category_sets",
                 wg_size=ws.wg_size(variant),
-                picked=ws.policy.picks_leaves,
+                picked=ws.policy.picks,
             ),
         )
 

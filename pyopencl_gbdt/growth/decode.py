@@ -102,6 +102,7 @@ def decode_trees(
     rank = np.cumsum(~leaf, dtype=np.int64)  # children are numbered as their parents are met
     rank -= np.repeat(np.append(0, rank)[ends - sizes], sizes)
     numbered = bool((leaf | (left == 2 * rank - 1)).all())
+    numbered &= 2 * int(leaf.sum()) == leaf.size + ends.size  # no tree has nodes besides its own
     numbers = ("threshold", "value", "weight", "gain", "sum_hessian")
     sound = numbered and all(np.isfinite(columns[name]).all() for name in numbers)
     make = Tree.trusted if sound else _breadth_first

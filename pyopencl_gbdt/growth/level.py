@@ -46,7 +46,7 @@ class Level:
                 wg_size=ws.wg_size(variant),
                 row_chunk=ws.variant("partition").params["chunk"],
                 hist_chunk=ws.variant("histogram").params["chunk"],
-                picked=ws.policy.picks_leaves,
+                picked=ws.policy.picks,
                 limited=ws.policy.limits_leaves,
                 tables=ws.policy.fills_levels,
             ),
@@ -82,6 +82,14 @@ class Level:
     def choose(self, depth: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that choose the nodes of a level that split."""
         return [self.decide(depth, page, found) for page in self.ws.pages]
+
+    def settle(self, batch: Batch) -> list[Launch]:
+        """Return nothing: every split is the tree's."""
+        return []
+
+    def growing(self) -> bool:
+        """Return True: all levels are enqueued at once."""
+        return True
 
     def decide(self, depth: int, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that turns the best splits into a page's nodes and row tasks."""

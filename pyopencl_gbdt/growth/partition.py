@@ -55,7 +55,7 @@ class PartitionByCodes:
                 wg_size=ws.wg_size(variant),
                 chunk=variant.params["chunk"],
                 code=ws.code_type,
-                picked=ws.policy.picks_leaves,
+                picked=ws.policy.picks,
                 categories=ws.has_categories,
             ),
         )

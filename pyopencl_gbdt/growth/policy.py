@@ -10,27 +10,37 @@ from ``policy_of``. Sizes are fixed before the tree is grown: the host never wai
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import Capabilities, Launch, choose
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.best_first import Pick
+from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL, PickSeveral, plan_several
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 
-#: Returns the launches that choose the nodes that split in a step, and make their children, from
-#: what the search leaves.
-Choose = Callable[[int, Batch, Candidates], list[Launch]]
+
+class Choose(Protocol):
+    """The launches that decide which nodes split."""
+
+    def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
+        """Return what chooses the nodes that split in a step, and makes their children."""
+
+    def settle(self, batch: Batch) -> list[Launch]:
+        """Return what follows the last step of a tree."""
+
+    def growing(self) -> bool:
+        """Tell whether some tree has leaves that split; waits for the device."""
 
 
 class Policy(PolicySizes, Protocol):
@@ -55,6 +65,7 @@ class LevelWise:
 
     deepest: int
     limits_leaves: bool = False
+    picks: int = 0
     picks_leaves: bool = False
     fills_levels: bool = False
     moves_last_rows: bool = False
@@ -66,6 +77,14 @@ class LevelWise:
     def capacity(self, step: int, most_leaves: int) -> int:
         """Return the most nodes of a level."""
         return min(1 << step, most_leaves)
+
+    def first_steps(self, most_leaves: int) -> int:
+        """Return all steps."""
+        return self.n_steps(most_leaves)
+
+    def made(self, most_leaves: int) -> int:
+        """Return the leaves of a tree."""
+        return most_leaves
 
     def slots(self, most_leaves: int) -> int:
         """Return the most nodes of a level that is searched: it takes the place of the last."""
@@ -79,7 +98,7 @@ class LevelWise:
 
     def build(self, ws: Workspace, grow: Level) -> Choose:
         """Return what decides for a whole level."""
-        return grow.choose
+        return grow
 
 
 @dataclass(frozen=True)
@@ -94,50 +113,84 @@ class Symmetric(LevelWise):
 
 @dataclass(frozen=True)
 class BestFirst:
-    """The open leaf of the highest rank splits, one of every tree in each step.
+    """The open leaf of the highest rank splits, one of every tree after another.
 
     Attributes
     ----------
     rank : str
         A leaf's rank, an expression of C: of ``gain`` (float32, what its split gains) and ``node``
         (its ``node_t``). Of equal ranks the leaf that was made first is taken.
+    picks : int
+        Leaves of a tree that split in a step at most. With several, some split too early, and the
+        tree does not get them: it is the same for any number.
     """
 
     rank: str = "gain"
+    picks: int = 1
     limits_leaves: bool = False  # the number of steps does
     picks_leaves: bool = True
     fills_levels: bool = False
     moves_last_rows: bool = True
 
     def n_steps(self, most_leaves: int) -> int:
-        """Return the most splits of a tree."""
-        return max(1, most_leaves - 1)
+        """Return the most splits of a tree; one more step settles the last of several picks."""
+        return max(1, most_leaves - 1) + (self.picks > 1)
+
+    def first_steps(self, most_leaves: int) -> int:
+        """Return how many steps most trees take, if several leaves split in a step."""
+        steps = self.n_steps(most_leaves)
+        if self.picks == 1:
+            return steps
+        return min(steps, 2 * most_leaves.bit_length() + 2 * most_leaves // self.picks + 4)
 
     def capacity(self, step: int, most_leaves: int) -> int:
-        """Return the children of one split; the root alone in step 0."""
-        return min(step + 1, 2)
+        """Return the children of the leaves that split; the root alone in step 0."""
+        return min(1 << min(step, 31), 2 * self.picks)
+
+    def made(self, most_leaves: int) -> int:
+        """Return the most leaves: half as many again if some may split too early."""
+        return most_leaves if self.picks == 1 else most_leaves + most_leaves // 2
 
     def slots(self, most_leaves: int) -> int:
         """Return the most leaves: an open one keeps its histogram."""
-        return most_leaves
+        return self.made(most_leaves)
 
     def plan(self, plan: MemoryPlan, n_trees: int, most_leaves: int) -> None:
         """Plan the list of open leaves of every tree, and the best split of every node."""
-        plan.add("kept", n_trees * (2 * most_leaves - 1), CANDIDATE)
+        made = self.made(most_leaves)
+        plan.add("kept", n_trees * (2 * made - 1), CANDIDATE)
         plan.add("open", (n_trees, most_leaves), np.uint32)
-        plan.add("open_gain", n_trees * most_leaves, np.float32)
-        plan.add("open_at", n_trees, np.uint32)
-        plan.add("picked", n_trees, np.uint32)
+        plan.add("picked", n_trees * self.picks, np.uint32)
+        if self.picks == 1:
+            plan.add("open_gain", n_trees * most_leaves, np.float32)
+            plan.add("open_at", n_trees, np.uint32)
+        else:
+            plan_several(plan, n_trees, made)
 
     def build(self, ws: Workspace, grow: Level) -> Choose:
-        """Return what picks a leaf of every tree."""
-        return Pick(ws, self.rank).choose
+        """Return what picks leaves of every tree."""
+        return Pick(ws, self.rank) if self.picks == 1 else PickSeveral(ws, self.rank)
 
 
-def policy_of(params: Parameters) -> Policy:
-    """Return the policy that the parameters ask for."""
+def policy_of(params: Parameters, caps: Capabilities | None = None) -> Policy:
+    """Return the policy that the parameters ask for.
+
+    Parameters
+    ----------
+    params : Parameters
+    caps : Capabilities or None
+        Of a device that has codes of the data: several leaves split in a step where that is faster.
+    """
     if params.leaf_wise:
-        return BestFirst()
+        one = caps is None or params.boosting_type == "ordered" or params.max_leaves > MOST_SEVERAL
+        return BestFirst(picks=1 if caps is None or one else choose("plan", caps).params["picks"])
     if params.symmetric_trees:
         return Symmetric(params.max_depth)
     return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)
+
+
+def agreed(policy: Policy, team: Team) -> Policy:
+    """Return the policy of all members of a team: as many leaves a step as the fewest."""
+    if not isinstance(policy, BestFirst):
+        return policy
+    return replace(policy, picks=team.least(policy.picks))

@@ -134,7 +134,7 @@ class PackedTrees:
     @cached_property
     def host_walk(self) -> HostWalk:
         """The nodes as few rows walk them on the host; only without splits by sets."""
-        return HostWalk(self)
+        return HostWalk(self.nodes, self.begin, self.longest)
 
     @property
     def goes_on(self) -> bool:

@@ -165,6 +165,27 @@ def _decide_picked(ws: Workspace, tree: TreeCounts) -> int:
     return int(tree.splits.sum()) * (4 * NODE.itemsize + CANDIDATE.itemsize)
 
 
+@of_tree("plan.pick_leaves")
+def _pick_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    few, new = _few(ws, tree), tree.nodes[:-1]
+    candidates = int(new[few].sum()) * (ws.layout.n_features + 1) + 2 * int(new[~few].sum())
+    open_leaves = 2 * _ROW_ID * ws.most_leaves * int((new > 0).sum())  # read, written in each step
+    known = 3 * _FLOAT * int(new.sum())  # gain, rank, and the order in which nodes are made
+    return (
+        2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + open_leaves + known
+    )
+
+
+@of_tree("plan.decide_leaves")
+def _decide_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    return _decide_picked(ws, tree)
+
+
+@of_tree("plan.settle")
+def _settle(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.nodes.sum()) * (NODE.itemsize + _ROW_ID)
+
+
 def moving(ws: Workspace) -> slice:
     """Return the levels whose rows move: all, or all but the last split level."""
     return slice(None) if ws.policy.moves_last_rows else slice(-2)

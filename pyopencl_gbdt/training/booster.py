@@ -26,7 +26,7 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
-from pyopencl_gbdt.growth.policy import Policy, policy_of
+from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
@@ -103,7 +103,6 @@ class Boosting:
         team = share.team
         own = None if objective.applies_weights else data.weight
         weight, bits, shift = normalise(own, team.add_up, team.most)
-        policy = policy or policy_of(params)
         beside = beside or MemoryPlan()
         if replaced is not None:
             replaced.plan(device, beside, params.max_bin)
@@ -116,7 +115,7 @@ class Boosting:
         self.ws, self._placement = ws, placement
         try:
             # the chosen variants determine the memory plan
-            self.steps = Steps(ws, policy, objective, data)
+            self.steps = Steps(ws, placement.chosen, objective, data)
         except BaseException:
             ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise

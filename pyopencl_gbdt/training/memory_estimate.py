@@ -180,7 +180,8 @@ def estimate_memory(
         data = _sparse(device, params, counts)
     objective = get_objective(params.objective, params)
     own_weights = weighted and not objective.applies_weights
-    ws = Workspace(device, params, policy_of(params), data.layout, (), n_rows, own_weights, 0, 0)
+    policy = policy_of(params, device.caps if data.columns is None else None)
+    ws = Workspace(device, params, policy, data.layout, (), n_rows, own_weights, 0, 0)
     ws.columns, ws.tiled = data.columns, data.tiles
     ws.n_orders = 1 if statistics is None else statistics.n_orders
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))

@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth.policy import Policy
+from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, smallest_layout
@@ -42,6 +42,8 @@ class Placement:
 
     Attributes
     ----------
+    policy : Policy or None
+        None is what the parameters ask for; ``chosen`` is what became of it.
     weighted : bool
     weight_bits, weight_shift : int
         As ``numerics.weights.normalise`` returns them.
@@ -56,7 +58,7 @@ class Placement:
     objective: Objective
     data: Dataset
     share: Share
-    policy: Policy
+    policy: Policy | None
     beside: MemoryPlan
     weighted: bool
     weight_bits: int
@@ -68,6 +70,7 @@ class Placement:
     n_slots: int
 
     def __post_init__(self) -> None:
+        self.chosen = self.policy or policy_of(self.params)
         self.reservations = Reservations.of(self.objective, self.data)
         self.limits = limits_of(self.params, self.data)
 
@@ -114,7 +117,7 @@ class Placement:
         params, data = self.params, self.data
         if self.share.codes is not None or self.statistics:  # these have dense codes
             return None
-        slots = self.policy.slots(params.most_leaves(self.share.all_rows or data.n_rows))
+        slots = self.chosen.slots(params.most_leaves(self.share.all_rows or data.n_rows))
         sizes = params.search, params.page_kind, params.max_bin, slots
         return expected_tiles(data, self.device, *sizes)
 
@@ -130,9 +133,13 @@ class Placement:
         tiles: TileSizes | None,
         turns: Turns | None = None,
     ) -> Workspace:
+        if self.policy is None:  # where pages take turns, each step of the policy is a pass
+            with_codes = columns is None and turns is None
+            caps = self.device.caps if with_codes else None
+            self.chosen = agreed(policy_of(self.params, caps), self.share.team)
         weights = self.weighted, self.weight_bits, self.weight_shift
         sizes = layout, pages, self.data.n_rows
-        ws = Workspace(self.device, self.params, self.policy, *sizes, *weights)
+        ws = Workspace(self.device, self.params, self.chosen, *sizes, *weights)
         ws.describe(self.objective, self.data.n_targets, self.limits)
         ws.columns, ws.tiled, ws.turns = columns, tiles, turns
         ws.first_round, ws.beside = self.first_round, self.beside

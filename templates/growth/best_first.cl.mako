@@ -19,14 +19,6 @@ FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
     return ${rank};
 }
 
-/* What the best split of a leaf gains; -1 if it may not split. */
-FN f32 leaf_gain(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
-                 const u32 max_depth, const f32 gamma) {
-    if (!(best->score_hi > NO_SCORE && node->depth < max_depth)) return -1.0f;
-    const f32 gain = gain_of(best, node, rule);
-    return gain > 1e-6f && gain >= gamma ? gain : -1.0f;
-}
-
 /* One work-group a tree. `open` has its leaves, with what their splits gain. Those of the level
    come to it; of those that may split, the highest rank is picked, the first of equal ones. */
 KERNEL(${wg_size}) pick(

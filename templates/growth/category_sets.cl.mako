@@ -6,7 +6,7 @@
 ##
 ##   sets   |n_levels|bits of codes|missing|..     one for each pair of children, see set_decision.h
 ##
-## params: wg_size; picked, a node of every tree splits, rather than those of a level
+## params: wg_size; picked, nodes of every tree that split, rather than those of a level
 <%page args="wg_size, picked"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
 ${cells.read(wg_size)}
@@ -41,7 +41,7 @@ KERNEL(${wg_size}) write_sets(
         GLOBAL const i64* RESTRICT pool, GLOBAL u32* RESTRICT sets) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
 % if picked:
-    const u32 count = n_trees;
+    const u32 count = n_trees * ${picked};
 % else:
     const u32 count = levels[depth].count;
     (void)n_trees; (void)picks;

@@ -6,7 +6,7 @@
 ##   place_entries     0     1     3         lefts before each piece, see `node_pieces`
 ##   move_entries     |B D E H|a c f g|      the order within each side stays: by feature, then by bin
 ##
-## params: wg_size; chunk, entries of a piece; picked, a node of every tree splits, rather than those of a
+## params: wg_size; chunk, entries of a piece; picked, nodes of every tree that split, rather than those of a
 ##         level
 <%page args="wg_size, chunk, picked"/>
 <%namespace name="pieces" file="pieces_of_nodes.cl.mako"/>

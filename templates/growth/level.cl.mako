@@ -16,8 +16,8 @@
 ##   slots   the larger child takes its parent's slot in the pool of histograms (parent minus sibling); the
 ##           smaller one gets a new slot, whose histogram is computed from rows
 ##
-## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, the policy lists a leaf
-##         of every tree in `picked`, and has the kernel that decides; limited, `decide` counts leaves;
+## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, leaves of every tree
+##         that the policy lists in `picked`; it has the kernel that decides; limited, `decide` counts leaves;
 ##         tables, nodes of a level share a split, and `chosen` has only those that gain enough
 <%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -204,7 +204,7 @@ KERNEL(${wg_size}) place(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[depth + 1].first;
 % if picked:
-    const u32 count = n_trees;
+    const u32 count = n_trees * ${picked};
 % else:
     const u32 first = levels[depth].first, count = levels[depth].count;
     (void)picked;

@@ -10,7 +10,7 @@
 ##
 ## params: wg_size; chunk, entries of a piece of `columns`; search_chunk, those of a piece of `exact`;
 ##         missing, some rows have no entry in some feature;
-##         picked, a node of every tree splits, rather than those of a level
+##         picked, nodes of every tree that split, rather than those of a level
 <%page args="wg_size, chunk, search_chunk, missing, picked"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="carries" file="carries.cl.mako"/>

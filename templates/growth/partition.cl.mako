@@ -13,7 +13,7 @@
 ##   `child_rows` counts the rows of each child over all pages; each page has rows of a node of its own.
 ##
 ## params: wg_size; chunk, rows a task; code, the code's type, or tiled;
-##         picked, a node of every tree splits, rather than those of a level;
+##         picked, nodes of every tree that split, rather than those of a level; 0: these;
 ##         categories, splits may be by sets of codes
 <%page args="wg_size, chunk, code, picked, categories"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -147,7 +147,7 @@ KERNEL(${wg_size}) move(
     const u32 next_first = levels[depth + 1].first;
 % if picked:
     const u32 first = 0; /* not of a level: picked ones of any */
-    const u32 count = n_trees;
+    const u32 count = n_trees * ${picked};
 % else:
     const u32 first = levels[depth].first, count = next_first - first;
 % endif

@@ -12,7 +12,7 @@
 ##   row_sides    a bit for each row: 1 if its node is a left child
 ##   add_leaves   margin[row] += value of the row's leaf
 ##
-## params: wg_size; picked, a node of every tree splits, rather than those of a level
+## params: wg_size; picked, nodes of every tree that split, rather than those of a level
 <%page args="wg_size, picked"/>
 % if picked:
 #define NODE_OF(index) picks[index]

@@ -116,12 +116,13 @@ VALUES: dict[str, list[Any]] = {
     "stages": ["", "tree level node"],
     "bins": ["values", "tree", "node"],
     "max_bin": [256],
+    "picked": [0, 1, 4],
+    "most_open": [512],
     "method": ["goss", "gradient_based", "uniform"],
     **{
         name: [False, True]
         for name in (
             "sampled",
-            "picked",
             "limited",
             "monotone",
             "masked",
@@ -199,7 +200,9 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     if template == "exact":  # bins of nodes are marked along each node's own entries
         return not (params["interleaved"] and params["bins"] == "node")
     if template == "level":
-        return params["picked"] + params["limited"] + params["tables"] <= 1
+        return (params["picked"] > 0) + params["limited"] + params["tables"] <= 1
+    if template == "best_leaves":
+        return params["picked"] > 1
     if template == "symmetric":
         return not (params["clipped"] and (params["monotone"] or params["shrunk"]))
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):

@@ -64,11 +64,11 @@ SOURCES = {
     ),
     "partition-sequential": (
         "partition",
-        {"wg_size": 1, **_MOVED, "code": "u8", "picked": False},
+        {"wg_size": 1, **_MOVED, "code": "u8", "picked": 0},
     ),
     "partition-portable": (
         "partition",
-        {"wg_size": 256, **_MOVED, "code": "u16", "picked": True},
+        {"wg_size": 256, **_MOVED, "code": "u16", "picked": 1},
     ),
     "update_margins-by_rows": (
         "update_margins",

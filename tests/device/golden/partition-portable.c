@@ -144,7 +144,7 @@ KERNEL(256) move(
     LOCAL_ARRAY(u32, taken, 2);
     const u32 next_first = levels[depth + 1].first;
     const u32 first = 0; /* not of a level: picked ones of any */
-    const u32 count = n_trees;
+    const u32 count = n_trees * 1;
     clear_next(pool, nodes, picks, first, next_first, count, n_trees, slot_cells, least_cleared);
     const u32 n_tasks = levels[depth].row_tasks;
     for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {

@@ -1,0 +1,98 @@
+"""Best-first growth, several leaves a step.
+
+Best-first growth splits one leaf after another, and a step of a GPU takes as long for one leaf as
+for many. So a step splits the leaf whose turn it is, and those whose turn comes if no better ones
+are found meanwhile. Which splits the tree gets is found by playing best-first growth with all that
+is known; so the tree is the same. ``templates/growth/best_leaves.cl.mako`` has a picture.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import Candidates
+from pyopencl_gbdt.fit.workspace import Workspace
+
+#: Trees with more leaves split one leaf a step: histograms of half as many leaves again, and one
+#: work-group that compares all leaves with each other, would cost too much.
+MOST_SEVERAL = 512
+
+
+def plan_several(plan: MemoryPlan, n_trees: int, made: int) -> None:
+    """Plan what is known of nodes: ``made`` is the most leaves of a tree that are made."""
+    for name in ("known_gain", "known_rank"):
+        plan.add(name, n_trees * (2 * made - 1), np.float32)
+    plan.add("made", n_trees * (2 * made - 1), np.uint32)
+    plan.add("waiting", n_trees * made, np.uint32)
+    plan.add("reach", n_trees * made, np.float32)
+    plan.add("progress", (n_trees, 2), np.uint32)
+    plan.add("growing", n_trees, np.uint32)
+
+
+class PickSeveral:
+    """Picks leaves of every tree, step by step, and splits them; as ``best_first.Pick``."""
+
+    def __init__(self, ws: Workspace, rank: str) -> None:
+        self.ws = ws
+        self.program = ws.build(
+            "plan",
+            lambda variant: ws.device.build(
+                "best_leaves",
+                wg_size=ws.wg_size(variant),
+                row_chunk=ws.variant("partition").params["chunk"],
+                rank=rank,
+                picked=ws.policy.picks,
+                most_open=MOST_SEVERAL,
+            ),
+        )
+
+    def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
+        """Return the launches that pick leaves of every tree and split them."""
+        pages = self.ws.pages
+        picks = [self._pick(step, batch, page, found) for page in pages]
+        return picks + [self._decide(step, batch, page) for page in pages]
+
+    def _pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
+        ws, p = self.ws, self.ws.params
+        return self.program.bind(
+            "pick_leaves", batch.size, step=step, n_each=found.per_node,
+            most_leaves=ws.most_leaves, most_made=ws.policy.made(ws.most_leaves),
+            max_depth=p.max_depth or 2**31, gamma=p.gamma,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            chosen=ws[found.array], gains=page["known_gain"], ranks=page["known_rank"],
+            open_leaves=page["open"],
+            **page.arguments("levels", "nodes", "kept", "made", "waiting", "reach",
+                             "progress", "growing", "picked"),
+            **ws.arguments("leaf_rate", "scale"),
+        )  # fmt: skip
+
+    def _decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
+        ws, p = self.ws, self.ws.params
+        return self.program.bind(
+            "decide_leaves", 1, step=step, n_steps=ws.n_levels, n_trees=batch.size,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+            has_monotone=ws.monotone is not None, gains=page["known_gain"],
+            **page.arguments("levels", "nodes", "kept", "picked", "row_task_begin"),
+            **ws.arguments("monotone", "scale", "child_rows"),
+        )  # fmt: skip
+
+    def settle(self, batch: Batch) -> list[Launch]:
+        """Return the launches that take back the splits that the trees do not get."""
+        ws, p = self.ws, self.ws.params
+        groups = min(-(-ws.max_nodes // self.program.wg_size), ws.device.caps.compute_units)
+        return [
+            self.program.bind(
+                "settle", groups, n_steps=ws.n_levels, reg_lambda=p.reg_lambda,
+                reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+                **page.arguments("levels", "made", "nodes"), **ws.arguments("leaf_rate", "scale"),
+            )
+            for page in ws.pages
+        ]  # fmt: skip
+
+    def growing(self) -> bool:
+        """Tell whether the last step split a leaf; waits for the device."""
+        return bool(self.ws["growing"].get().any())
