@@ -94,7 +94,7 @@ class Placement:
         tiles = self._tiles()
         # members of a team would have to agree, as the smaller child is chosen in another way
         alone = given is None and self.share.team.size == 1
-        may_stream = not reason and kind == "auto" and alone and tiles is None
+        may_stream = not reason and self.params.page == "auto" and alone and tiles is None
         columns = None if tiles is not None else expected_columns(self.data, self.params.search)
         least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)
         if may_stream and not least.fits():
