@@ -69,8 +69,20 @@ def finished(lines: list[str]) -> int:
     return sum(line.startswith("rank ") and " of " in line for line in list(lines))
 
 
-def strike(ranks: int, folder: Path, dice: random.Random, usual: float) -> str:
-    """Start a job and kill or stop a rank; return what happened."""
+def uninterrupted(ranks: int) -> float:
+    """Return the seconds of a job, from the moment at which its processes are known."""
+    with tempfile.TemporaryDirectory() as name:
+        job, lines = started(ranks, Path(name)), []
+        watched(job, lines)
+        while len(processes(lines)) < ranks:
+            time.sleep(0.01)
+        began = time.monotonic()
+        job.wait()
+        return time.monotonic() - began
+
+
+def strike(ranks: int, folder: Path, dice: random.Random, usual: float) -> str | None:
+    """Start a job and kill or stop a rank; return what happened, or None if the job was over."""
     job, lines = started(ranks, folder), []
     reader = watched(job, lines)
     while len(processes(lines)) < ranks and job.poll() is None:
@@ -80,12 +92,12 @@ def strike(ranks: int, folder: Path, dice: random.Random, usual: float) -> str:
     time.sleep(moment)
     said = f"{how.name} to rank {rank} of {ranks} after {moment:.2f} s"
     if job.poll() is not None:
-        return f"{said}: it had ended"
+        return None
     struck = time.monotonic()
     try:
         os.kill(processes(lines)[rank], how)
     except ProcessLookupError:
-        return f"{said}: it was ending"
+        return None
     try:
         code = job.wait(LIMIT)
     except subprocess.TimeoutExpired:
@@ -94,13 +106,13 @@ def strike(ranks: int, folder: Path, dice: random.Random, usual: float) -> str:
                 os.kill(process, signal.SIGKILL)
         job.wait()
         if finished(lines) == ranks:
-            return f"{said}: the training was over, and the process was ending"
+            return None
         raise SystemExit(
             f"{said}: the job still runs after {LIMIT:g} s\n{''.join(lines)}"
         ) from None
     reader.join(5)
     if code == 0 and finished(lines) == ranks:
-        return f"{said}: it was over"
+        return None
     if code == 0:
         raise SystemExit(f"{said}: exit code 0\n{''.join(lines)}")
     return f"{said}: ended after {time.monotonic() - struck:.1f} s, exit code {code}"
@@ -130,11 +142,13 @@ def main(argv: list[str] | None = None) -> None:
     params = {**host_member.PARAMS, "device": os.environ.get("PYOPENCL_GBDT_DEVICE", "cpu")}
     alone = train(params, host_member.rows(0, 1), host_member.ROUNDS)
     wanted, dice = host_member.digest(alone), random.Random(args.seed)
-    usual = 2.0  # seconds of a training, about
+    usual = uninterrupted(args.ranks)
     for number in range(args.count):
         with tempfile.TemporaryDirectory() as name:
             ranks = dice.randint(2, args.ranks)
-            said = strike(ranks, Path(name), dice, usual)
+            while (said := strike(ranks, Path(name), dice, usual)) is None:
+                shutil.rmtree(name)  # the job was over before the signal
+                Path(name).mkdir()
             rounds = max(
                 (p.stem for p in Path(name).glob("*.json")), key=len, default="no checkpoint"
             )

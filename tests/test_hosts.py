@@ -15,8 +15,8 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.socket_team import Door
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import whole
@@ -219,6 +219,15 @@ def test_a_silent_member_is_given_up():
     error, _ = members(2, work, Limits(silence=1.0))
     assert isinstance(error, TeamError)
     assert "rank 1 gave no sign of life for" in str(error)
+
+
+def test_a_member_that_ends_before_it_joins():
+    doors = [Door("127.0.0.1", b"secret") for _ in range(3)]
+    addresses = [door.address for door in doors]
+    doors[1]._listener.close()
+    for rank in (0, 2):
+        with pytest.raises(TeamError, match=r"^rank 1 ended"):
+            doors[rank].join(rank, addresses if rank else addresses[:2], LIMITS)
 
 
 def test_sums_of_any_size():

@@ -102,7 +102,7 @@ def read_training(
     if not mine.leads:
         own.eval, options = [], {**options, "names": []}
     data, sets = tables.read_training(own, objective, **options)
-    if own.data == args.data:
+    if own.data == args.data and data.batches is None:
         data = data.part(*_bounds(data, mine))
     return data, list(sets) if mine.leads else [(None, name) for name in names]
 

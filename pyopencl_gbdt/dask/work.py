@@ -11,9 +11,9 @@ from urllib.parse import urlparse
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device.doors import Address, Door
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.selection import find_several, names_several
-from pyopencl_gbdt.device.socket_team import Address, Door
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.division import row_bounds

@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
-from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
@@ -203,6 +203,16 @@ class Device(ABC):
         whole = self.read(array).reshape(-1).view(np.uint8)
         host[:] = whole[start_bytes : start_bytes + host.nbytes]
         return _nothing
+
+    def together(self, actions: Sequence[Action]) -> list[Action]:
+        """Return the same actions, enqueued by fewer calls where the device can do that.
+
+        Parameters
+        ----------
+        actions : sequence of Action
+            Launches among them were bound before; their arrays keep their places.
+        """
+        return list(actions)
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Allocate an array of zero bytes."""

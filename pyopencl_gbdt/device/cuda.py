@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cupy
@@ -13,9 +13,10 @@ import numpy as np
 from pyopencl_gbdt.device import cache, forked
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait, array_bytes
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.cuda_graphs import recorded
 from pyopencl_gbdt.device.cuda_transfers import CudaTransfers
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
-from pyopencl_gbdt.device.program import Groups, Launch, Program, numbered
+from pyopencl_gbdt.device.program import Action, Groups, Launch, Program, numbered
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
@@ -246,6 +247,9 @@ class CudaDevice(Device):
                 event.synchronize()
 
         return wait
+
+    def together(self, actions: Sequence[Action]) -> list[Action]:
+        return list(actions) if self.profiler is not None else recorded(self, actions)
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "cuda", wg_size=wg_size, **params)

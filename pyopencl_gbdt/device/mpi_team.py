@@ -54,7 +54,15 @@ class MpiTeam(Member):
 
     def __init__(self, communicator: Any, limits: Limits | None = None) -> None:
         self._mpi, self._limits = mpi(), limits or Limits.of_environment()
+        late = threading.Timer(
+            self._limits.patience,
+            end_job,
+            (communicator, f"rank {communicator.rank}: the other ranks did not come"),
+        )
+        late.daemon = True
+        late.start()
         self._own = communicator.Dup()
+        late.cancel()
         threads = self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE
         watched = self.size > 1 and threads
         self._beats = _Beats(communicator.Dup(), self._limits) if watched else None

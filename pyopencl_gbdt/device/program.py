@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pyopencl_gbdt.device.signature import arrange
 from pyopencl_gbdt.errors import KernelLaunchError
@@ -23,6 +23,15 @@ class Launch:
 
     def __call__(self) -> None:
         self.enqueue()
+
+
+class Action(Protocol):
+    """What a tree's list consists of: a ``Launch``, a sum over a team, or what ``fit`` adds."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self) -> None: ...
 
 
 class Program(ABC):

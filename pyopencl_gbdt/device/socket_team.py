@@ -1,8 +1,7 @@
 """A team whose members are processes, on one or several hosts, that talk over sockets.
 
 Every member has a connection to every other, of the standard library's
-``multiprocessing.connection``: messages, and a secret key that both sides have to know. Whoever
-starts the processes, such as Dask, tells each member the others' addresses and the key.
+``multiprocessing.connection``; ``doors`` makes them.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import pickle
-import queue
 import socket
 import struct
 import threading
@@ -19,8 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -29,94 +26,12 @@ from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.team import Alone, Integers, Member, Team
 from pyopencl_gbdt.errors import TeamError
 
-#: Host name and port.
-Address = tuple[str, int]
 #: Arrays of at least so many bytes are added up slice by slice: each member adds up one slice and
 #: sends it to the others, 2 (n - 1) / n times the array instead of n - 1 times. Two messages
 #: instead of one cost more below this size (4 processes of one host; ``python -m bench scaling``).
 SLICED_BYTES = 1 << 16
 #: What a message begins with. An empty message is a sign of life.
 _VALUE, _ARRAY, _FAILURE = b"V", b"A", b"F"
-
-
-class Door:
-    """A member's own address, at which others connect to it.
-
-    Parameters
-    ----------
-    host : str
-        The name of this host, or its address, as other hosts know it.
-    key : bytes
-        A secret that all members know: what arrives is unpickled.
-
-    Attributes
-    ----------
-    address : (str, int)
-        Host name and port, which the system chooses.
-    """
-
-    def __init__(self, host: str, key: bytes) -> None:
-        self._listener, self._key = Listener((host, 0), authkey=key), key
-        self.address: Address = host, int(self._listener.address[1])
-
-    def join(self, rank: int, addresses: Sequence[Address], limits: Limits | None = None) -> Member:
-        """Connect to all members; all of them call this, with the same addresses.
-
-        Parameters
-        ----------
-        rank : int
-            The place of this door's address among the addresses.
-        addresses : sequence of (str, int)
-        limits : Limits or None
-            None takes those of the environment.
-
-        Raises
-        ------
-        TeamError
-            If a member does not connect in time.
-        """
-        limits = limits or Limits.of_environment()
-        arrived: queue.Queue[tuple[int, Connection]] = queue.Queue()
-        waiting = threading.Thread(target=self._accept, args=(arrived,), daemon=True)
-        waiting.start()
-        found: dict[int, Connection] = {}
-        until = time.monotonic() + limits.silence
-        try:
-            for other, address in enumerate(addresses[:rank]):
-                found[other] = _connect(address, self._key, until, other)
-                found[other].send(rank)
-            while len(found) < len(addresses) - 1:
-                other, connection = arrived.get(timeout=max(0.1, until - time.monotonic()))
-                found[other] = connection
-        except queue.Empty:
-            late = sorted(set(range(len(addresses))) - found.keys() - {rank})
-            raise TeamError(
-                f"ranks {late} did not connect within {limits.silence:g} s; see whether they run, "
-                "and whether the hosts reach each other"
-            ) from None
-        finally:
-            self._listener.close()
-        return SocketTeam(rank, found, limits)
-
-    def _accept(self, arrived: queue.Queue[tuple[int, Connection]]) -> None:
-        while True:
-            try:
-                connection = self._listener.accept()
-                arrived.put((connection.recv(), connection))
-            except AuthenticationError:
-                continue  # a stranger
-            except (OSError, EOFError):
-                return  # the door is closed
-
-
-def _connect(address: Address, key: bytes, until: float, rank: int) -> Connection:
-    while True:
-        try:
-            return Client(address, authkey=key)
-        except OSError as error:
-            if time.monotonic() > until:
-                raise TeamError(f"rank {rank} at {address} is not reached: {error}") from None
-            time.sleep(0.05)
 
 
 class SocketTeam(Member):

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team_sums import Buffers, Reduce, Window
 
 #: An array of integers.
@@ -153,12 +154,3 @@ class Member(ABC):
         """Return the largest of all members' numbers."""
         found: int = max(self.exchange(number))
         return found
-
-
-class Action(Protocol):
-    """What a tree's list consists of: a ``Launch``, a ``Reduce``, or what ``fit`` adds to them."""
-
-    @property
-    def name(self) -> str: ...
-
-    def __call__(self) -> None: ...

@@ -24,7 +24,7 @@ from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
 #: Tells which rows of an array to add up, when the device has computed it.
 Window = Callable[[], slice]
 #: Bytes of a piece.
-PIECE_BYTES = 8 * 1024 * 1024
+PIECE_BYTES = 2 * 1024 * 1024
 _BUFFERS = 2
 
 
@@ -42,12 +42,16 @@ class Buffers:
 
     def __init__(self) -> None:
         self._kept: list[Array] = []
+        self._former: list[Array] = []  # the device may still read them
+        # a copy's event is kept until a later piece was read: pyopencl waits when it is freed
+        self.writing: deque[Wait] = deque(maxlen=2 * _BUFFERS)
         self.n_sums = self.n_bytes = 0
         self.waited = self.added = 0.0
 
     def of(self, device: Device, nbytes: int) -> list[Array]:
         """Return buffers of so many bytes, whose contents are undefined."""
         if not self._kept or self._kept[0].size < nbytes:
+            self._former += self._kept
             self._kept = [device.pinned(nbytes) for _ in range(_BUFFERS)]
         return [buffer[:nbytes] for buffer in self._kept]
 
@@ -107,7 +111,7 @@ class Reduce:
         kept.waited += times[1] - times[0]
         kept.added += times[2] - times[1]
         kept.n_bytes += piece.nbytes
-        self.array.device.write_later(self.array, piece, first)
+        kept.writing.append(self.array.device.write_later(self.array, piece, first))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.nccl import NcclSum, abort, release
-from pyopencl_gbdt.device.team import Action, Member
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.team import Member
 from pyopencl_gbdt.device.team_sums import Window
 from pyopencl_gbdt.errors import TeamError
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.aft import Aft

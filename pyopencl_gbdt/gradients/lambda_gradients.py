@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyopencl_gbdt.device import Program
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.query_tables import joined, query_facts, query_tables
 

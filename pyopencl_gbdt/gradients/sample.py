@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch

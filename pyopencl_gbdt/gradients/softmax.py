@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.workspace import Workspace
 
 

@@ -7,7 +7,7 @@ from functools import singledispatch
 from typing import Protocol, runtime_checkable
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax

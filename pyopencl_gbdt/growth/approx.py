@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from pyopencl_gbdt.device import Variant
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.pages.page import Layout

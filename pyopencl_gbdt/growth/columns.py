@@ -6,7 +6,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.exact import TURNS, entry_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program, Variant
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates

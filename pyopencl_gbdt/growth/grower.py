@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.level import Level
@@ -83,6 +83,7 @@ class MoreSteps:
             if (step - self.first) % STEPS_AT_ONCE == 0 and not self.grower.chosen.growing():
                 return
             if step - self.first == len(self.bound):
-                self.bound.append(self.grower.step(step, self.batch))
+                actions = self.grower.step(step, self.batch)
+                self.bound.append(self.grower.ws.device.together(actions))
             for action in self.bound[step - self.first]:
                 action()

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team_sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.variants import LISTS
-from pyopencl_gbdt.fit.visits import CODES
+from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes

@@ -6,7 +6,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import LEVEL, NODE
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch

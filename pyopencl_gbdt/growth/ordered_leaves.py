@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW, SCALE, VALUE
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch

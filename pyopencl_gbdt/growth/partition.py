@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Protocol
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import LISTS
-from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets

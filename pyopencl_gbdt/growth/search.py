@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace

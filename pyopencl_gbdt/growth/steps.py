@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates

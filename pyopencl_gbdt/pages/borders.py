@@ -120,7 +120,9 @@ class Known:
                 unknown[at] = None
                 # a narrow range with many rows has one heavy value, most likely
                 heavy = self._bits[at] <= _NARROW and self._counts[at, 0] > FEW_ROWS
-                done = done if heavy else goal
+                rows_here, weight_here = self._counts[at, 0], self._counts[at, -1]
+                beyond = int(weight_here // (2 * rows_here))  # bins end half a row late
+                done = done if heavy else min(done, goal + beyond)
             elif not unknown:
                 self._keys.append(int(self._first[at]))
                 self._rows.append(int(rows[at]))

@@ -21,6 +21,7 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import PagedMargins, Start, WatchedRows
 from pyopencl_gbdt.fit.share import Share
@@ -152,6 +153,7 @@ class Boosting:
         self._kept = self.steps.kept_margins()
         turn = [self._orders.turn()] if self._orders and self.ws.walks_leaves else []
         self._batches = [self.steps.trees(batch, turn) for batch in self.ws.batches]
+        self._recorded: list[list[Action]] = []
         self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
             self._follow(rows)
@@ -159,6 +161,7 @@ class Boosting:
         self._first_waiting = self._waiting = self._rounds = 0
 
     def _follow(self, rows: WatchedRows) -> None:
+        self._recorded = []
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
             launches.extend(rows.launches(self.ws, batch))
 
@@ -208,7 +211,7 @@ class Boosting:
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
-        parts = self.ws.team.exchange(self.ws["margins"].get())
+        parts = self.ws.team.exchange(self.ws.rows("margins"))
         if self._gathered is not None:
             self._gathered.set(np.concatenate(parts, axis=-1))
 
@@ -288,10 +291,10 @@ class Boosting:
             begins()
         for keep in self._kept:
             keep()
-        for launches in self._batches:
+        for actions in self._enqueued():
             if self._orders is not None:
                 self._orders.take(number)
-            for action in launches:
+            for action in actions:
                 action()
             self._waiting += 1
         self._rounds += 1
@@ -302,6 +305,14 @@ class Boosting:
             self._combining.score(self.trees, number + 1, last_tree * self.ws.n_rows)
         if self._waiting + len(self._batches) > self.ws.forest_block:
             self._collect()
+
+    def _enqueued(self) -> list[list[Action]]:
+        """Return the actions of a round's batches, enqueued by few calls."""
+        if not self._recorded:
+            pages_stay, device = self.ws.turns is None, self.ws.device
+            own = [device.together(a) if pages_stay else list(a) for a in self._batches]
+            self._recorded = own
+        return self._recorded
 
     def _check_high_words(self) -> bool:
         """Train again from the start if high words were needed but absent; return whether."""

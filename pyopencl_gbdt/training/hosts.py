@@ -22,6 +22,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.placing import open_in_turn
+from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.share import Share
@@ -189,15 +190,20 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
     hosts = team.exchange(socket.gethostname())
     place = hosts[: team.rank].count(hosts[team.rank])
     device = all_or_none(team, lambda: open_in_turn(task.params.device, place))
+    limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
         share = _share(team, device, task, asked)
         if not leads:
-            follow(Fit(device, task, share))
+            fit = Fit(device, task, share)
+            try:
+                follow(fit)
+            finally:
+                fit.close()
             return None
-        fit = LeadingFit(device, task, share)
-        model = rounds(fit, saved)
-        fit.end()
+        leading = LeadingFit(device, task, share)
+        model = rounds(leading, saved)
+        leading.end()
         return model
 
 

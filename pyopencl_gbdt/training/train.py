@@ -208,6 +208,7 @@ def _led(callbacks: CallbackList, fit: Fit, saved: CheckPoint | None) -> Model:
         return fit.finish(model.current())
     finally:
         model.close()
+        fit.close()
         callbacks.close()
 
 

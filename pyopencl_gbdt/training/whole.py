@@ -136,7 +136,7 @@ def common_data(
     DataError
         In all members, if one has other columns, or no member has rows.
     """
-    data = data if data is not None and data.n_rows else None
+    data = all_or_none(team, lambda: _in_memory(data, what))
     facts: dict[str, Any] = {}
     if data is not None:
         facts = {
@@ -160,6 +160,16 @@ def common_data(
         raise by_all(DataError(text))
     categories = _common_levels(team, {} if data is None else data.categories, what)
     return data if data is None else data.coded_by(categories, what)
+
+
+def _in_memory(data: Dataset | None, what: str) -> Dataset | None:
+    """Return a member's rows, or None if it has none; batches are refused."""
+    if data is not None and data.batches is not None:
+        raise ParameterError(
+            f"{what} come in batches: expected rows in memory where several processes train "
+            "together; give each process fewer rows, or train on one device"
+        )
+    return data if data is not None and data.n_rows else None
 
 
 def _common_levels(team: Team, own: Categories, what: str) -> Categories:
