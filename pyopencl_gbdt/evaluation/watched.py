@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray
-from pyopencl_gbdt.device.team import Action
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.evaluation.rows_in_batches import AddTrees, RowsInBatches
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
