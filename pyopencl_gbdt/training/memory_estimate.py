@@ -12,8 +12,8 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
+from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.turns import Turns
-from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.growth.policy import policy_of
