@@ -21,11 +21,18 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
 
-#: Tells which rows of an array to add up, when the device has computed it.
-Window = Callable[[], slice]
+#: The rows of an array to add up, or what tells them when the device has computed them.
+Window = slice | Callable[[], slice]
 #: Bytes of a piece.
 PIECE_BYTES = 2 * 1024 * 1024
 _BUFFERS = 2
+
+
+def rows_of(window: Window | None, array: DeviceArray) -> slice:
+    """Return the rows of an array to add up; may wait for the device."""
+    if window is None:
+        return slice(0, array.shape[0])
+    return window if isinstance(window, slice) else window()
 
 
 class Buffers:
@@ -75,7 +82,7 @@ class Reduce:
     ----------
     member : Adds
     array : DeviceArray
-    window : callable or None
+    window : slice, callable or None
     dtype : numpy.dtype
     """
 
@@ -87,7 +94,7 @@ class Reduce:
 
     def __call__(self) -> None:
         array = self.array
-        rows = slice(0, array.shape[0]) if self.window is None else self.window()
+        rows = rows_of(self.window, array)
         row_bytes = array.nbytes // array.shape[0]
         self.member.buffers.n_sums += 1
         start, end = rows.start * row_bytes, rows.stop * row_bytes

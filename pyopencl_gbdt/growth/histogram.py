@@ -89,6 +89,10 @@ class Histogram:
         done = ws.all_rows_done()
         if ws.team.size == 1:
             return [*built, *done]
+        begin = ws.fixed_slot(depth)
+        if begin:
+            new = slice(begin, min(2 * begin, ws.slots))
+            return [*built, *done, *ws.team.sum(ws["pool"], new)]
         early = EarlyCopy(ws["levels"])
         summed = ws.team.sum(ws["pool"], NewSlots(early, depth))
         return [*built, *done, early, *summed] if done else [early, *built, *summed]
