@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -78,10 +80,17 @@ class SoftProb(Objective):
             )
 
     def starting_scores(self, label: F32, weight: F32 | None) -> Score:
+        return self.scores_of(self.class_weights(label, weight))
+
+    def class_weights(self, label: F32, weight: F32 | None) -> list[Fraction]:
+        """Return the weight of each class's rows, exactly; those of parts of the rows add up."""
         own = ((label == k).astype(np.float32) for k in range(self.n_outputs))
-        counts = [exact_sum(row, weight) for row in own]
-        total = sum(counts)
-        shares = [max(float(count / total), _LEAST_SHARE) for count in counts]
+        return [exact_sum(row, weight) for row in own]
+
+    def scores_of(self, weights: Sequence[Fraction]) -> Score:
+        """Return the base scores for the classes' weights."""
+        total = sum(weights)
+        shares = [max(float(one / total), _LEAST_SHARE) for one in weights]
         logs = [Decimal(share).ln() for share in shares]
         mean = sum(logs, Decimal(0)) / len(logs)
         return tuple(float(np.float32(float(log - mean))) for log in logs)

@@ -21,6 +21,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 _Made = TypeVar("_Made")
@@ -201,8 +202,8 @@ def _union(parts: Sequence[Levels]) -> Levels:
 def base_score(team: Team, objective: Objective, data: Dataset) -> Score:
     """Return the score before the first tree, as it is for the rows of all members.
 
-    For losses that start at the mean label, members exchange exact sums. For others every member
-    gets all labels and weights, 8 bytes a row.
+    For losses that start at the mean label or at classes' shares, members exchange exact sums. For
+    others every member gets all labels and weights, 8 bytes a row.
 
     Parameters
     ----------
@@ -218,6 +219,9 @@ def base_score(team: Team, objective: Objective, data: Dataset) -> Score:
         means = [Fraction(sum(theirs[0][i] for theirs in every)) / rows for i in range(len(own))]
         scores = tuple(objective.score_of_mean(mean) for mean in means)
         return scores if data.n_targets > 1 else scores[0]
+    if isinstance(objective, SoftProb):
+        parts = team.exchange(objective.class_weights(data.label, data.weight))
+        return objective.scores_of([sum(one, Fraction()) for one in zip(*parts, strict=True)])
     label = gathered(team, data.label)
     weight = None if data.weight is None else gathered(team, data.weight)
     return objective.starting_scores(label, weight)
