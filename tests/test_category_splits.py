@@ -27,10 +27,10 @@ from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.reference.predict import predict
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
-from pyopencl_gbdt.training.together import train_together
 
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE
+from .teams import trees_together
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
@@ -162,7 +162,7 @@ def test_pages_and_queues(growth):
     pages = Boosting(open_device(TEST_DEVICE), params, objective, data, 0.5, n_pages=3).run(2)
     two = [open_device(TEST_DEVICE) for _ in range(2)]
     assert pages == alone
-    assert train_together(two, params, objective, data, 0.5, n_pages=2) == alone
+    assert trees_together(two, params, objective, data, 0.5) == alone
 
 
 @pytest.fixture(scope="module")

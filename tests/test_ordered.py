@@ -18,9 +18,9 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
-from pyopencl_gbdt.training.together import train_together
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.teams import trees_together
 from tests.test_checkpoint import DATA, PARAMS, crash, text_of
 from tests.test_reference_train import LOGISTIC, SQUARED, check, rows
 
@@ -218,7 +218,7 @@ def test_teams_are_refused():
     team = [open_device(TEST_DEVICE) for _ in range(2)]
     objective = get_objective(params.objective, params)
     with pytest.raises(ParameterError, match="expected 'plain' where several devices train"):
-        train_together(team, params, objective, Dataset(X, score), 0.5)
+        trees_together(team, params, objective, Dataset(X, score), 0.5)
 
 
 def test_models_cannot_be_continued():

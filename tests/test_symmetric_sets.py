@@ -26,10 +26,10 @@ from pyopencl_gbdt.reference.predict import predict
 from pyopencl_gbdt.reference.symmetric_sets import set_borders
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
-from pyopencl_gbdt.training.together import train_together
 
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE
+from .teams import trees_together
 from .test_category_splits import CATEGORICAL, SETS, categories, dataset, device_as, label_of, rows
 
 #: All combinations are ``thorough``, see tests/conftest.py.
@@ -110,7 +110,7 @@ def test_pages_and_queues():
     own = [open_device(TEST_DEVICE) for _ in range(3)]
     start = twin.base_margin
     assert Boosting(own[0], params, objective, data, start, n_pages=3).run(2) == twin.trees
-    assert train_together(own[1:], params, objective, data, start, n_pages=2) == twin.trees
+    assert trees_together(own[1:], params, objective, data, start) == twin.trees
 
 
 @pytest.fixture(scope="module")
