@@ -26,6 +26,7 @@ from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.pretend import with_memory
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit.choose_turns import PAGE_BYTES
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import get_objective
@@ -53,7 +54,8 @@ class Timed:
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     device = open_device(options.device)
-    rows, pages = random_rows(device, options.rows, options.features, options.pages)
+    n_pages = options.pages or max(12, options.rows * (options.features + 32) // PAGE_BYTES)
+    rows, pages = random_rows(device, options.rows, options.features, n_pages)
     print(f"{device.caps.label}: {options.rows} x {options.features}, depth {options.depth}")
     rate = bus_rate(device)
     whole = None if options.memory else _resident(device, rows, pages, options)
@@ -103,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--share", type=float, default=0.25, help="of the resident fit's bytes")
     parser.add_argument("--memory", type=int, default=0, help="bytes; no resident fit is made")
-    parser.add_argument("--pages", type=int, default=32, help="pages of the codes on the host")
+    parser.add_argument("--pages", type=int, default=0, help="of the codes; 0: of 256 MiB, or 12")
     parser.add_argument("--no-xgboost", dest="xgboost", action="store_false")
     parser.add_argument("--json", default="")
     return parser

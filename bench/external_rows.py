@@ -18,7 +18,7 @@ from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 U8 = npt.NDArray[np.uint8]
 _BINS = 256
-_COPY_BYTES = 256 * 1024 * 1024
+_COPY_BYTES = 64 * 1024 * 1024
 _WARM_UP = 2
 
 

@@ -52,6 +52,20 @@ def test_the_model_is_that_of_all_rows(models):
     assert models[0].history == models[1].history
 
 
+def test_a_set_that_is_read_in_every_round(models, rows, monkeypatch):
+    X, y, weight = rows
+    monkeypatch.setattr("pyopencl_gbdt.evaluation.rows_in_batches.MOST_RESIDENT", 0)
+    monkeypatch.setattr("pyopencl_gbdt.evaluation.rows_in_batches.PIECE_BYTES", 4 * 6 * 40)
+    evals = [(Dataset.from_batches([(X[:50], y[:50]), (X[50:90], y[50:90])]), "e")]
+    model = train(PARAMS, Dataset(X, y, weight), evals=evals)
+    assert model.history == models[0].history
+    classes = {**PARAMS, "objective": "multi:softprob", "num_class": 3}
+    data, kinds = Dataset(X, y + (X[:, 4] > 1)), (y + (X[:, 4] > 1))[:90]
+    sets = [Dataset(X[:90], kinds), Dataset.from_batches([(X[:90], kinds)])]
+    found = [train(classes, data, evals=[(one, "e")]).history for one in sets]
+    assert found[0] == found[1]
+
+
 def test_predictions_in_batches(models, rows, tmp_path):
     X, y, _ = rows
     model, expected = models[0], models[0].predict(X)

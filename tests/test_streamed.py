@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team_threads import threads
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import DataError, DeviceError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.model import to_json
@@ -178,6 +179,7 @@ def test_pages_that_are_loaded_and_one_that_cannot_be_read():
     params = Parameters.from_dict({"max_depth": 3, "page": "streamed"})
     objective, data = get_objective(params.objective, params), Dataset(X, LABELS["number"])
     models = []
+    before = device.allocated_bytes
     for pages, left in ((made, 0), (Damaged, 1000), (Damaged, 7)):
         stored = made
         if pages is Damaged:
@@ -191,6 +193,9 @@ def test_pages_that_are_loaded_and_one_that_cannot_be_read():
         else:
             models.append(fit.run(2))
         fit.close()
+        del fit, share
+    gc.collect()  # the error's traceback is in a circle
+    assert device.allocated_bytes == before
     assert models[0] == models[1]
     assert not any("ThreadPool" in thread.name for thread in threading.enumerate())
 
@@ -218,3 +223,28 @@ def test_devices_of_a_team_whose_pages_take_turns():
     for thread in running:
         thread.join()
     assert found[0] == found[1] == alone.run(2)
+
+
+SIZES = {"700KB": 700_000, "16GB": 16 * 10**9, "1.5 GiB": 3 << 29, "2000": 2000, 5e6: 5_000_000}
+
+
+@pytest.mark.parametrize("given", SIZES)
+def test_memory_has_units(given):
+    assert Parameters.from_dict({"device_memory": given}).device_memory == SIZES[given]
+
+
+@pytest.mark.parametrize("given", ["16 apples", "GB", "", 0, -1, "0"])
+def test_memory_that_is_none_is_refused(given):
+    with pytest.raises(ParameterError, match="device_memory="):
+        Parameters.from_dict({"device_memory": given})
+
+
+def test_the_environment_limits_memory(monkeypatch):
+    caps = open_device(TEST_DEVICE).caps
+    monkeypatch.setenv("PYOPENCL_GBDT_DEVICE_MEMORY", "1000000")
+    limited = open_device(TEST_DEVICE).caps
+    assert limited.global_bytes == limited.max_alloc_bytes == 1_000_000
+    assert caps.global_bytes > 1_000_000
+    monkeypatch.setenv("PYOPENCL_GBDT_DEVICE_MEMORY", "1 MB")
+    with pytest.raises(DeviceError, match="number of bytes"):
+        open_device(TEST_DEVICE)

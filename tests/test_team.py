@@ -18,6 +18,7 @@ from pyopencl_gbdt.device.nccl import communicators, release
 from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
 from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DeviceError, ParameterError
+from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import team_checks, together
 from pyopencl_gbdt.training.booster import Boosting
@@ -62,13 +63,20 @@ def check(params, label, *, weights=None, names=TWO, **more):
     assert text(params, rows_of(label, **more), listed(names, weights)) == wanted
 
 
-def in_pages(names, params, data, bounds, n_pages):
+def in_pages(monkeypatch, names, params, data, bounds, n_pages):
+    """Train with given parts of the rows, each in so many pages."""
+
+    class InPages(Boosting):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named, n_pages=n_pages)
+
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", InPages)
     task = prepare({"n_estimators": 3, "max_depth": 4, **params}, data, (), None, None)
     opened = [open_device(name) for name in names]
-    with together.leading(opened, task, bounds, n_pages) as fit:
+    with together.leading(opened, task, bounds) as fit:
         for _ in range(3):
             fit.step()
-        return to_json(fit.model().ensemble)
+        return to_json(fit.model().ensemble), fit.boosting.ws.variants()["page"]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +117,7 @@ def test_losses_of_the_users_own():
         return (margin - margin.mean()) - data.label, np.ones_like(margin)
 
     check({"objective": centred}, "number")
+    check({"objective": centred, "page": "streamed"}, "number")
     check({"objective": KernelObjective("g = margin - label; h = 1.0f;")}, "number")
     assert set(seen) == {(N, N)}
 
@@ -116,6 +125,10 @@ def test_losses_of_the_users_own():
 @pytest.mark.parametrize("growth", GROWTH)
 def test_every_way_of_growing(growth):
     check({"max_bin": 32, **GROWTH[growth]}, "number")
+
+
+def test_nearly_exact_quantiles():
+    check({"max_bin": 16, "max_bin_exact": False}, "number", weight=WEIGHT)
 
 
 @pytest.mark.parametrize("names", TEAMS, ids=str)
@@ -161,8 +174,9 @@ def test_what_else_is_refused():
     data = rows_of("number")
     with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
         train({"boosting_type": "ordered", "device": listed(TWO)}, data)
-    with pytest.raises(ParameterError, match=r"^page='streamed': expected 'auto' where several"):
-        train({"page": "streamed", "device": listed(TWO)}, data)
+    batches = Dataset.from_batches([(X, LABELS["number"])])
+    with pytest.raises(ParameterError, match=r"^X in batches: expected rows in memory"):
+        train({"device": listed(TWO)}, batches)
     with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
         train({"device": listed(TWO)}, data, profile=True)
     fill = DeviceObjective(lambda *arrays: None, "own")
@@ -182,11 +196,27 @@ def test_pocl_and_intel(loss):
     check({"objective": loss, **more}, label, names=[intel, intel])
 
 
-def test_unequal_parts_in_pages_and_a_part_without_rows():
+@pytest.mark.parametrize("page", ["dense", "streamed"])
+def test_unequal_parts_in_pages_and_a_part_without_rows(monkeypatch, page):
     params, data = {"subsample": 0.6}, rows_of("number")
     wanted = text(params, data, TEST_DEVICE)
-    bounds = [(0, 500), (500, 500), (500, N)]
-    assert in_pages([TEST_DEVICE] * 3, params, data, bounds, 2) == wanted
+    bounds = [(0, 500), (500, 500), (500, N)] if page == "dense" else [(0, 500), (500, N)]
+    names = [TEST_DEVICE] * len(bounds)
+    found = in_pages(monkeypatch, names, {**params, "page": page}, data, bounds, 2)
+    assert found == (wanted, page)
+
+
+def test_all_members_stream_if_one_has_to(monkeypatch):
+    """Its device is too small for its rows; a second fit has the layout of the first."""
+    params, data = {"max_bin": 16, "max_depth": 4}, rows_of("number")
+    wanted = train({**params, "device": TEST_DEVICE}, data, 3, evals=[(data, "train")])
+    original = Workspace.fits
+    monkeypatch.setattr(Workspace, "fits", lambda ws: ws.team.rank == 0 and original(ws))
+    for _ in range(2):
+        model = train({**params, "device": listed(TWO)}, data, 3, evals=[(data, "train")])
+        assert model.variants["page"] == "streamed"
+        assert to_json(model.ensemble) == to_json(wanted.ensemble)
+        assert model.history == wanted.history
 
 
 def test_fewer_rows_than_devices():

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyopencl_gbdt.data import batch_arrow, batch_text
 from pyopencl_gbdt.data.batch_parts import Batch
-from pyopencl_gbdt.data.npz import NAMES, StreamedArray, broken
+from pyopencl_gbdt.data.npz import ERRORS, NAMES, StreamedArray, broken
 from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
@@ -162,9 +162,9 @@ def _npy(file: str, reading: Reading) -> Iterator[Batch]:
 def _as_npy(file: str) -> Iterator[None]:
     try:
         yield
-    except (DataError, GeneratorExit):
+    except DataError:
         raise
-    except (ValueError, OSError, EOFError, SyntaxError) as error:
+    except ERRORS as error:
         raise DataError(
             f"{file}: cannot be read as npy ({error}); write it with numpy.save(path, X) from an "
             "array of numbers"

@@ -28,7 +28,7 @@ NAMES = ("X", "y", "weight", "qid", "feature_names")
 MOST_HEADER = 10_000
 """Most bytes of an array's header; NumPy's limit."""
 
-_ERRORS = (
+ERRORS = (
     *(ValueError, TypeError, AttributeError, LookupError, OSError, EOFError, ArithmeticError),
     *(SyntaxError, tokenize.TokenError, RuntimeError, MemoryError),  # of the header, a Python dict
     *(zipfile.BadZipFile, zlib.error),
@@ -141,7 +141,7 @@ def broken(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except _ERRORS as error:
+    except ERRORS as error:
         reason = repr(str(error))[1:201].rstrip("'") or type(error).__name__
         raise DataError(
             f"{path}: cannot be read as npz ({reason}); write it with "

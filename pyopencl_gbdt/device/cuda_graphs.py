@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from pyopencl_gbdt.device.nccl import NcclSum
 from pyopencl_gbdt.device.program import Action, Launch
 
 
 class _Replay:
     """Enqueues a recorded graph; a class, as a traceback would keep a closure's memory alive."""
 
-    def __init__(self, device: Any, graph: Any, launches: list[Launch]) -> None:
+    def __init__(self, device: Any, graph: Any, launches: list[Action]) -> None:
         self.device, self.graph = device, graph
         self.launches = launches  # keep the kernels and their arrays alive
 
@@ -27,24 +28,27 @@ class _Replay:
 
 
 def recorded(device: Any, actions: Sequence[Action]) -> list[Action]:
-    """Return the same actions; launches that follow one another are one graph.
+    """Return the same actions; launches, and sums by NCCL, that follow one another are one graph.
 
     Parameters
     ----------
     device : CudaDevice
         Not profiled: a graph has no times of its kernels.
     actions : sequence of Action
-        What is no ``Launch`` stays as it is.
+        What the host has to do stays as it is.
     """
     found: list[Action] = []
-    for together, run in groupby(actions, lambda action: isinstance(action, Launch)):
+    for together, run in groupby(actions, _is_fixed):
         own = list(run)
-        launches = [action for action in own if isinstance(action, Launch)]
-        found += [_graph(device, launches)] if together and len(own) > 1 else own
+        found += [_graph(device, own)] if together and len(own) > 1 else own
     return found
 
 
-def _graph(device: Any, launches: list[Launch]) -> Launch:
+def _is_fixed(action: Action) -> bool:
+    return isinstance(action, Launch) or (isinstance(action, NcclSum) and action.fixed)
+
+
+def _graph(device: Any, launches: list[Action]) -> Launch:
     counted = device.n_launches
     with device.cuda, device.guarded("recording kernels"):
         device.stream.begin_capture()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
-from pyopencl_gbdt.device.team_sums import Window
+from pyopencl_gbdt.device.team_sums import Window, rows_of
 from pyopencl_gbdt.errors import TeamError
 
 #: ``off`` sends all sums through the host's memory.
@@ -81,11 +81,16 @@ class NcclSum:
     dtype: np.dtype[Any]
     name: str = "sum over the team"
 
+    @property
+    def fixed(self) -> bool:
+        """Whether it adds up the same rows each time, so that a graph can record it."""
+        return self.window is None or isinstance(self.window, slice)
+
     def __call__(self) -> None:
         from cupy.cuda import nccl
 
         array: DeviceArray = self.array
-        rows = slice(0, array.shape[0]) if self.window is None else self.window()
+        rows = rows_of(self.window, array)
         row_bytes = array.nbytes // array.shape[0]
         count = (rows.stop - rows.start) * row_bytes // self.dtype.itemsize
         if not count:

@@ -68,8 +68,9 @@ class _Pause:
     This is a class because a traceback would keep a closure's variables, and their memory, alive.
     """
 
-    def __init__(self, device: OpenCLDevice, wait: Callable[[], None]) -> None:
+    def __init__(self, device: OpenCLDevice, wait: Callable[[], None], event: Any = None) -> None:
         self.device, self.wait = device, wait
+        self.event = event  # pyopencl waits for a copy when its event is freed
 
     def __call__(self) -> None:
         self.device.n_pauses += 1
@@ -187,7 +188,7 @@ class OpenCLDevice(Device):
             raise self.lost("reading its memory", error) from error
         self._copied(DOWNLOAD, event, host.nbytes)
         # as in ``mark``: a thread that waits for a CPU's queue works
-        return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait)
+        return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait, event)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         if self.profiler is not None:

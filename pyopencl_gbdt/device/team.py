@@ -30,7 +30,12 @@ class Team(Protocol):
     ----------
     rank, size : int
         The member's number, from 0, and the number of members.
+    enqueues : bool
+        Whether sums are enqueued as kernels are: then the host need not wait for them.
     """
+
+    @property
+    def enqueues(self) -> bool: ...
 
     @property
     def rank(self) -> int: ...
@@ -59,8 +64,9 @@ class Team(Protocol):
         ----------
         array : DeviceArray of integers
             Of the same shape in every member.
-        window : callable or None
-            Returns the rows of the array to add up; None is all. It may wait for the device.
+        window : slice, callable or None
+            The rows of the array to add up, or what returns them; None is all. A callable may wait
+            for the device.
         dtype : numpy dtype or None
             Integers as which the array's bytes are added up; None is the array's dtype.
         """
@@ -76,6 +82,7 @@ class Alone:
     """A team of one, which has nothing to exchange."""
 
     rank, size = 0, 1
+    enqueues = False
 
     def exchange(self, value: Any) -> list[Any]:
         """Return the one value."""
@@ -102,6 +109,11 @@ class Alone:
 
 class Member(ABC):
     """A member of a team of several. A subclass says how values travel."""
+
+    @property
+    def enqueues(self) -> bool:
+        """Whether sums are enqueued as kernels are."""
+        return False
 
     @cached_property
     def buffers(self) -> Buffers:

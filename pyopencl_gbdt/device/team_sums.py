@@ -21,11 +21,18 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
 
-#: Tells which rows of an array to add up, when the device has computed it.
-Window = Callable[[], slice]
+#: The rows of an array to add up, or what tells them when the device has computed them.
+Window = slice | Callable[[], slice]
 #: Bytes of a piece.
-PIECE_BYTES = 8 * 1024 * 1024
+PIECE_BYTES = 2 * 1024 * 1024
 _BUFFERS = 2
+
+
+def rows_of(window: Window | None, array: DeviceArray) -> slice:
+    """Return the rows of an array to add up; may wait for the device."""
+    if window is None:
+        return slice(0, array.shape[0])
+    return window if isinstance(window, slice) else window()
 
 
 class Buffers:
@@ -42,12 +49,16 @@ class Buffers:
 
     def __init__(self) -> None:
         self._kept: list[Array] = []
+        self._former: list[Array] = []  # the device may still read them
+        # a copy's event is kept until a later piece was read: pyopencl waits when it is freed
+        self.writing: deque[Wait] = deque(maxlen=2 * _BUFFERS)
         self.n_sums = self.n_bytes = 0
         self.waited = self.added = 0.0
 
     def of(self, device: Device, nbytes: int) -> list[Array]:
         """Return buffers of so many bytes, whose contents are undefined."""
         if not self._kept or self._kept[0].size < nbytes:
+            self._former += self._kept
             self._kept = [device.pinned(nbytes) for _ in range(_BUFFERS)]
         return [buffer[:nbytes] for buffer in self._kept]
 
@@ -71,7 +82,7 @@ class Reduce:
     ----------
     member : Adds
     array : DeviceArray
-    window : callable or None
+    window : slice, callable or None
     dtype : numpy.dtype
     """
 
@@ -83,7 +94,7 @@ class Reduce:
 
     def __call__(self) -> None:
         array = self.array
-        rows = slice(0, array.shape[0]) if self.window is None else self.window()
+        rows = rows_of(self.window, array)
         row_bytes = array.nbytes // array.shape[0]
         self.member.buffers.n_sums += 1
         start, end = rows.start * row_bytes, rows.stop * row_bytes
@@ -107,7 +118,7 @@ class Reduce:
         kept.waited += times[1] - times[0]
         kept.added += times[2] - times[1]
         kept.n_bytes += piece.nbytes
-        self.array.device.write_later(self.array, piece, first)
+        kept.writing.append(self.array.device.write_later(self.array, piece, first))
 
 
 @dataclass(frozen=True)

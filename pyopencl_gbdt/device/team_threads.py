@@ -116,6 +116,11 @@ class Threads(Member):
     def size(self) -> int:
         return self.meeting.size
 
+    @property
+    def enqueues(self) -> bool:
+        """Whether NCCL adds up on the cards."""
+        return bool(self.meeting.communicators)
+
     def exchange(self, value: Any) -> list[Any]:
         """Return the values of all members, in the order of ranks.
 

@@ -135,8 +135,8 @@ class Parametrised(Spelled):
     histogram : str, default "auto"
         Kernel variant; does not change the model.
     page : str, default "auto"
-        How codes lie on the device: ``"dense"``, or ``"tiled"``, without those of missing values;
-        does not change the model.
+        How codes lie on the device: ``"dense"``; ``"tiled"``, without those of missing values; or
+        ``"streamed"``, in pages that take turns there; does not change the model.
     device_memory : int or str, default None
         Most bytes of the device's memory to use, for example "16GB"; None is all.
     cache_dir : path, list of paths, or None

@@ -10,6 +10,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.evaluation.prepared import by_kind, n_classes_of, runs_kernels
+from pyopencl_gbdt.evaluation.rows_in_batches import is_read_anew, piece_rows
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.metrics.rows import N_WORDS, RowShape
 from pyopencl_gbdt.objectives import Objective
@@ -45,6 +46,9 @@ def plan_evaluation(
                 pass  # its members have the values
             elif rows.sparse is not None:
                 plan_rows(plan, prefix, device, rows.sparse)
+            elif rows.batches is not None and is_read_anew(device, rows.batches):
+                shape = piece_rows(rows.batches), rows.n_features
+                plan.add(f"{prefix}: values", shape, np.float32)
             elif not rows.lies_on(device):
                 plan.add(f"{prefix}: values", (rows.n_rows, rows.n_features), np.float32)
             plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.evaluation.rows_in_batches import AddTrees, RowsInBatches
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.model.ensemble import Score
@@ -48,7 +50,7 @@ class WatchedRows:
 
     Attributes
     ----------
-    values : DeviceArray of float32, shape (n_rows, n_features), SparseRows, or None
+    values : DeviceArray of float32, shape (n_rows, n_features), SparseRows, RowsInBatches, or None
         None for the training rows, whose margins training updates anyway.
     start : float or float32 array
         Margins before the first tree; broadcasts to the shape of ``margins``.
@@ -57,12 +59,12 @@ class WatchedRows:
         Whether these are the training rows of all members of a team.
     """
 
-    values: DeviceArray | SparseRows | None
+    values: DeviceArray | SparseRows | RowsInBatches | None
     start: Start
     margins: Margins
     gathered: bool = False
 
-    def launches(self, ws: Workspace, batch: Batch) -> list[Launch]:
+    def launches(self, ws: Workspace, batch: Batch) -> list[Action]:
         """Return the launches that add finished trees to the margins."""
         if self.values is None or isinstance(self.margins, PagedMargins):
             return []
@@ -75,4 +77,7 @@ class WatchedRows:
         if isinstance(self.values, SparseRows):
             return [predict_sparse.prepare(ws.device, self.values, *arrays, **walk)]
         sets = ws["sets"] if ws.has_categories else None
+        if isinstance(self.values, RowsInBatches):
+            nodes, roots, margins = arrays
+            return [AddTrees(self.values, margins, nodes, roots, {**walk, "sets": sets})]
         return [predict.prepare(ws.device, self.values, *arrays, **walk, sets=sets)]

@@ -15,12 +15,15 @@ from pyopencl_gbdt.device.team_sums import Window
 from pyopencl_gbdt.device.transfers import clear_launch
 from pyopencl_gbdt.dtypes import VALUE, code_dtype
 from pyopencl_gbdt.fit.page import FitPage, RowPart, in_slot
+from pyopencl_gbdt.fit.pagewise import CODES, PageWise
 from pyopencl_gbdt.fit.variants import FitVariants
-from pyopencl_gbdt.fit.visits import CODES, Behind, Enlist, PageWise, RunPass, Visits
+from pyopencl_gbdt.fit.visits import Behind, Enlist, RunPass, Visits
 from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.pages.stored import StoredPages, first_rows, page_bytes
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
+#: The lists of rows: of nodes at even depths, and at odd ones.
+LISTS = ("even_rows", "odd_rows")
 #: Returns the shape of an array of rows for so many rows.
 ShapeOf = Callable[[int], int | tuple[int, ...]]
 
@@ -192,6 +195,36 @@ class RowArrays(FitVariants):
         parts = zip(found, self.turns.bounds, strict=True)
         return np.concatenate([x.view(dtype).reshape(shape_of(n)) for x, (_, n) in parts], axis=-1)
 
+    # -- lists of rows -----------------------------------------------------------------------
+    @property
+    def moves_last_rows(self) -> bool:
+        """Whether rows move to the children of the last step, too, for the margins' update."""
+        return self.policy.moves_last_rows and (self.turns is None or self.leaves_have_lists)
+
+    @property
+    def leaves_have_lists(self) -> bool:
+        """Whether margins are updated by the lists of rows, which leaves keep until then."""
+        return self.columns is None and self.variant("update_margins").name != "walk"
+
+    def listed_rows(self, step: int) -> tuple[str, ...]:
+        """Return the lists that a step's histograms and partition read, level by level."""
+        if self.policy.picks_leaves or (step == 0 and not self.lists_drawn):
+            return ()
+        return (LISTS[step % 2],)
+
+    def moved_rows(self, step: int) -> tuple[str, ...]:
+        """Return the list that a step's partition writes whole, level by level."""
+        if self.policy.picks_leaves or self.leaves_have_lists:
+            return ()
+        return (LISTS[(step + 1) % 2],)
+
+    def updated_rows(self, step: int) -> tuple[str, ...]:
+        """Return the lists of which a step's partition writes the rows of single nodes."""
+        if self.policy.picks_leaves:
+            return LISTS
+        return (LISTS[(step + 1) % 2],) if self.leaves_have_lists else ()
+
+    # -- pages in slots ----------------------------------------------------------------------
     def take_turns(self, stored: StoredPages) -> None:
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
         assert self.turns is not None

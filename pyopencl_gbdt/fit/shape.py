@@ -192,6 +192,16 @@ class FitShape:
         """Histograms that are kept."""
         return self.n_trees * self.policy.slots(self.most_leaves)
 
+    def fixed_slot(self, level: int) -> int:
+        """Return the first histogram that is kept of a level's nodes built from rows.
+
+        It does not depend on the splits where a team enqueues its sums, so that the host need not
+        know them. 0: the splits of earlier levels tell.
+        """
+        most = self.n_trees << (self.n_levels - 1)
+        fixed = self.team.enqueues and not self.policy.picks_leaves and self.slots >= most
+        return self.n_trees << (level - 1) if fixed and level else 0
+
     @property
     def max_nodes(self) -> int:
         """Most nodes of the trees that are grown at a time."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Alone, Team
-from pyopencl_gbdt.pages.page import QuantizedData
+from pyopencl_gbdt.pages.page import Layout, QuantizedData
 from pyopencl_gbdt.pages.stored import StoredPages
 
 
@@ -25,6 +25,9 @@ class Share:
     codes : QuantizedData, StoredPages or None
         The codes of the member's own rows; None if they are still to be computed. Stored pages take
         turns on the device.
+    layout : Layout or None
+        Of the codes of all rows, where the member's own codes are still to be computed: then they
+        may take turns on the device. None: the member has codes, or trains alone.
     whole : Dataset or None
         All rows, where the members lie in one process.
     """
@@ -33,4 +36,5 @@ class Share:
     first_row: int = 0
     all_rows: int = 0
     codes: QuantizedData | StoredPages | None = None
+    layout: Layout | None = None
     whole: Dataset | None = None

@@ -22,8 +22,6 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
     tile_capacity,
 )
 
-#: The lists of rows: of nodes at even depths, and at odd ones.
-LISTS = ("even_rows", "odd_rows")
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
@@ -214,34 +212,6 @@ class FitVariants(FitShape):
         """
         walks = self.columns is None and self.variant("update_margins").name == "walk"
         return self.params.samples_rows and walks
-
-    @property
-    def moves_last_rows(self) -> bool:
-        """Whether rows move to the children of the last step, too, for the margins' update."""
-        return self.policy.moves_last_rows and (self.turns is None or self.leaves_have_lists)
-
-    @property
-    def leaves_have_lists(self) -> bool:
-        """Whether margins are updated by the lists of rows, which leaves keep until then."""
-        return self.columns is None and self.variant("update_margins").name != "walk"
-
-    def listed_rows(self, step: int) -> tuple[str, ...]:
-        """Return the lists that a step's histograms and partition read, level by level."""
-        if self.policy.picks_leaves or (step == 0 and not self.lists_drawn):
-            return ()
-        return (LISTS[step % 2],)
-
-    def moved_rows(self, step: int) -> tuple[str, ...]:
-        """Return the list that a step's partition writes whole, level by level."""
-        if self.policy.picks_leaves or self.leaves_have_lists:
-            return ()
-        return (LISTS[(step + 1) % 2],)
-
-    def updated_rows(self, step: int) -> tuple[str, ...]:
-        """Return the lists of which a step's partition writes the rows of single nodes."""
-        if self.policy.picks_leaves:
-            return LISTS
-        return (LISTS[(step + 1) % 2],) if self.leaves_have_lists else ()
 
     @property
     def adds_histograms(self) -> bool:

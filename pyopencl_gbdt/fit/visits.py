@@ -14,6 +14,7 @@ All waiting is done on the device. The host stays at most a pass ahead, unless p
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,43 +23,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import Mark
+from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.page_loads import PageLoads
+from pyopencl_gbdt.fit.pagewise import CODES, PageWise, needed_by
 from pyopencl_gbdt.pages.stored import StoredPages
 
 U8 = npt.NDArray[np.uint8]
-#: The name of a page's codes among its arrays of rows.
-CODES = "codes"
 #: Passes that are enqueued and not finished.
 _MOST_AHEAD = 2
-
-
-@dataclass(frozen=True)
-class PageWise:
-    """Launches of every page that ask for nothing of other pages.
-
-    Attributes
-    ----------
-    launches : sequence of sequence of Launch
-        One list a page.
-    reads, writes : tuple of str
-        Arrays of rows that are read, and those that are written whole.
-    drops : tuple of str
-        Arrays whose contents nobody reads afterwards; they do not go back to the host.
-    first : sequence of sequence of Launch, or None
-        What the page that a pass visits first has in place of ``launches``.
-    updates : tuple of str
-        Arrays of which parts are read and written; nothing is in them before the first time.
-    """
-
-    launches: Sequence[Sequence[Launch]]
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    drops: tuple[str, ...] = ()
-    first: Sequence[Sequence[Launch]] | None = None
-    updates: tuple[str, ...] = ()
 
 
 @dataclass
@@ -140,8 +115,10 @@ class Visits:
         self._sizes[name] = list(nbytes)
 
     def close(self) -> None:
-        """Free the host's memory, and end what loads pages."""
+        """Free the host's memory, and end what loads pages; waits for copies under way."""
         self._loads.close()
+        with contextlib.suppress(DeviceError):  # a device that failed copies no more
+            self.transfers.finish()
         self._list.clear()
         self._kept = [_Kept() for _ in range(self.n_pages)]
         self._arrays = []
@@ -181,7 +158,7 @@ class Visits:
         if self._backward:
             order.reverse()
         self._backward = not self._backward
-        needed, updated = _needed(actions)
+        needed, updated = needed_by(actions)
         if CODES in needed:
             self._loads.expect(self._missing(order))
         for number, index in enumerate(order):
@@ -263,21 +240,6 @@ class Visits:
         if name not in kept.arrays:
             kept.arrays[name] = self.device.pinned(self._sizes[name][index])
         return kept.arrays[name]
-
-
-def _needed(actions: Sequence[PageWise]) -> tuple[list[str], list[str]]:
-    """Return the arrays that a pass reads before it has written them, and those it updates.
-
-    Codes are the first.
-    """
-    found: list[str] = []
-    updated: list[str] = []
-    written: set[str] = set()
-    for action in actions:
-        found += [n for n in action.reads if n not in written and n not in found]
-        updated += [n for n in action.updates if n not in written and n not in updated]
-        written.update((*action.writes, *action.updates))
-    return sorted(found, key=lambda name: name != CODES), updated
 
 
 class Enlist:

@@ -21,10 +21,10 @@ from pyopencl_gbdt.dtypes import (
 )
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.page import RowPart, in_slot, name_of
+from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.row_arrays import RowArrays
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 

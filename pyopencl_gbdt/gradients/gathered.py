@@ -39,13 +39,13 @@ class GatheredGradients:
     def before_round(self, number: int) -> None:
         """Collect margins, compute gradients, and copy the member's own ones to the device."""
         ws = self.ws
-        margins = ws.team.exchange(ws["margins"].get().reshape(-1))
+        margins = ws.team.exchange(ws.rows("margins"))
         found = None
         if ws.team.rank == 0:
-            found = self._gradients(np.concatenate(margins), number)
-        first = ws.share.first_row
+            found = self._gradients(np.concatenate(margins, axis=-1).reshape(-1), number)
+        own = slice(ws.share.first_row, ws.share.first_row + ws.n_rows)
         for name, values in zip(("given_g", "given_h"), ws.team.exchange(found)[0], strict=True):
-            ws[name].set(values[first : first + ws.n_rows])
+            ws.set_rows(name, values.reshape(ws.n_outputs, -1)[:, own])
 
     def _gradients(self, margins: F32, number: int) -> tuple[F32, F32]:
         objective, whole = self._objective, self.ws.share.whole

@@ -11,8 +11,8 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team_sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.variants import LISTS
-from pyopencl_gbdt.fit.visits import CODES
+from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
@@ -89,6 +89,10 @@ class Histogram:
         done = ws.all_rows_done()
         if ws.team.size == 1:
             return [*built, *done]
+        begin = ws.fixed_slot(depth)
+        if begin:
+            new = slice(begin, min(2 * begin, ws.slots))
+            return [*built, *done, *ws.team.sum(ws["pool"], new)]
         early = EarlyCopy(ws["levels"])
         summed = ws.team.sum(ws["pool"], NewSlots(early, depth))
         return [*built, *done, early, *summed] if done else [early, *built, *summed]

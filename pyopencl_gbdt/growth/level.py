@@ -115,7 +115,7 @@ class Level:
         placed = [
             [self.program.bind(
                 "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
-                child_rows=ws["child_rows"],
+                fixed_slot=ws.fixed_slot(depth + 1), child_rows=ws["child_rows"],
                 **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
             )]
             for page in ws.pages

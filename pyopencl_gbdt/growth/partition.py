@@ -8,9 +8,9 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import LISTS
-from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
@@ -99,7 +99,8 @@ class PartitionByCodes:
             least_cleared = ws.variant("histogram").params["chunk"] + 1
         return self.program.bind(
             "move", self.groups, depth=depth, n_rows=part.n_rows, first_row=page.first_row,
-            n_trees=batch.size, slot_cells=ws.cells_to_clear if clears else 0,
+            n_trees=batch.size, fixed_slot=ws.fixed_slot(depth + 1),
+            slot_cells=ws.cells_to_clear if clears else 0,
             least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
             **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
             **ws.set_arguments(),

@@ -11,8 +11,8 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import FitPage, RowPart
+from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole

@@ -8,9 +8,9 @@ from typing import Protocol
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import LISTS
-from pyopencl_gbdt.fit.visits import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 
 

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import DataError, FileWriteError, MissingFolderError
-from pyopencl_gbdt.pages.codecs import Codec, PageOrder, choose
+from pyopencl_gbdt.pages.codecs import Codec, PageOrder, Plain, choose
 from pyopencl_gbdt.pages.page import Layout
 
 try:
@@ -126,19 +126,25 @@ class DiskPages:
         """
         path = self.path(index)
         try:
-            stored = np.fromfile(path, np.uint8)
+            with path.open("rb", buffering=0) as file:
+                header = file.read(_HEADER.size)
+                if len(header) < _HEADER.size:
+                    raise _broken(path, f"has {len(header)} bytes")
+                magic, fit, number, size, n_stored, checksum, _ = _HEADER.unpack(header)
+                if magic != _MAGIC or fit != self._fit or number != index:
+                    raise _broken(path, "belongs to another fit, or is another file")
+                there = path.stat().st_size - _HEADER.size
+                if size != into.size or n_stored != there:
+                    raise _broken(path, f"is damaged: it has {there} bytes of codes")
+                plain = isinstance(self._codec, Plain)
+                stored = into if plain else np.empty(n_stored, np.uint8)
+                _read(file, stored)
         except OSError as error:
             raise _broken(path, f"cannot be read ({error.strerror or error})") from error
-        if stored.size < _HEADER.size:
-            raise _broken(path, f"has {stored.size} bytes")
-        magic, fit, number, size, n_stored, checksum, _ = _HEADER.unpack(
-            stored[: _HEADER.size].tobytes()
-        )
-        stored = stored[_HEADER.size :]
-        if magic != _MAGIC or fit != self._fit or number != index:
-            raise _broken(path, "belongs to another fit, or is another file")
-        if size != into.size or n_stored != stored.size or zlib.crc32(stored.data) != checksum:
+        if zlib.crc32(stored.data) != checksum:
             raise _broken(path, "is damaged: its checksum differs")
+        if plain:
+            return
         assert self._codec is not None
         try:
             self._codec.decode(stored, into)
@@ -154,6 +160,16 @@ class DiskPages:
         self._end()
 
 
+def _read(file: IO[bytes], into: U8) -> None:
+    """Fill an array; what a file lacks stays as it is, and the checksum tells."""
+    view, done = into.data, 0
+    while done < len(view):
+        n = file.readinto(view[done:])  # type: ignore[attr-defined]
+        if not n:
+            return
+        done += n
+
+
 def _own_folder(folder: Path, folders: list[Path], locks: list[IO[Any]]) -> None:
     """Make a folder for this fit in a user's folder, hold its lock, and remove what is stale."""
     if not folder.is_dir():
@@ -164,7 +180,7 @@ def _own_folder(folder: Path, folders: list[Path], locks: list[IO[Any]]) -> None
     own = folder / f"pyopencl_gbdt-{secrets.token_hex(8)}"
     try:
         remove_stale(folder)
-        own.mkdir()
+        own.mkdir(mode=0o700)  # codes tell what the rows are
         folders.append(own)
         lock = (own / "lock").open("wb")
         locks.append(lock)

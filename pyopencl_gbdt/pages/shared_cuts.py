@@ -20,7 +20,13 @@ from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 
 def shared_layout(
-    device: Device, team: Team, data: Dataset, max_bin: int, shares: Sequence[float]
+    device: Device,
+    team: Team,
+    data: Dataset,
+    max_bin: int,
+    shares: Sequence[float],
+    *,
+    exact: bool = True,
 ) -> Layout:
     """Return the layout of all rows' codes; every member cuts some of the columns.
 
@@ -34,13 +40,17 @@ def shared_layout(
     max_bin : int
     shares : sequence of float
         Part of the columns for every member; their sum is 1.
+    exact : bool
+        Whether bins end at exact quantiles, see ``Quantizer``.
     """
     every = cut_features(data)
     ends = np.rint(np.cumsum(shares) * every.size).astype(np.int64)
     own = np.split(every, ends[:-1])[team.rank]
     codes = max(1, int(shares[team.rank] * data.n_rows))
     taken = page_bytes(device, codes, data.n_features, max_bin)
-    quantizer = Quantizer(device, data.values, data.weight, max_bin, tiled_bytes=taken, cut=own)
+    quantizer = Quantizer(
+        device, data.values, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
+    )
     parts = team.exchange((own, quantizer.cuts()))
     return layout_of(_merged(parts), data)
 
@@ -59,8 +69,22 @@ def encoded(
     device: Device, values: npt.NDArray[np.float32], layout: Layout, max_bin: int, n_pages: int = 0
 ) -> QuantizedData:
     """Return rows as codes on a device, given the layout of all rows; there may be no row."""
-    if not len(values):
+    if len(values):
+        pages = Quantizer(device, values, None, max_bin, n_pages).encode(layout)
+    else:
         codes = empty_codes(device, 0, layout.n_features, code_dtype(layout.most_codes))
-        return QuantizedData([Page(codes, 0, 0)], layout)
-    quantizer = Quantizer(device, values, None, max_bin, n_pages)
-    return QuantizedData(quantizer.encode(layout), layout)
+        pages = [Page(codes, 0, 0)]
+    return QuantizedData(pages, layout)
+
+
+def encoded_part(
+    data: Dataset, device: Device, layout: Layout, max_bin: int, n_pages: int = 0
+) -> QuantizedData:
+    """Return what ``encoded`` does; the data set keeps the result for the next call."""
+    key = (device.process_key, id(layout), n_pages)  # the result keeps the layout alive
+    if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
+        return data.kept[1]
+    data.forget()  # frees the former codes first
+    made = encoded(device, data.values, layout, max_bin, n_pages)
+    data.kept = (key, made)
+    return made

@@ -19,6 +19,8 @@ F32 = npt.NDArray[np.float32]
 #: Most rows times trees, and most nodes on a path. PoCL, 2 cores, 500 trees of depth 8: 1.1 ms for
 #: 32 rows on the host, 2.2 ms on the device; 1.8 and 2.0 for 64.
 MOST_WALKS, MOST_NODES = 16_384, 40
+#: Most nodes of all trees; the walk on the host keeps 24 bytes of each.
+_MOST_KEPT = 1_000_000
 #: What ``device`` was when one was found, and the environment variable that decides too.
 _found: set[tuple[str, str]] = set()
 
@@ -45,8 +47,8 @@ def few_margins(
     if isinstance(values, RowsWithStatistics):
         values = values.host()
     trees = packed(ensemble)
-    by_sets = trees.sets is not None
-    if not isinstance(values, np.ndarray) or by_sets or trees.longest > MOST_NODES:
+    large = trees.longest > MOST_NODES or trees.nodes.size > _MOST_KEPT
+    if not isinstance(values, np.ndarray) or trees.sets is not None or large:
         return None
     out = np.empty((ensemble.n_outputs, n_rows), np.float32)
     out[:] = np.array(each(ensemble.base_margin))[:, None] if start is None else start

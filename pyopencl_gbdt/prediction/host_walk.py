@@ -69,7 +69,8 @@ class HostWalk:
             at += right
         sums = np.empty((n_rows, trees.shape[0], trees.shape[1] + 1), np.float32)
         sums[:, :, 0], sums[:, :, 1:] = margins.T, self._values[at]
-        margins[:] = np.add.accumulate(sums, axis=2, out=sums)[:, :, -1].T
+        with np.errstate(over="ignore", invalid="ignore"):  # as on a device
+            margins[:] = np.add.accumulate(sums, axis=2, out=sums)[:, :, -1].T
 
 
 def _row_keys(values: F32) -> U32:

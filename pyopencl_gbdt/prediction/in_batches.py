@@ -66,8 +66,9 @@ def rows_to_predict(
     if not end:
         raise DataError("X: there is no batch: expected one or more; give rows")
     if margins is not None and len(margins) != end:
+        more = " or more" if len(margins) < end else ""
         raise DataError(
-            f"base_margin has {plural(len(margins), 'value')}, X has {plural(end, 'row')} or more: "
+            f"base_margin has {plural(len(margins), 'value')}, X has {plural(end, 'row')}{more}: "
             "expected one value per row; pass the base_margin that belongs to X"
         )
 

@@ -22,6 +22,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import PagedMargins, Start, WatchedRows
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -179,11 +180,12 @@ class Boosting:
         start = self.base_margin if start is None else start
         margins = device.empty(self.ws.margin_shape(n_rows), np.float32)
         margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
-        there: DeviceArray | SparseRows
+        there: DeviceArray | SparseRows | RowsInBatches
         if isinstance(values, SparseMatrix):
             there = SparseRows.of(device, values)
         elif isinstance(values, BatchedRows):
-            there = uploaded(device, values)
+            anew = is_read_anew(device, values)
+            there = RowsInBatches(device, values) if anew else uploaded(device, values)
         else:
             there = values if isinstance(values, DeviceArray) else device.upload(values)
         rows = WatchedRows(there, start, margins)
@@ -209,7 +211,7 @@ class Boosting:
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
-        parts = self.ws.team.exchange(self.ws["margins"].get())
+        parts = self.ws.team.exchange(self.ws.rows("margins"))
         if self._gathered is not None:
             self._gathered.set(np.concatenate(parts, axis=-1))
 

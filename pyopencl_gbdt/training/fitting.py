@@ -158,8 +158,11 @@ class Fit:
             # Compute margins first: rows need device memory for that, even if there are few trees.
             margins, others = self._first_margins(), self._margins_of_evals()
         evaluates_whole = any(rows is task.whole for rows, _ in task.evals)
-        said = self.team.exchange((bool(task.evals), evaluates_whole))[0]
-        self._is_watched, self._gathers = said
+        facts = bool(task.evals), evaluates_whole, device.caps.label
+        said = self.team.exchange(facts)
+        self._is_watched, self._gathers, _ = said[0]
+        self.labels: list[str] = [label for *_, label in said]
+        """The devices of all members."""
         beside = plan_evaluation(
             device, task.objective, task.metrics, task.evals, data, gathered=task.whole
         )

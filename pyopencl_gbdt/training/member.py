@@ -32,7 +32,6 @@ class LeadingFit(Fit):
 
     def __init__(self, device: Device, task: Task, share: Share) -> None:
         super().__init__(device, task, share)
-        self.labels: list[str] = self.team.exchange(device.caps.label)
         self.parts = ""
         """The members' devices and parts of the rows, for ``Model.variants``."""
 
@@ -73,7 +72,7 @@ class LeadingFit(Fit):
             If members disagree on the trees, which means that a driver is at fault.
         """
         self._ask(_END)
-        check_agreement(self, self.labels)
+        check_agreement(self)
 
 
 def follow(fit: Fit) -> None:
@@ -86,7 +85,6 @@ def follow(fit: Fit) -> None:
     DeviceError
         If members disagree on the trees.
     """
-    labels = fit.team.exchange(fit.device.caps.label)
     while True:
         what, value = fit.team.exchange(None)[0]
         if what == _STEP:
@@ -100,11 +98,11 @@ def follow(fit: Fit) -> None:
             fit.wait()
             fit.team.exchange(None)
         else:
-            check_agreement(fit, labels)
+            check_agreement(fit)
             return
 
 
-def check_agreement(fit: Fit, labels: Sequence[str]) -> None:
+def check_agreement(fit: Fit) -> None:
     """Compare the trees of all members; all of them call it, after the last round.
 
     Raises
@@ -116,8 +114,8 @@ def check_agreement(fit: Fit, labels: Sequence[str]) -> None:
     for rank, digest in enumerate(digests):
         if digest != digests[0]:
             raise DeviceError(
-                f"{labels[0]} and {labels[rank]} grew different trees from the same sums; a driver "
-                "is at fault: update it, or train on one device"
+                f"{fit.labels[0]} and {fit.labels[rank]} grew different trees from the same sums; "
+                "a driver is at fault: update it, or train on one device"
             )
 
 

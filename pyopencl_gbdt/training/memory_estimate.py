@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
+from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import takes_pages
@@ -25,15 +26,11 @@ from pyopencl_gbdt.pages.tiles import TileSizes, encoding_bytes
 from pyopencl_gbdt.pages.value_counts import ValueCounts
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.batches_memory import batches_bytes
 from pyopencl_gbdt.training.reservations import Reservations
 from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 from pyopencl_gbdt.training.tree_method import of_sparse
 from pyopencl_gbdt.training.with_statistics import becoming
-
-#: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
-_SCALING_BYTES = 29
-#: Bytes of the host's objects in a fit on batches, beside its arrays; ``tracemalloc``.
-_HOST_BYTES = 300_000
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,8 @@ class MemoryEstimate:
         During training: codes or sorted columns, histograms, evaluation sets and everything else.
     host_bytes : int
         Peak of the host's arrays while the columns of a sparse matrix are sorted, or with
-        statistics of categories, without the rows given; for rows in batches, with two of them;
-        where pages take turns, what the host keeps of them. 0 for other data, of which this is not
+        statistics of categories, without the rows given; where pages take turns, what the host
+        keeps of them; for rows in batches, two of these too. 0 for other data, of which this is not
         estimated.
     """
 
@@ -60,22 +57,6 @@ class MemoryEstimate:
     @property
     def peak_bytes(self) -> int:
         return max(self.set_up_bytes, self.training_bytes)
-
-
-def batches_bytes(
-    n_rows: int, n_features: int, batch_rows: int, n_targets: int = 1, *, weighted: bool = False
-) -> int:
-    """Return the peak bytes of the host's arrays while rows are read batch by batch.
-
-    These are labels and weights of all rows, and two batches with theirs, as float32: one is being
-    made of the other, or read while the device has the other. After the first pass, parts of labels
-    and weights are joined; later, weights are scaled. Base margins and pages of codes are not
-    counted.
-    """
-    row = 4 * (n_targets + weighted)
-    vectors, batches = n_rows * row, 2 * batch_rows * (4 * n_features + row)
-    scaling = _SCALING_BYTES * n_rows if weighted else 0
-    return _HOST_BYTES + vectors + max(vectors, batches, scaling)
 
 
 def expected_layout(n_features: int, n_bins: int) -> Layout:
@@ -196,15 +177,17 @@ def estimate_memory(
         if not device.borrows:
             evaluated += 8 * (evaluation_rows + evaluation_entries)
     begun = ws.plan().total_bytes + data.page_bytes
+    batches = 0
+    if batch_rows:
+        batches = batches_bytes(n_rows, n_features, batch_rows, n_targets, weighted=weighted)
     may_stream = counts is None and statistics is None and _takes_turns(params, objective)
     needed = max(data.set_up_bytes, begun + evaluated)
     if may_stream and _streams(params.page_kind, needed, device):
-        return _streamed(ws, reserve, evaluated)
+        streamed = _streamed(ws, reserve, evaluated)
+        return replace(streamed, host_bytes=streamed.host_bytes + batches)
     training = begun + data.combining_bytes + evaluated
-    host = data.host_bytes
-    if batch_rows:
-        host = batches_bytes(n_rows, n_features, batch_rows, n_targets, weighted=weighted)
-    return MemoryEstimate(max(data.set_up_bytes, begun + data.encoding_bytes), training, host)
+    set_up = max(data.set_up_bytes, begun + data.encoding_bytes)
+    return MemoryEstimate(set_up, training, data.host_bytes + batches)
 
 
 def _takes_turns(params: Parameters, objective: Objective) -> bool:
@@ -232,7 +215,10 @@ def _streamed(
         device, ws.n_rows, n_features, most, weighted=ws.weighted, tiled_bytes=planned
     ).n_bytes
     training = ws.plan_with_codes().total_bytes + evaluated
-    return MemoryEstimate(set_up, training, sum(ws.slot_bytes(ws.n_rows).values()))
+    kept = ws.slot_bytes(ws.n_rows)
+    if ws.params.cache_folders:  # two pages are read ahead
+        kept[CODES] = 2 * ws.slot_bytes(ws.turns.most_rows)[CODES]
+    return MemoryEstimate(set_up, training, sum(kept.values()))
 
 
 @dataclass(frozen=True)

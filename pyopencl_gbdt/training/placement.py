@@ -28,6 +28,7 @@ from pyopencl_gbdt.pages.paged import (
     sizes_of,
     tile_sizes_of,
 )
+from pyopencl_gbdt.pages.shared_cuts import encoded_part
 from pyopencl_gbdt.pages.stored import StoredPages
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
@@ -85,43 +86,58 @@ class Placement:
             If pages are to take turns in a fit that asks for all rows at a time.
         """
         reason = why_resident(self.params, self.objective, self.data, statistics=self.statistics)
-        kind, given = self.params.page_kind, self.share.codes
+        kind, given, layout = self.params.page_kind, self.share.codes, self.share.layout
         if kind == "streamed" or isinstance(given, StoredPages):
-            if self.share.team.size > 1 and not isinstance(given, StoredPages):
+            if self.share.team.size > 1 and not isinstance(given, StoredPages) and not layout:
                 reason = "the devices of a team get their pages from it; train on one device"
             check_turns(reason)
             return self._in_turn(), None
         tiles = self._tiles()
-        # members of a team would have to agree, as the smaller child is chosen in another way
-        alone = given is None and self.share.team.size == 1
-        may_stream = not reason and kind == "auto" and alone and tiles is None
+        asked = given is None and (self.share.team.size == 1 or layout is not None)
+        may_stream = not reason and self.params.page == "auto" and asked and tiles is None
         columns = None if tiles is not None else expected_columns(self.data, self.params.search)
         least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)
-        if may_stream and not least.fits():
+        if may_stream and not self._fits_all(least):
             return self._in_turn(), None
         least.check()
+        codes: QuantizedData | None = None
         try:
             codes = given or self._quantized(tiles)
-            sizes = sizes_of(codes), tile_sizes_of(codes)
-            ws = self._workspace(codes.layout, codes.pages, *sizes)
-            ws.check()
         except MemoryPlanError:
             if not may_stream:
                 raise
-            codes, ws = None, least
+        if may_stream and not all(self.share.team.exchange(codes is not None)):
+            return self._in_turn(), None
+        assert codes is not None
+        ws = self._workspace(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
+        if may_stream and not self._fits_all(ws):
+            del codes, ws
             self.data.forget()
-        return (self._in_turn(), None) if codes is None else (ws, codes)
+            return self._in_turn(), None
+        ws.check()
+        return ws, codes
+
+    def _fits_all(self, ws: Workspace) -> bool:
+        """Tell whether a fit fits the devices of all members: either all of them stream, or none.
+
+        Members that stream grow all trees of a round at a time.
+        """
+        return all(self.share.team.exchange(ws.fits()))
 
     def _tiles(self) -> TileSizes | None:
         """Return the sizes of tiled codes, if the data suit them."""
         params, data = self.params, self.data
-        if self.share.codes is not None or self.statistics:  # these have dense codes
+        share = self.share
+        if share.codes is not None or share.layout is not None or self.statistics:  # dense codes
             return None
         slots = self.chosen.slots(params.most_leaves(self.share.all_rows or data.n_rows))
         sizes = params.search, params.page_kind, params.max_bin, slots
         return expected_tiles(data, self.device, *sizes)
 
     def _quantized(self, tiles: TileSizes | None) -> QuantizedData:
+        if self.share.layout is not None:
+            layout, max_bin = self.share.layout, self.params.max_bin
+            return encoded_part(self.data, self.device, layout, max_bin, self.n_pages)
         sizes = self.params.search, self.params.max_bin, self.n_pages, tiles
         return paged(self.data, self.device, *sizes, exact=self.params.max_bin_exact)
 
@@ -152,7 +168,8 @@ class Placement:
         """Return a workspace whose pages take turns; make the pages if there are none yet."""
         data, device = self.data, self.device
         stored = self.share.codes if isinstance(self.share.codes, StoredPages) else None
-        layout = cut_layout(data, device, self.params) if stored is None else stored.layout
+        layout = self.share.layout if stored is None else stored.layout
+        layout = layout or cut_layout(data, device, self.params)
         ws = self._workspace(layout, (), None, None, Turns([(0, data.n_rows)], 1))
         bounds = None if stored is None else stored.bounds
         choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)

@@ -67,6 +67,11 @@ def check_team(params: Parameters, objective: Objective, data: Dataset) -> None:
             f"{given}: expected dense data and tree_method='hist' or 'exact' where several devices "
             f"train together; {_MOVE}"
         )
+    if data.batches is not None:
+        raise ParameterError(
+            "X in batches: expected rows in memory where several devices train together; give "
+            f"arrays, or {_MOVE}"
+        )
     if params.search == "exact" and data.categories:
         raise ParameterError(
             "tree_method='exact' with categorical columns: expected 'hist' where several devices "
@@ -76,11 +81,6 @@ def check_team(params: Parameters, objective: Objective, data: Dataset) -> None:
         raise ParameterError(
             f"cat_method={params.cat_method!r}: expected no statistics of categories where several "
             f"devices train together; use cat_method='sets', or {_MOVE}"
-        )
-    if params.page == "streamed":
-        raise ParameterError(
-            "page='streamed': expected 'auto' where several devices train together, as each has "
-            f"its rows there; leave it out, or {_MOVE}"
         )
     if params.boosting_type == "ordered":
         raise ParameterError(

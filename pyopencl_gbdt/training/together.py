@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
@@ -19,8 +20,8 @@ from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.pages.page import QuantizedData
-from pyopencl_gbdt.pages.shared_cuts import encoded, shared_layout
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
@@ -28,6 +29,7 @@ from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]
+AnyFit = TypeVar("AnyFit", bound=Fit)
 
 
 @dataclass
@@ -44,8 +46,6 @@ class _Part:
         As the user gave them.
     bounds : sequence of (int, int)
         The rows of every member.
-    n_pages : int
-        Pages of codes; 0 is the fewest that the device can allocate.
     """
 
     device: Device
@@ -54,32 +54,37 @@ class _Part:
     asked: Parameters
     team: Threads
     bounds: Sequence[Bounds]
-    n_pages: int
+    _key: tuple[Any, ...] = field(default=(), init=False)
 
-    def share(self) -> Share:
-        """Quantise the rows; return the place in the team."""
-        first, _ = self.bounds[self.team.rank]
-        return Share(self.team, first, self.whole.n_rows, self._codes(), self.whole)
+    def fit(self, kind: Callable[[Device, Task, Share], AnyFit]) -> AnyFit:
+        """Return the member's fit; the whole data set keeps all members' codes for the next one."""
+        whole, (first, _) = self.whole, self.bounds[self.team.rank]
+        layout = self._layout()
+        share = Share(self.team, first, whole.n_rows, layout=layout, whole=whole)
+        fit = kind(self.device, self.task, share)
+        codes = self.team.exchange(self.task.data.kept)
+        if self.team.rank == 0:
+            whole.kept = (self._key, (layout, codes))
+        return fit
 
-    def _codes(self) -> QuantizedData:
-        """Return the rows as codes; the whole data set keeps those of all members."""
-        device, whole, max_bin = self.device, self.whole, self.task.params.max_bin
-        key = (tuple(self.team.exchange(device.process_key)), max_bin, tuple(self.bounds))
+    def _layout(self) -> Layout:
+        """Return the layout of all rows, and give the part the codes that it had before."""
+        device, whole, params = self.device, self.whole, self.task.params
+        ids = tuple(self.team.exchange(device.process_key))
+        self._key = (ids, params.max_bin, params.max_bin_exact, tuple(self.bounds))
         kept = self.team.exchange(whole.kept)[0]
-        if kept is not None and kept[0] == key:
-            found: QuantizedData = kept[1][self.team.rank]
-            return found
+        if kept is not None and kept[0] == self._key:
+            layout: Layout = kept[1][0]
+            self.task.data.kept = kept[1][1][self.team.rank]
+            return layout
         if self.team.rank == 0:
             whole.forget()  # frees the former codes first
-        kept = None
+        del kept
         shares = [(end - first) / max(1, whole.n_rows) for first, end in self.bounds]
-        layout = shared_layout(device, self.team, whole, max_bin, shares)
+        exact = params.max_bin_exact
+        layout = shared_layout(device, self.team, whole, params.max_bin, shares, exact=exact)
         check_exact(self.asked, layout.feature_bins)
-        codes = encoded(device, self.task.data.values, layout, max_bin, self.n_pages)
-        everyone = self.team.exchange(codes)
-        if self.team.rank == 0:
-            whole.kept = (key, everyone)
-        return codes
+        return layout
 
 
 class _Follower(threading.Thread):
@@ -95,14 +100,16 @@ class _Follower(threading.Thread):
         part, self.part = self.part, None
         try:
             with settled(part.device), part.team.leaving():
-                follow(Fit(part.device, part.task, part.share()))
+                fit = part.fit(Fit)
+                with contextlib.closing(fit):
+                    follow(fit)
         except BaseException as error:  # the thread of member 0 raises it
             self.error = error
 
 
 @contextlib.contextmanager
 def leading(
-    devices: Sequence[Device], task: Task, bounds: Sequence[Bounds], n_pages: int = 0
+    devices: Sequence[Device], task: Task, bounds: Sequence[Bounds]
 ) -> Iterator[LeadingFit]:
     """Run a fit on several devices; the block drives it, and others follow in threads.
 
@@ -114,8 +121,6 @@ def leading(
         With all rows.
     bounds : sequence of (int, int)
         The rows of every device.
-    n_pages : int
-        Pages of codes on each device; 0 is the fewest that it can allocate.
 
     Yields
     ------
@@ -136,7 +141,7 @@ def leading(
         score = base_score_of(devices[0], task.objective, whole)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
     parts = [
-        _Part(device, _part_of(task, team.rank, bounds), whole, asked, team, bounds, n_pages)
+        _Part(device, _part_of(task, team.rank, bounds), whole, asked, team, bounds)
         for device, team in zip(devices, threads(len(devices)), strict=True)
     ]
     followers = [_Follower(part) for part in parts[1:]]
@@ -146,9 +151,10 @@ def leading(
         follower.start()
     try:
         with settled(first.device), first.team.leaving():
-            fit = LeadingFit(first.device, first.task, first.share())
-            yield fit
-            fit.end()
+            fit = first.fit(LeadingFit)
+            with contextlib.closing(fit):
+                yield fit
+                fit.end()
     except BaseException as error:
         _join(followers)
         cause = _cause(error, followers)

@@ -1,5 +1,5 @@
-## level: one work-group decides for a whole level which nodes split, where the children's rows and
-##       histograms are stored, and how the work is cut into tasks
+## level: one work-group decides for a level which nodes split, where children's rows and histograms are
+##       stored, and how the work is cut into tasks
 ## uses: portable_math structs gain growth tasks tables
 ##
 ##   begin_tree   makes the roots
@@ -189,15 +189,14 @@ KERNEL(${wg_size}) decide(
         levels[depth].row_tasks = n_tasks;
         levels[depth + 1].first = first + count;
         levels[depth + 1].count = 2 * n_split;
-        levels[depth + 1].row_tasks = 0;
-        levels[depth + 1].hist_tasks = 0;
+        levels[depth + 1].row_tasks = levels[depth + 1].hist_tasks = 0;
     }
 }
 % endif
 
 BRIEF
 KERNEL(${wg_size}) place(
-        const u32 depth, const u32 n_trees, const u32 by_hessian,
+        const u32 depth, const u32 n_trees, const u32 by_hessian, const u32 fixed_slot,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const u32* RESTRICT child_rows, GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT hist_task_begin) {
@@ -209,8 +208,8 @@ KERNEL(${wg_size}) place(
     const u32 first = levels[depth].first, count = levels[depth].count;
     (void)picked;
 % endif
-    /* roots have the first slots; every split of earlier levels took one more */
-    const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
+    /* roots have the first slots; every split of earlier levels took one more, or might have */
+    const u32 next_slot = fixed_slot ? fixed_slot : (next_first - n_trees) / 2 + n_trees;
     u32 n_hist = 0, more;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;

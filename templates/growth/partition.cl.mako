@@ -43,8 +43,8 @@ ${codes.in_columns(code)}
    clears, the histogram of a child whose parent's rows / 2 are fewer than `least_cleared`. */
 FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u32* picks,
                    const u32 first, const u32 next_first, const u32 count, const u32 n_trees,
-                   const u32 slot_cells, const u32 least_cleared) {
-    const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
+                   const u32 fixed_slot, const u32 slot_cells, const u32 least_cleared) {
+    const u32 next_slot = fixed_slot ? fixed_slot : (next_first - n_trees) / 2 + n_trees;
     const u32 piece = (slot_cells + PIECES - 1) / PIECES;
     const u32 n_pieces = slot_cells ? count * PIECES : 0;
     (void)first; (void)picks;
@@ -130,7 +130,7 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
 % endif
 
 KERNEL(${wg_size}) move(
-        const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees,
+        const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 fixed_slot,
         const u32 slot_cells, const u32 least_cleared, ${codes.column_parameters(code)},
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
@@ -151,7 +151,7 @@ KERNEL(${wg_size}) move(
 % else:
     const u32 first = levels[depth].first, count = next_first - first;
 % endif
-    clear_next(pool, nodes, picks, first, next_first, count, n_trees, slot_cells, least_cleared);
+    clear_next(pool, nodes, picks, first, next_first, count, n_trees, fixed_slot, slot_cells, least_cleared);
     const u32 n_tasks = levels[depth].row_tasks;
     for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
         const u32 index = find_node(task_begin, count, number);

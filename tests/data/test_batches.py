@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -64,6 +65,7 @@ def test_a_dataiter_of_xgboost(given):
     same(Dataset.from_batches(given), Dataset(X, Y, Y + 1))
 
 
+@pytest.mark.thorough
 def test_an_iterator_that_xgboost_takes_too():
     xgboost = pytest.importorskip("xgboost")
 
@@ -179,6 +181,35 @@ def test_columns_of_arrow(folder, suffix):
             writer.write_table(table, 4)
     data = Dataset.from_batches(path, label_column="y", batch_rows=3)
     same(data, Dataset(table.drop_columns("y"), Y))
+
+
+def test_without_pyarrow(folder, monkeypatch):
+    (folder / "t.parquet").touch()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ParameterError, match=r"pip install 'pyopencl_gbdt\[arrow\]'"):
+        Dataset.from_batches(folder)
+
+
+def test_damaged_files_are_named(folder):
+    np.save(folder / "t.npy", X)
+    np.savez(folder / "t.npz", X=X, y=Y)
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pytest.importorskip("pyarrow").table({"y": Y, "x": X[:, 0]}), folder / "t.parquet"
+    )
+    rng, found = np.random.default_rng(1), []
+    for path in list(folder.iterdir()):
+        whole = path.read_bytes()
+        for _ in range(60):
+            data = bytearray(whole[: rng.integers(1, len(whole) + 1)])
+            for at in rng.integers(0, len(data), 3):
+                data[at] = rng.integers(256)
+            path.write_bytes(data)
+            try:
+                values(Dataset.from_batches(path))
+            except DataError as error:
+                found.append((path.name, str(error)))
+    assert len(found) > 100
+    assert all(name in text for name, text in found)
 
 
 @pytest.mark.parametrize(

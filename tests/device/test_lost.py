@@ -102,7 +102,7 @@ def test_a_wrong_device_string_lists_the_right_ones():
         find("voodoo")
     text = str(caught.value)
     assert "device='voodoo'" in text
-    assert "'auto', 'gpu', 'cpu'" in text
+    assert "'auto', 'gpu', 'gpu:<n>', 'cpu'" in text
     assert find(TEST_DEVICE).device_id in text
     assert "Next: " in text
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt import GBDTClassifier, GBDTRanker, GBDTRegressor, Model
+from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.model import Ensemble, dump_text, from_xgboost_json, to_xgboost_json
@@ -130,7 +131,8 @@ def use(ensemble: Ensemble) -> None:
         kept = Ensemble(
             **{**vars(ensemble), "trees": ensemble.trees[: n_rounds * ensemble.round_trees]}
         )
-        expected = predict(kept, model.tree_values(X))
+        values = model.tree_values(X)
+        expected = predict(kept, values.host() if isinstance(values, DeviceMatrix) else values)
         model.predict(X, device=TEST_DEVICE)
     np.testing.assert_array_equal(margins.reshape(len(X), -1), expected.reshape(-1, len(X)).T)
     for kind in ("gain", "weight", "total_cover"):
