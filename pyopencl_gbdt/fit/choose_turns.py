@@ -20,7 +20,9 @@ FEW_SLOTS = 4
 LEAST_SLOTS = 2
 #: Share of the free memory that slots and shared arrays may take.
 _SHARE = 0.97
-_ADVICE = "lower max_depth or max_bin, give max_leaves, or use a device with more memory"
+_ADVICE = (
+    "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use a device with more memory"
+)
 
 
 def choose_turns(
@@ -54,6 +56,8 @@ def choose_turns(
         ws.turns = Turns(chosen, 1)
         reserve(ws)
         room = _room(ws)
+        if room <= 0:
+            break  # smaller pages would not help
         if given is None and not n_pages:
             chosen = evenly(ws.n_rows, _suited_pages(ws, room))
     ws.turns = Turns(chosen, 1)

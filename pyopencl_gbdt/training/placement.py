@@ -169,14 +169,20 @@ class Placement:
         data, device = self.data, self.device
         stored = self.share.codes if isinstance(self.share.codes, StoredPages) else None
         layout = self.share.layout if stored is None else stored.layout
-        layout = layout or cut_layout(data, device, self.params)
-        ws = self._workspace(layout, (), None, None, Turns([(0, data.n_rows)], 1))
-        bounds = None if stored is None else stored.bounds
-        choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
-        ws.check()
+        if layout is None:
+            self._turned(smallest_layout(data.n_features))  # raises before columns are cut
+            layout = cut_layout(data, device, self.params)
+        ws = self._turned(layout, None if stored is None else stored.bounds)
         assert ws.turns is not None
         made = stored or stored_pages(data, device, self.params, layout, ws.turns)
         ws.take_turns(made)
+        return ws
+
+    def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> Workspace:
+        """Return a workspace for pages that take turns, with no pages yet."""
+        ws = self._workspace(layout, (), None, None, Turns([(0, self.data.n_rows)], 1))
+        choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
+        ws.check()
         return ws
 
     def turn_again(self, ws: Workspace) -> None:
