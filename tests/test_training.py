@@ -59,7 +59,7 @@ def test_the_plan_is_what_is_taken():
 def test_what_cannot_fit_is_refused_with_numbers(field):
     device = open_device(TEST_DEVICE)
     device.caps = dataclasses.replace(device.caps, **{field: 20_000})
-    with pytest.raises(MemoryPlanError, match=r"needs \d+ bytes .*(20000|2000).*; lower max_depth"):
+    with pytest.raises(MemoryPlanError, match=r"\d+ bytes .*20000"):
         boosting(device)
     gc.collect()
     assert device.allocated_bytes == 0

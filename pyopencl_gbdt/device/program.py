@@ -16,7 +16,7 @@ Groups = int | tuple[int, int]
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel with its arguments and sizes set. Calling it enqueues the kernel."""
+    """A kernel with its arguments and sizes set. Calling it enqueues the same work each time."""
 
     name: str
     enqueue: Callable[[], None]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import c_type, code_dtype
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
@@ -159,11 +161,12 @@ class OrderCodes:
         self._round = round_number
         self._write(round_number)
 
-    def turn(self) -> Launch:
+    def turn(self) -> Action:
         """Return what writes the codes of the order after that of the round taken last."""
-        return Launch("codes of the next order", self._take_next)
+        return _NextOrder(self)
 
-    def _take_next(self) -> None:
+    def take_next(self) -> None:
+        """Write the codes of the order after that of the round taken last."""
         self._write(self._round + 1)
 
     def _write(self, number: int) -> None:
@@ -171,6 +174,17 @@ class OrderCodes:
         if order != self._held:
             run(self._launches[order])
         self._held = order
+
+
+@dataclass(frozen=True)
+class _NextOrder:
+    """Writes other codes in every round; so it is no ``Launch``, which does the same each time."""
+
+    orders: OrderCodes
+    name: str = "codes of the next order"
+
+    def __call__(self) -> None:
+        self.orders.take_next()
 
 
 def _code_type(data: QuantizedData) -> str:
