@@ -243,6 +243,9 @@ def test_a_rule_decides_without_weights(monkeypatch):
     assert division.best_team([slow, fast], p, 10_000, 28) == [1]
     assert division.best_team([fast, fast], p, 100_000_000, 28) == [0, 1]
     assert division.best_team([fast, slow], p, 100_000, 28) == [0]
+    of_h200 = [7e11, 7e11], p, 11_000_000, 28
+    assert division.best_team(*of_h200) == [0] or division.best_team(*of_h200) == [1]
+    assert division.best_team(*of_h200, joined=True) == [0, 1]  # NCCL adds up on the cards
     opened = [open_device(TEST_DEVICE)] * 2
     if opened[0].caps.kind == "cpu":  # two runtimes share its cores
         assert division.with_own_cores(opened, [1, 2]) == [1]

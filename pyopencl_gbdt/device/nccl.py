@@ -25,6 +25,13 @@ ENVIRONMENT = "PYOPENCL_GBDT_NCCL"
 _in_use = threading.Lock()
 
 
+def may_join(devices: Sequence[Device]) -> bool:
+    """Tell whether NCCL may add up for a team: different CUDA cards, and it is not turned off."""
+    ids = {device.caps.device_id for device in devices}
+    cuda = all(device.caps.api == "cuda" for device in devices)
+    return cuda and len(ids) == len(devices) and os.environ.get(ENVIRONMENT) != "off"
+
+
 def communicators(devices: Sequence[Device]) -> list[Any]:
     """Return a communicator for every device of a team; none if NCCL cannot join them.
 
@@ -35,8 +42,7 @@ def communicators(devices: Sequence[Device]) -> list[Any]:
     devices : sequence of Device
     """
     ids = [device.caps.device_id for device in devices]
-    cuda = all(device.caps.api == "cuda" for device in devices)
-    if not cuda or len(set(ids)) < len(ids) or os.environ.get(ENVIRONMENT) == "off":
+    if not may_join(devices):
         return []
     if not _in_use.acquire(blocking=False):
         return []

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.bandwidth import median_seconds
+from pyopencl_gbdt.device.nccl import may_join
 from pyopencl_gbdt.device.selection import Chosen
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
@@ -25,11 +26,12 @@ from pyopencl_gbdt.training.fitting import Task
 _MEASURED_ROWS = (1 << 17, 1 << 20)
 _MEASURED_FEATURES = 28
 _BINS = 256
-#: Bytes of sums in a second: two threads of an EPYC add up 19 GB/s, and page-locked copies to an
-#: H200 took 23 GB/s (`device.staging`), one each way.
-_SUM_BYTES = 7e9
-#: Seconds of a sum of any size: two threads wait for each other in 14 us (EPYC), about four times.
-_SUM_SECONDS = 60e-6
+#: Bytes of sums in a second, and seconds of a sum of any size, through the host: two H200, 11 M and
+#: 100 M rows x 28, depth 8, lost 5.6 and 7.2 ms a round (OpenCL); two threads wait for each other
+#: in 14 us (EPYC), about four times a sum.
+_THROUGH_HOST = 2.5e9, 60e-6
+#: The same by NCCL: two H200, 11 M x 28, lost 0.4 ms a round at depth 6, and 0.6 at depth 8.
+_ON_CARDS = 60e9, 35e-6
 #: Levels of a tree of unlimited depth, for the estimate.
 _USUAL_DEPTH = 8
 _speeds: dict[tuple[int, str, str], float] = {}
@@ -84,7 +86,9 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
         speeds = [histogram_speed(device) for device in devices]
         able = with_own_cores(devices, speeds)
         own = [speeds[i] for i in able]
-        kept = [able[i] for i in best_team(own, task.params, data.n_rows, data.n_features)]
+        sizes = data.n_rows, data.n_features
+        joined = may_join([devices[i] for i in able])
+        kept = [able[i] for i in best_team(own, task.params, *sizes, joined=joined)]
         if len(kept) < len(devices):
             note = _note([devices[i] for i in kept], len(devices), data.n_rows)
         devices, weights = [devices[i] for i in kept], [speeds[i] for i in kept]
@@ -147,7 +151,12 @@ def histogram_speed(device: Device) -> float:
 
 
 def best_team(
-    speeds: Sequence[float], params: Parameters, n_rows: int, n_features: int
+    speeds: Sequence[float],
+    params: Parameters,
+    n_rows: int,
+    n_features: int,
+    *,
+    joined: bool = False,
 ) -> list[int]:
     """Return the indices of the devices that are expected to be fastest together, ascending.
 
@@ -157,19 +166,29 @@ def best_team(
         Values that each adds up in a second.
     params : Parameters
     n_rows, n_features : int
+    joined : bool
+        Whether NCCL adds up on the cards.
     """
+    sums = _ON_CARDS if joined else _THROUGH_HOST
     order = sorted(range(len(speeds)), key=lambda i: -speeds[i])
     seconds = [
-        round_seconds([speeds[i] for i in order[:size]], params, n_rows, n_features)
+        round_seconds([speeds[i] for i in order[:size]], params, n_rows, n_features, sums)
         for size in range(1, len(order) + 1)
     ]
     return sorted(order[: int(np.argmin(seconds)) + 1])
 
 
 def round_seconds(
-    speeds: Sequence[float], params: Parameters, n_rows: int, n_features: int
+    speeds: Sequence[float],
+    params: Parameters,
+    n_rows: int,
+    n_features: int,
+    costs: tuple[float, float],
 ) -> float:
-    """Return the expected seconds of a tree: half of the rows a level, and the team's sums."""
+    """Return the expected seconds of a tree: half of the rows a level, and the team's sums.
+
+    ``costs`` are the bytes of sums in a second, and the seconds of a sum of any size.
+    """
     depth = params.max_depth or _USUAL_DEPTH
     values = n_rows * n_features * (1 + 0.5 * (depth - 1))
     alone = values / sum(speeds)
@@ -177,4 +196,4 @@ def round_seconds(
         return alone
     slots = params.max_leaves or 1 << (depth - 1)
     sums = slots * n_features * min(params.max_bin, n_rows) * 16
-    return alone + sums / _SUM_BYTES + (depth + 2) * _SUM_SECONDS
+    return alone + sums / costs[0] + (depth + 2) * costs[1]
