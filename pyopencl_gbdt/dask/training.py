@@ -6,6 +6,7 @@ import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import dask
@@ -16,10 +17,12 @@ from dask import array
 from pyopencl_gbdt.dask.parts import assigned, blocks, described, partitions
 from pyopencl_gbdt.dask.work import Job, open_doors, work
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
-from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.limits import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.training.arguments import check_history
+from pyopencl_gbdt.training.train import with_history
 
 
 def train(
@@ -72,7 +75,8 @@ def train(
         Seconds without a sign of life after which a worker is given up; None is 30, or what the
         environment variable ``PYOPENCL_GBDT_TEAM_SILENCE`` says.
     **options
-        Further arguments of ``pyopencl_gbdt.train``.
+        Further arguments of ``pyopencl_gbdt.train``. Callbacks run as copies on the first worker;
+        ``Model.history`` has what they would collect.
 
     Returns
     -------
@@ -86,6 +90,8 @@ def train(
         If a worker died, or does not answer; the message names the rank and the worker.
     """
     client = distributed.default_client() if client is None else client
+    evals_result = options.pop("evals_result", None)
+    check_history(evals_result)
     given = {
         "X": X, "label": label, "weight": weight, "base_margin": base_margin, "qid": qid,
         "label_lower_bound": label_lower_bound, "label_upper_bound": label_upper_bound,
@@ -103,27 +109,29 @@ def train(
     futures = partitions(client, given)
     distributed.wait(futures)
     runs, placed = _placed(client, futures, chosen)
-    sets: list[list[Any] | None] = []
+    sets: list[list[list[Any]] | None] = []
     for rows, _ in evals:
         same = rows.get("X") is X and rows.get("label") is label
-        sets.append(None if same else partitions(client, rows))
+        sets.append(None if same else _shares(client, partitions(client, rows), len(placed)))
     name, key = f"pyopencl_gbdt-{uuid.uuid4().hex}", secrets.token_bytes(32)
     opened = client.run(open_doors, name, key, dict(params), workers=placed)
-    silence = Limits.of_environment() if timeout is None else Limits(silence=timeout)
+    limits = Limits.of_environment()
+    if timeout is not None:
+        limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))
     job = Job(
         name, key, [address for worker in placed for address in opened[worker]], params, options,
-        columns, [name for _, name in evals], silence,
+        columns, [name for _, name in evals], limits,
     )  # fmt: skip
     ranks = np.cumsum([0, *(len(opened[worker]) for worker in placed)]).tolist()
     running = [
         client.submit(
-            work, [futures[i] for i in run], [_share(own, place, len(placed)) for own in sets], job,
+            work, [futures[i] for i in run], [own and own[place] for own in sets], job,
             ranks[place], workers=[worker], allow_other_workers=False, pure=False, retries=0,
             key=f"{name}-{ranks[place]}",
         )
         for place, (run, worker) in enumerate(zip(runs, placed, strict=True))
     ]  # fmt: skip
-    return _result(client, running, placed)
+    return with_history(_result(client, running, placed), evals_result)
 
 
 def _placed(
@@ -139,12 +147,10 @@ def _placed(
     return runs, assigned(runs, where, found, workers)
 
 
-def _share(parts: list[Any] | None, place: int, n_places: int) -> list[Any] | None:
-    """Return a worker's partitions of an evaluation set."""
-    if parts is None:
-        return None
-    first, end = (len(parts) * one // n_places for one in (place, place + 1))
-    return parts[first:end]
+def _shares(client: distributed.Client, parts: list[Any], n_places: int) -> list[list[Any]]:
+    """Return each worker's partitions of an evaluation set; queries stay whole."""
+    found = client.gather(client.map(described, parts))
+    return [parts[run.start : run.stop] for run in blocks(found, n_places)]
 
 
 def _result(client: distributed.Client, running: Sequence[Any], workers: Sequence[str]) -> Model:
@@ -203,7 +209,8 @@ def mapped(function: Any, X: Any, width: int, dtype: Any, **options: Any) -> Any
     if isinstance(X, array.Array):
         X = X.rechunk({1: -1})
         more = {"chunks": (X.chunks[0], (width,))} if width > 1 else {"drop_axis": 1}
-        return X.map_blocks(_of_rows, function=function, options=options, meta=empty, **more)
+        given = {"function": function, "options": options, "empty": empty}
+        return X.map_blocks(_of_rows, **given, meta=empty, **more)
     if not hasattr(X, "to_delayed"):
         raise DataError(
             f"X is of type {type(X).__name__}: expected a Dask array or DataFrame; use "
@@ -211,11 +218,11 @@ def mapped(function: Any, X: Any, width: int, dtype: Any, **options: Any) -> Any
         )
     call = dask.delayed(_of_rows)
     parts = [
-        array.from_delayed(call(part, function, options), (np.nan, *empty.shape[1:]), meta=empty)
-        for part in X.to_delayed()
+        array.from_delayed(made, (np.nan, *empty.shape[1:]), meta=empty)
+        for made in (call(part, function, options, empty) for part in X.to_delayed())
     ]
     return array.concatenate(parts, axis=0)
 
 
-def _of_rows(rows: Any, function: Any, options: Mapping[str, Any]) -> Any:
-    return function(rows, **options)
+def _of_rows(rows: Any, function: Any, options: Mapping[str, Any], empty: Any) -> Any:
+    return function(rows, **options) if len(rows) else empty

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlparse
 
+import distributed
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
@@ -19,8 +20,8 @@ from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.division import row_bounds
 from pyopencl_gbdt.training.train import train
 
-#: The doors that this process has opened, by the job's name.
-_doors: dict[str, list[Door]] = {}
+#: The doors that this process has opened, by the job's name and the worker: workers may share one.
+_doors: dict[tuple[str, str], list[Door]] = {}
 #: Parts of a partition that ``Dataset`` takes.
 _OF_ROWS = ("label", "weight", "base_margin", "qid", "label_lower_bound", "label_upper_bound")
 
@@ -66,8 +67,8 @@ def open_doors(
 ) -> list[Address]:
     """Open an address for each member on this worker; return them. Dask gives the worker."""
     host = urlparse(dask_worker.address).hostname or "127.0.0.1"
-    _doors[name] = [Door(host, key) for _ in devices_of(params)]
-    return [door.address for door in _doors[name]]
+    doors = _doors[name, dask_worker.address] = [Door(host, key) for _ in devices_of(params)]
+    return [door.address for door in doors]
 
 
 def work(
@@ -88,9 +89,23 @@ def work(
     first_rank : int
         Rank of the worker's first member.
     """
-    if job.name not in _doors:
+    doors = _doors.pop((job.name, distributed.get_worker().address), None)
+    if doors is None:
         raise TeamError(f"{job.name}: this worker was started again; call train again")
-    doors = _doors.pop(job.name)
+    try:
+        return _work(parts, evals, job, first_rank, doors)
+    finally:  # a door that was not joined: others that wait for it learn that nobody comes
+        for door in doors:
+            door.close()
+
+
+def _work(
+    parts: Sequence[Mapping[str, Any]],
+    evals: Sequence[Sequence[Mapping[str, Any]] | None],
+    job: Job,
+    first_rank: int,
+    doors: Sequence[Door],
+) -> Model | None:
     data = dataset_of(parts, job.columns)
     bounds = [(0, 0)] * len(doors) if data is None else row_bounds(data, [1.0] * len(doors))
     sets = [None if rows is None else dataset_of(rows, job.columns) for rows in evals]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -81,7 +81,17 @@ def values_of(features: Features, n_features: int) -> F32:
         )
         return dense
     assert isinstance(values, np.ndarray)
-    return np.ascontiguousarray(values, np.float32)
+    values = np.ascontiguousarray(values, np.float32)
+    absent = n_features - values.shape[1]  # of text whose lines end early
+    return values if absent <= 0 else np.pad(values, ((0, 0), (0, absent)), constant_values=np.nan)
+
+
+def sum_of_numbers(values: F32, width: int, categorical: Collection[int]) -> int:
+    """Return a checksum of columns without levels: codes of levels change after the first pass."""
+    kept = [column for column in range(width) if column not in categorical]
+    if len(kept) < values.shape[1]:
+        values = np.ascontiguousarray(values[:, kept])
+    return zlib.crc32(values.data.cast("B")) if kept else 0
 
 
 class CheckedBatches(BatchedRows):
@@ -96,6 +106,8 @@ class CheckedBatches(BatchedRows):
         Rows and features.
     rows : sequence of int
         Rows of each batch.
+    numbers : sequence of (int, int)
+        The width of each batch, and a checksum of its columns without levels.
     sums : sequence of int, or None
         A checksum of each batch's values; None: the next pass takes it.
     levels : mapping of int to (Levels, int64 array)
@@ -109,6 +121,7 @@ class CheckedBatches(BatchedRows):
         reader: Reader,
         shape: tuple[int, int],
         rows: Sequence[int],
+        numbers: Sequence[tuple[int, int]],
         sums: Sequence[int] | None,
         levels: dict[int, tuple[Levels, I64]],
         n_missing: int,
@@ -116,7 +129,7 @@ class CheckedBatches(BatchedRows):
         self.shape, self.most_rows, self.n_missing = shape, max(rows), n_missing
         self._source, self._reader = source, reader
         self._rows, self._sums = list(rows), None if sums is None else list(sums)
-        self._counted, self._own_levels = levels, True
+        self._numbers, self._counted, self._own_levels = list(numbers), levels, True
 
     @property
     def categories(self) -> dict[int, Levels]:
@@ -146,7 +159,8 @@ class CheckedBatches(BatchedRows):
                     f"pass: {_SAME}; {_MOVE}"
                 )
             features = self._reader.features(batch, levels)
-            values = values_of(features, self.shape[1])
+            own_width = features.values.shape[1]
+            values = values_of(features, self.shape[1] if batch.ragged else own_width)
             if values.shape != (self._rows[number], self.shape[1]):
                 raise DataError(
                     f"{batch.where} has shape {values.shape}, and had "
@@ -154,7 +168,9 @@ class CheckedBatches(BatchedRows):
                 )
             found = zlib.crc32(values.data.cast("B"))
             unknown = self._own_levels and bool(features.codes_apart)
-            if unknown or (self._sums is not None and self._sums[number] != found):
+            width, numbers = self._numbers[number]
+            changed = sum_of_numbers(values, width, self._counted) != numbers
+            if changed or unknown or (self._sums is not None and self._sums[number] != found):
                 raise DataError(
                     f"{batch.where} has other values than in an earlier pass: {_SAME}; {_MOVE}"
                 )

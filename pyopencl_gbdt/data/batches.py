@@ -16,6 +16,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.batch_files import is_path, paths_of, read_files
 from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.errors import DataError, DataTypeError
@@ -55,6 +56,10 @@ def source_of(given: Any, reading: Reading) -> Source:
         return _ArraySource(given, reading.batch_rows)
     if callable(given):
         return _IteratorSource(given)
+    if hasattr(given, "columns"):
+        raise DataTypeError(
+            f"batches is a table of type {type(given).__name__}: {_EXPECTED}; give a list of tables"
+        )
     if not hasattr(given, "__iter__") or isinstance(given, (str, bytes, Mapping)):
         raise DataTypeError(f"batches is of type {type(given).__name__}: {_EXPECTED}; give one")
     if iter(given) is given:
@@ -196,6 +201,8 @@ def batch_of(given: Any, where: str) -> Batch:
 
 
 def _of_dataset(given: Any, where: str) -> Batch:
+    if isinstance(given.features, BatchedRows):
+        raise DataError(f"{where} is itself in batches: expected rows; give its source")
     offsets = given.group_offsets
     return Batch(
         cast(Features, given.checked),

@@ -16,6 +16,7 @@ from pyopencl_gbdt.data.batch_passes import (
     LevelUnion,
     Reader,
     is_text_column,
+    sum_of_numbers,
     values_of,
 )
 from pyopencl_gbdt.data.batches import Source, source_of
@@ -64,7 +65,7 @@ class Sides:
             raise DataError(f"{batch.where}: {error}") from error
         for name, part in found.items():
             if part is not None:
-                self._parts[name].append(part)
+                self._parts[name].append(np.array(part))  # the source may reuse its memory
 
     def whole(self) -> dict[str, Any]:
         """Return each part of all rows, for ``Dataset``."""
@@ -150,8 +151,9 @@ def first_pass(
         (look.width - width) * rows for width, rows in zip(look.widths, look.rows, strict=True)
     )
     known = not levels and set(look.widths) == {look.width}
+    sums = look.sums if known else None
     rows = CheckedBatches(
-        source, look.reader, shape, look.rows, look.sums if known else None, levels, n_missing
+        source, look.reader, shape, look.rows, look.numbers, sums, levels, n_missing
     )
     return Features(rows, look.names, rows.categories), look.sides.whole()
 
@@ -162,6 +164,7 @@ class _Look:
         self.rows: list[int] = []
         self.widths: list[int] = []
         self.sums: list[int] = []
+        self.numbers: list[tuple[int, int]] = []
         self.n_missing, self.width = 0, 0
         self.names: list[str] | None = None
         self.unions: dict[int, LevelUnion] = {}
@@ -195,6 +198,7 @@ class _Look:
         self.widths.append(width)
         self.width = max(self.width, width)
         self.sums.append(zlib.crc32(values.data.cast("B")))
+        self.numbers.append((width, sum_of_numbers(values, width, self.unions)))
         self.n_missing += int(np.count_nonzero(np.isnan(values)))
         self._n_rows += n_rows
         if self._n_rows > MOST_ROWS:

@@ -14,7 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    Listener,
+    answer_challenge,
+    deliver_challenge,
+)
 from typing import Any
 
 from pyopencl_gbdt.device.limits import Limits
@@ -46,7 +52,7 @@ class Door:
     """
 
     def __init__(self, host: str, key: bytes) -> None:
-        self._listener, self._key = Listener((host, 0), backlog=_BACKLOG, authkey=key), key
+        self._listener, self._key = Listener((host, 0), backlog=_BACKLOG), key
         self._is_open = True
         self.address: Address = host, int(self._listener.address[1])
 
@@ -93,16 +99,26 @@ class Door:
                     why = "ended" if gone else f"did not connect within {limits.patience:g} s"
                     raise TeamError(f"rank {(gone or late)[0]} {why}, so rank {rank} ended too")
         finally:
-            self._is_open = False
-            self._listener.close()
+            self.close()
         return SocketTeam(rank, found, limits)
+
+    def close(self) -> None:
+        """Let nobody in from now on."""
+        self._is_open = False
+        self._listener.close()
 
     def _accept(self, arrived: queue.Queue[tuple[int, Connection]]) -> None:
         while self._is_open:
-            # strangers have no key, and members that only look close at once
-            with suppress(AuthenticationError, OSError, EOFError):
-                connection = self._listener.accept()
-                arrived.put((connection.recv(), connection))
+            with suppress(OSError):
+                come = self._listener.accept()
+                threading.Thread(target=self._admit, args=(come, arrived), daemon=True).start()
+
+    def _admit(self, come: Connection, arrived: queue.Queue[tuple[int, Connection]]) -> None:
+        """Take in a member; a stranger has no key, and may say nothing at all."""
+        with suppress(AuthenticationError, OSError, EOFError):
+            deliver_challenge(come, self._key)
+            answer_challenge(come, self._key)
+            arrived.put((come.recv(), come))
 
 
 def _connected(address: Address, key: bytes, until: float, rank: int) -> Connection:

@@ -12,6 +12,9 @@ from pyopencl_gbdt.errors import ParameterError
 SILENCE, PATIENCE = "PYOPENCL_GBDT_TEAM_SILENCE", "PYOPENCL_GBDT_TEAM_PATIENCE"
 
 
+_MOST_SECONDS = 1e6
+
+
 @dataclass(frozen=True)
 class Limits:
     """Seconds after which a member gives up another one.
@@ -37,7 +40,7 @@ class Limits:
         ------
         ParameterError
         """
-        return cls(_seconds(SILENCE, cls.silence), _seconds(PATIENCE, cls.patience))
+        return cls(_of_variable(SILENCE, cls.silence), _of_variable(PATIENCE, cls.patience))
 
     @property
     def beat(self) -> float:
@@ -45,14 +48,25 @@ class Limits:
         return min(1.0, self.silence / 10)
 
 
-def _seconds(name: str, default: float) -> float:
+def _of_variable(name: str, default: float) -> float:
     text = os.environ.get(name)
-    if not text:
-        return default
+    return seconds(text, name, default) if text else default
+
+
+def seconds(given: object, name: str, default: float) -> float:
+    """Return a number of seconds that clocks can wait.
+
+    Raises
+    ------
+    ParameterError
+    """
     try:
-        found = float(text)
+        found = float(str(given))
     except ValueError:
         found = math.nan
-    if not found > 0:
-        raise ParameterError(f"{name}={text}: expected seconds above 0, such as {default:g}")
+    if not 0 < found <= _MOST_SECONDS:
+        raise ParameterError(
+            f"{name}={given}: expected seconds above 0, at most {_MOST_SECONDS:g}, such as "
+            f"{default:g}"
+        )
     return found

@@ -54,6 +54,7 @@ class MpiTeam(Member):
 
     def __init__(self, communicator: Any, limits: Limits | None = None) -> None:
         self._mpi, self._limits = mpi(), limits or Limits.of_environment()
+        self._parts: list[Any] = []
         late = threading.Timer(
             self._limits.patience,
             end_job,
@@ -121,6 +122,8 @@ class MpiTeam(Member):
         other._mpi, other._limits, other._beats = self._mpi, self._limits, None
         colour = 0 if self.rank in ranks else self._mpi.UNDEFINED
         other._own = self._own.Split(colour, self.rank)
+        if colour == 0:
+            self._parts.append(other._own)
         return other
 
     def leave(self, error: BaseException | None = None) -> None:
@@ -129,6 +132,8 @@ class MpiTeam(Member):
             end_job(self._own, f"rank {self.rank}: {type(error).__name__}: {error}")
         if self._beats is not None:
             self._beats.end()
+        for made in (*self._parts, self._own):  # MPI has about 2000 communicators
+            made.Free()
 
 
 def joined_team(communicator: Any) -> Any:
@@ -195,3 +200,4 @@ class _Beats(threading.Thread):
         self._own.Barrier()
         self._over.set()
         self.join()
+        self._own.Free()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.discovery import every_gpu, find, open_device
-from pyopencl_gbdt.device.selection import names_several
+from pyopencl_gbdt.device.selection import asked_for, names_several
 from pyopencl_gbdt.errors import ParameterError
 
 #: Names that stand for any GPU, of which the processes of a host take one after the other.
@@ -33,7 +33,8 @@ def open_in_turn(name: str, place: int) -> Device:
             "give 'gpu', of which each process of a host takes another one"
         )
     info = find(name)
-    if name in _ANY_GPU and info.caps is not None and info.caps.kind == "gpu":
-        gpus = every_gpu("cuda" if name == "cuda" else "gpu")
+    asked = asked_for(name) or "auto"
+    if asked in _ANY_GPU and info.caps is not None and info.caps.kind == "gpu":
+        gpus = every_gpu("cuda" if asked == "cuda" else "gpu")
         name = gpus[place % len(gpus)].device_id
     return open_device(name)

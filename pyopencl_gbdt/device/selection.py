@@ -26,7 +26,7 @@ class Chosen:
 
 def names_several(spec: str) -> bool:
     """Tell whether a string has the form of several devices, whether or not they are there."""
-    spec = _asked(spec)
+    spec = asked_for(spec)
     return "," in spec or "=" in spec or spec in _ALL
 
 
@@ -42,7 +42,7 @@ def main_device(spec: Any) -> Any:
         spec = next(iter(spec))
     if not isinstance(spec, str) or not names_several(spec):
         return spec
-    first = _asked(spec).split(",")[0].partition("=")[0].strip()
+    first = asked_for(spec).split(",")[0].partition("=")[0].strip()
     return first.partition(":")[0] if first in _ALL else first
 
 
@@ -62,7 +62,7 @@ def find_several(spec: str) -> list[Chosen]:
         If a device is not there or named twice, or a weight is no number above 0.
     """
     found: list[Chosen] = []
-    for entry in _asked(spec).split(","):
+    for entry in asked_for(spec).split(","):
         name, sign, text = (part.strip() for part in entry.partition("="))
         if not name:
             raise DeviceError(
@@ -89,7 +89,7 @@ def find_several(spec: str) -> list[Chosen]:
     return found
 
 
-def _asked(spec: str) -> str:
+def asked_for(spec: str) -> str:
     """Return what is asked for, in small letters: the environment decides about ``auto``."""
     asked = spec.strip().lower()
     if asked in ("", "auto"):

@@ -135,7 +135,7 @@ _ENTRIES = (
         "scan",
         _variant(
             "decoupled_lookback",
-            {"wg_size": 128, "items": 20, "window": 8, "spin": 4096},
+            {"wg_size": 128, "items": 20, "items_of_8": 20, "window": 8, "spin": 4096},
             "H200, 2^28 int32: 5.2x over portable, 1.05x over 256 work-items, 1.5x over 4 items; "
             "int64: 1.2x over 10 items",
             lookback=True,
@@ -149,9 +149,9 @@ _ENTRIES = (
         "segmented_scan",
         _variant(
             "decoupled_lookback",
-            {"wg_size": 128, "items": 12, "window": 8, "spin": 4096},
+            {"wg_size": 128, "items": 12, "items_of_8": 8, "window": 8, "spin": 4096},
             "H200, 2^28 int32, segments of 1000: 4.4x over portable, 1.2x over 8 items; 16 spill "
-            "on sm_70",
+            "on sm_70, of 8 bytes 12 on sm_80",
             lookback=True,
             template="segmented_scan_lookback",
             chosen_on=_GPU,

@@ -178,15 +178,19 @@ def _own_folder(folder: Path, folders: list[Path], locks: list[IO[Any]]) -> None
             "make it"
         )
     own = folder / f"pyopencl_gbdt-{secrets.token_hex(8)}"
+    # another fit takes a folder for stale until it is locked; Windows does not rename open files
+    made = own if fcntl is None else own.with_name(f".{own.name}")
     try:
         remove_stale(folder)
-        own.mkdir(mode=0o700)  # codes tell what the rows are
-        folders.append(own)
-        lock = (own / "lock").open("wb")
+        made.mkdir(mode=0o700)  # codes tell what the rows are
+        folders.append(made)
+        lock = (made / "lock").open("wb")
         locks.append(lock)
         if fcntl is not None:
             with contextlib.suppress(OSError):  # some file systems have no locks
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            made.rename(own)
+            folders[-1] = own
     except OSError as error:
         raise _unwritten(folder, error) from error
 

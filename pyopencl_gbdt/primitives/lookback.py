@@ -16,13 +16,15 @@ _VECTOR_BYTES = 16
 def vectors_of(variant: Variant, elements: Elements) -> int:
     """Return the number of 16-byte vectors that a work-item holds; 0 without look-back.
 
-    That is the variant's ``items``. Of pairs it is a quarter: their sums take as many registers as
-    the vectors themselves.
+    That is the variant's ``items``, or its ``items_of_8`` for elements of 8 bytes. Of pairs it is a
+    quarter: their sums take as many registers as the vectors themselves.
     """
     if not variant.lookback:
         return 0
     items = variant.params["items"]
-    return items if elements.nbytes <= 8 else max(1, items // 4)
+    if elements.nbytes == 8:
+        return variant.params["items_of_8"]
+    return items if elements.nbytes < 8 else max(1, items // 4)
 
 
 class Chain:

@@ -322,7 +322,7 @@ class Boosting:
         if ws.has_high or not ws["needs_high"].get()[0]:
             return False
         done = self._rounds
-        self._batches, self._before, self._kept = [], [], []  # they hold arrays
+        self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays
         ws.make_room_for_high_words(self._placement.turn_again)
         if self.tally is not None:
             self.tally.forget_trees()

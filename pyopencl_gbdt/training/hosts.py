@@ -10,6 +10,7 @@ rows leads: it has the callbacks and evaluation sets, see ``training/member.py``
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives.custom import FunctionObjective
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
@@ -40,6 +42,7 @@ from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check
 from pyopencl_gbdt.training.whole import (
     all_or_none,
     base_score,
+    by_all,
     check_parameters,
     check_same,
     check_version,
@@ -122,7 +125,8 @@ def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> M
         if own is None:
             team.wait_long()
         else:
-            model = _train(some, replace(plans, data=own, evals=evals), saved, rounds)
+            with _unknown_to(team.size - len(ranks)):
+                model = _train(some, replace(plans, data=own, evals=evals), saved, rounds)
         found: Model = next(one for one in team.exchange(model) if one is not None)
         return found
 
@@ -136,6 +140,17 @@ def _told(team: HostTeam) -> Iterator[None]:
         team.leave(None if is_by_all(error) else error)
         raise
     team.leave()
+
+
+@contextmanager
+def _unknown_to(n_others: int) -> Iterator[None]:
+    """Unmark an error of all members with rows: those without rows wait and do not raise it."""
+    try:
+        yield
+    except Exception as error:
+        if n_others:
+            by_all(error, raised=False)
+        raise
 
 
 def _evaluation_sets(team: HostTeam, plans: Plans, own: Dataset | None, leader: int) -> Parts:
@@ -175,6 +190,10 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
         return replace(task, data=data, whole=whole if leads else None)
 
     task = all_or_none(team, checked)
+    before = None if task.start is None else task.start.before
+    known = None if before is None else hashlib.sha256(to_json(before).encode()).hexdigest()
+    move = "give all ranks the same model to continue, or none"
+    check_same(team, {"the digest of the model to continue": known}, move, ParameterError)
     check_parameters(team, task.params, {"objective": str(task.objective)})
     asked = task.params
     task = replace(task, params=as_histograms(asked))
@@ -183,8 +202,8 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
     saved = _resumed(team, task, plans.callbacks, newest)
     if saved is not None:
-        before = saved.ensemble
-        start = StartingPoint(before.base_score, before.base_margin, before)
+        reached = saved.ensemble
+        start = StartingPoint(reached.base_score, reached.base_margin, reached)
         history = saved.history if leads else {}
         task = replace(task, start=start, history=history, state=saved.state)
     hosts = team.exchange(socket.gethostname())

@@ -169,6 +169,9 @@ def estimate_memory(
     longest = -(-n_rows // n_queries)
     reserve = Reservations(objective, weighted, n_queries, longest).reserve
     ws.choose_trees(reserve)
+    if policy.picks > 1 and not ws.fits():
+        ws.policy = policy_of(params)
+        ws.choose_trees(reserve)
     row = data.layout.n_features + ws.n_outputs + n_targets  # values, margins and labels
     evaluated = evaluation_rows * row * VALUE.itemsize
     if counts is not None:
@@ -205,7 +208,7 @@ def _streamed(
     ws: Workspace, reserve: Callable[[Workspace], None], evaluated: int
 ) -> MemoryEstimate:
     """Estimate a fit whose pages take turns; the host keeps what is not on the device."""
-    ws.turns = Turns([(0, ws.n_rows)], 1)
+    ws.turns, ws.policy = Turns([(0, ws.n_rows)], 1), policy_of(ws.params)
     ws.choose_trees(reserve)
     choose_turns(ws, reserve)
     device, n_features = ws.device, ws.layout.n_features

@@ -149,10 +149,25 @@ class Placement:
         tiles: TileSizes | None,
         turns: Turns | None = None,
     ) -> Workspace:
+        """Return a workspace; several leaves split in a step where that is faster, and fits."""
+        several = self.policy is None and columns is None and turns is None
         if self.policy is None:  # where pages take turns, each step of the policy is a pass
-            with_codes = columns is None and turns is None
-            caps = self.device.caps if with_codes else None
+            caps = self.device.caps if several else None
             self.chosen = agreed(policy_of(self.params, caps), self.share.team)
+        ws = self._sized(layout, pages, columns, tiles, turns)
+        if several and self.chosen.picks > 1 and not self._fits_all(ws):
+            self.chosen = agreed(policy_of(self.params), self.share.team)
+            ws = self._sized(layout, pages, columns, tiles, turns)
+        return ws
+
+    def _sized(
+        self,
+        layout: Layout,
+        pages: Sequence[AnyPage],
+        columns: ColumnSizes | None,
+        tiles: TileSizes | None,
+        turns: Turns | None,
+    ) -> Workspace:
         weights = self.weighted, self.weight_bits, self.weight_shift
         sizes = layout, pages, self.data.n_rows
         ws = Workspace(self.device, self.params, self.chosen, *sizes, *weights)
@@ -167,6 +182,7 @@ class Placement:
     def _in_turn(self) -> Workspace:
         """Return a workspace whose pages take turns; make the pages if there are none yet."""
         data, device = self.data, self.device
+        data.forget()  # codes of an earlier fit
         stored = self.share.codes if isinstance(self.share.codes, StoredPages) else None
         layout = self.share.layout if stored is None else stored.layout
         if layout is None:

@@ -147,7 +147,7 @@ def train(
         check_no_profile(profile)
         plans = Plans(params, data, evals or (), eval_metric, model, custom_metric, everyone)
         made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
-        return _with_history(made, evals_result)
+        return with_history(made, evals_result)
     data = check_dataset(data)
     task = prepare(params, data, check_pairs(evals), eval_metric, model, custom_metric)
     check_devices(task, profile=profile)
@@ -168,10 +168,11 @@ def train(
         data.forget()
         clear_frames(error)
         raise
-    return _with_history(made, evals_result)
+    return with_history(made, evals_result)
 
 
-def _with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
+def with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
+    """Copy a model's history to the user's dict, if there is one; return the model."""
     if evals_result is not None:
         evals_result.clear()
         evals_result.update(made.history)

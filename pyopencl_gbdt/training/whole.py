@@ -34,9 +34,9 @@ _OWN = frozenset({"device", "verbosity", "work_group_size", "histogram", "page"}
 _PARTS = ("weight", "base_margin", "group_offsets", "label_lower_bound")
 
 
-def by_all(error: _Error) -> _Error:
+def by_all(error: _Error, *, raised: bool = True) -> _Error:
     """Mark an error that all members of a team raise, so that nobody waits for another."""
-    setattr(error, _BY_ALL, True)
+    setattr(error, _BY_ALL, raised)
     return error
 
 

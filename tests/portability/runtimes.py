@@ -85,7 +85,7 @@ SETTINGS: tuple[Setting, ...] = (
             "intel-cpu", f"sub-groups of {n}", _INTEL, sub_group=n,
             variables={"CL_CONFIG_CPU_VECTORIZER_MODE": str(n)},
         )
-        for n in (8, 16, 32, 64)
+        for n in (8, 32, 64)
     ),
     Setting(
         "intel-cpu", "32 KiB local memory", _INTEL, variables=_LOCAL_32, local_bytes=_32_KIB
