@@ -245,3 +245,34 @@ def test_the_host_holds_two_batches(weighted):
     shape = n_rows, n_features
     found = estimate_memory(device, checked, *shape, weighted=weighted, batch_rows=batch_rows)
     assert abs(found.host_bytes - peak) <= 0.1 * peak
+
+
+def test_a_source_may_reuse_its_memory(rows):
+    X, y, weight = rows
+    kept = [np.empty((225, *part.shape[1:]), np.float32) for part in (X, y, weight)]
+
+    def refilled():
+        for first in range(0, N, 225):
+            for own, part in zip(kept, (X, y, weight), strict=True):
+                own[:] = part[first : first + 225]
+            yield tuple(kept)
+
+    data = Dataset.from_batches(refilled)
+    np.testing.assert_array_equal(data.label, y)
+    np.testing.assert_array_equal(data.weight, weight)
+
+
+def test_other_orders_of_rows_are_noticed_beside_categories(rows):
+    """Codes of levels change after the first pass, so the columns of numbers are compared."""
+    X, y, _ = rows
+    orders = iter([np.arange(N), np.arange(N)[::-1]])
+
+    def shuffled():
+        order = next(orders)
+        return ((X[k], y[k]) for k in np.array_split(order, 4))
+
+    other = Dataset.from_batches(shuffled, categorical_features=[3])
+    params = {**PARAMS, "cat_method": "sets", "device": TEST_DEVICE}
+    whole = Dataset(X, y, categorical_features=[3])
+    with pytest.raises(DataError, match="has other values than in an earlier pass"):
+        train(params, whole, 1, evals=[(other, "other")])

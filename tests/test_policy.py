@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +100,20 @@ def test_a_gpu_splits_several_leaves_a_step():
     leaf_wise = {"grow_policy": "lossguide", "max_leaves": 31}
     for more, picks in (({}, 32), ({"max_leaves": 600}, 1), ({"boosting_type": "ordered"}, 1)):
         assert policy_of(Parameters.from_dict({**leaf_wise, **more}), gpu).picks == picks
+
+
+def test_one_leaf_a_step_where_histograms_of_several_do_not_fit():
+    X, y = problem()
+    params = {**LEAVES, "max_leaves": 40, "grow_policy": "lossguide", "page": "dense"}
+    params = Parameters.from_dict({**params, "max_bin": 200})
+    picks = []
+    for room in (1 << 24, 520_000):
+        device = open_device(TEST_DEVICE)
+        device.caps = replace(PRETENCES["gpu"](device.caps), global_bytes=room)
+        objective = get_objective(params.objective, params)
+        fit = Boosting(device, params, objective, Dataset(X, y), 0.5)
+        picks.append(fit.ws.policy.picks)
+    assert picks == [32, 1]
 
 
 @pytest.mark.parametrize("most_leaves", [2, 3, 9, 64])
