@@ -39,6 +39,9 @@ class Rows:
     def n_rows(self) -> int:
         return int(self.label.size)
 
+    def forget(self) -> None:
+        """Free what a fit kept: nothing."""
+
 
 def random_rows(
     device: Device, n_rows: int, n_features: int, n_pages: int
