@@ -98,7 +98,9 @@ def _holds(name: str, kind: str, dtype: np.dtype[Any]) -> bool:
         return True
     wanted = _VECTORS.get(kind) or _DTYPES.get(kind)
     if wanted is None:
-        raise TypeError(f"{name}: the kernels' type {kind!r} has no dtype: add it to dtypes.STRUCTS")
+        raise TypeError(
+            f"{name}: the kernels' type {kind!r} has no dtype: add it to dtypes.STRUCTS"
+        )
     if kind[0] == "u" and dtype.names is None:
         # kernels that only move or compare bits take any dtype of that size
         return bool(dtype.itemsize == wanted.itemsize)
@@ -123,6 +125,14 @@ def signatures(source: str) -> Mapping[str, tuple[Parameter, ...]]:
             parameters.append(Parameter(parameter, word, bool(star)))
         found[name] = tuple(parameters)
     return found
+
+
+def argument_types(source: str) -> list[tuple[str, list[str]]]:
+    """Return each kernel's name and the NumPy types of its arguments; empty for arrays."""
+    return [
+        (name, ["" if each.is_array else np.dtype(_SCALARS[each.type]).str for each in parameters])
+        for name, parameters in signatures(source).items()
+    ]
 
 
 def arrange(
