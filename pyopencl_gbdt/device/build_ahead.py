@@ -51,7 +51,11 @@ class Helper:
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-c", _CODE, path, str(number)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, driver_folders.POCL: str(driver_folders.pocl_folder())},
+            env={
+                **os.environ,
+                driver_folders.POCL: str(driver_folders.pocl_folder()),
+                "OPENBLAS_NUM_THREADS": "1",  # NumPy's threads would take time from the fit's
+            },
         )  # fmt: skip
         self._turned = False
         atexit.register(self.end)
