@@ -106,6 +106,7 @@ class Placement:
         except MemoryPlanError:
             if not may_stream:
                 raise
+        self.data.end_reading()
         if may_stream and not all(self.share.team.exchange(codes is not None)):
             return self._in_turn(), None
         assert codes is not None
@@ -191,6 +192,7 @@ class Placement:
         ws = self._turned(layout, None if stored is None else stored.bounds)
         assert ws.turns is not None
         made = stored or stored_pages(data, device, self.params, layout, ws.turns)
+        data.end_reading()
         ws.take_turns(made)
         return ws
 

@@ -67,11 +67,6 @@ def check_team(params: Parameters, objective: Objective, data: Dataset) -> None:
             f"{given}: expected dense data and tree_method='hist' or 'exact' where several devices "
             f"train together; {_MOVE}"
         )
-    if data.batches is not None:
-        raise ParameterError(
-            "X in batches: expected rows in memory where several devices train together; give "
-            f"arrays, or {_MOVE}"
-        )
     if params.search == "exact" and data.categories:
         raise ParameterError(
             "tree_method='exact' with categorical columns: expected 'hist' where several devices "
