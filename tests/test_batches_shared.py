@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, cv, train
+from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.model import to_json
 
 from .conftest import TEST_DEVICE
 from .test_from_batches import N, PARAMS, cut, rows  # noqa: F401 - a fixture
+from .test_hosts import members
 from .test_team import TWO, listed
 
 THREE = listed([TEST_DEVICE] * 3, [1, 3, 2])
@@ -38,3 +40,25 @@ def test_devices_share_batches(rows, alone, devices, params):  # noqa: F811
     data = Dataset.from_batches(cut(*rows))
     given = {**params, "device": devices}
     assert text(given, data, evals=[(data, "train")]) == alone
+
+
+def test_hosts_share_batches(rows, alone, tmp_path):  # noqa: F811
+    """Three members: one with an array, one with batches of other sizes, one without rows."""
+    bounds = [(0, 400), (400, 400), (400, N)]
+    test = Dataset.from_batches(cut(*(part[:90] for part in rows)))
+    wanted = text({}, Dataset(*rows), evals=[(Dataset(*(p[:90] for p in rows)), "test")])
+
+    def work(team, rank):
+        first, end = bounds[rank]
+        own = [part[first:end] for part in rows]
+        data = None
+        if end > first:
+            data = Dataset.from_batches(lambda: [tuple(own)]) if rank else Dataset(*own)
+        sets = [(data, "train"), (None if rank else test, "test")]
+        saver = [TrainingCheckPoint(tmp_path, interval=2)]
+        options = {"evals": sets, "callbacks": saver, "communicator": team}
+        return text({"page": "streamed"}, data, **options)
+
+    for model, history in members(3, work):
+        assert model == alone[0]
+        assert history == {**alone[1], **wanted[1]}

@@ -32,7 +32,7 @@ _EXPECTED = (
 
 
 def source_of(given: Any, reading: Reading) -> Source:
-    """Return a function that reads the batches from the start.
+    """Return a function that reads the batches from the start, without those that have no rows.
 
     Parameters
     ----------
@@ -48,6 +48,30 @@ def source_of(given: Any, reading: Reading) -> Source:
     DataError
         If there is no such file.
     """
+    return _Filled(_source_of(given, reading))
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A source without the batches that have no rows."""
+
+    source: Source
+
+    def __call__(self) -> Iterator[Batch]:
+        for batch in self.source():
+            if _has_rows(batch.X):
+                yield batch
+            del batch  # before the next one is read
+
+
+def _has_rows(X: Any) -> bool:
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return bool(shape[0])
+    return not isinstance(X, (list, tuple)) or bool(X)
+
+
+def _source_of(given: Any, reading: Reading) -> Source:
     if is_path(given) or (isinstance(given, (list, tuple)) and given and all(map(is_path, given))):
         return _FileSource(paths_of(given), reading)
     if callable(getattr(given, "next", None)) and callable(getattr(given, "reset", None)):

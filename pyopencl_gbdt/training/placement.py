@@ -88,8 +88,6 @@ class Placement:
         reason = why_resident(self.params, self.objective, self.data, statistics=self.statistics)
         kind, given, layout = self.params.page_kind, self.share.codes, self.share.layout
         if kind == "streamed" or isinstance(given, StoredPages):
-            if self.share.team.size > 1 and not isinstance(given, StoredPages) and not layout:
-                reason = "the devices of a team get their pages from it; train on one device"
             check_turns(reason)
             return self._in_turn(), None
         tiles = self._tiles()
