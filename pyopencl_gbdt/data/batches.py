@@ -14,12 +14,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_files import is_path, paths_of, read_files
+from pyopencl_gbdt.data.batch_files import dealt, is_path, paths_of, read_files
 from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.reading import Reading
-from pyopencl_gbdt.errors import DataError, DataTypeError
+from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
 
 #: A function that reads all batches from the start.
@@ -73,7 +73,15 @@ def _has_rows(X: Any) -> bool:
 
 def _source_of(given: Any, reading: Reading) -> Source:
     if is_path(given) or (isinstance(given, (list, tuple)) and given and all(map(is_path, given))):
-        return _FileSource(paths_of(given), reading)
+        files = paths_of(given)
+        return _FileSource(
+            files if reading.share is None else dealt(files, *reading.share), reading
+        )
+    if reading.share is not None:
+        raise ParameterError(
+            f"share={reading.share}: expected files, which can be dealt to processes; give each "
+            "process its own batches"
+        )
     if callable(getattr(given, "next", None)) and callable(getattr(given, "reset", None)):
         return _DataIterSource(given)
     if isinstance(given, np.ndarray):
