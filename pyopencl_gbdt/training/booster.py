@@ -308,7 +308,12 @@ class Boosting:
             self._collect()
 
     def _enqueued(self) -> list[list[Action]]:
-        """Return the actions of a round's batches, enqueued by few calls."""
+        """Return the actions of a round's batches, enqueued by few calls.
+
+        The first round does without: most of what joins calls would delay it.
+        """
+        if not self._rounds:
+            return self._batches
         if not self._recorded:
             pages_stay, device = self.ws.turns is None, self.ws.device
             own = [device.together(a) if pages_stay else list(a) for a in self._batches]
