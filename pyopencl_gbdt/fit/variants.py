@@ -82,8 +82,10 @@ class FitVariants(FitShape):
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
         caps, name = self.device.caps, self.params.histogram
-        if kernel == "update_margins" and (self.n_parallel > 1 or self.policy.picks > 1):
-            # by rows, two trees would meet at a margin, and leaves that are made too many have rows
+        many = self.n_parallel > 1 or self.policy.picks > 1
+        if kernel == "update_margins" and (many or self.gathers):
+            # by rows, two trees would meet at a margin, leaves that are made too many have rows,
+            # and rows that were not drawn are in no list
             return choose(kernel, caps, "walk")
         if kernel != "histogram":
             return choose(kernel, caps)
@@ -210,6 +212,8 @@ class FitVariants(FitShape):
 
         That is where rows find their leaves without lists.
         """
+        if self.gathers and self.turns is not None:
+            return False  # the gathered rows are listed
         walks = self.columns is None and self.variant("update_margins").name == "walk"
         return self.params.samples_rows and walks
 
@@ -280,6 +284,8 @@ class FitVariants(FitShape):
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:
             found["page"] = "streamed"
+            if self.gathers:
+                found["drawn rows"] = "gathered"
         if self.columns is not None:
             found["page"] = "sorted"
         return found
