@@ -93,8 +93,10 @@ class FitVariants(FitShape):
 
     def _choose(self, kernel: str) -> Variant:
         caps, name = self.device.caps, self.params.histogram
-        if kernel == "update_margins" and (self.n_parallel > 1 or self.policy.picks > 1):
-            # by rows, two trees would meet at a margin, and leaves that are made too many have rows
+        many = self.n_parallel > 1 or self.policy.picks > 1
+        if kernel == "update_margins" and (many or self.gathers):
+            # by rows, two trees would meet at a margin, leaves that are made too many have rows,
+            # and rows that were not drawn are in no list
             return choose(kernel, caps, "walk")
         if kernel != "histogram":
             return choose(kernel, caps)
@@ -221,6 +223,8 @@ class FitVariants(FitShape):
 
         That is where rows find their leaves without lists.
         """
+        if self.gathers and self.turns is not None:
+            return False  # the gathered rows are listed
         walks = self.columns is None and self.variant("update_margins").name == "walk"
         return self.params.samples_rows and walks
 
@@ -291,6 +295,8 @@ class FitVariants(FitShape):
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:
             found["page"] = "streamed"
+            if self.gathers:
+                found["drawn rows"] = "gathered"
         if self.columns is not None:
             found["page"] = "sorted"
         return found
