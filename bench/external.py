@@ -7,8 +7,9 @@ bytes. A round's ms is the mean over ``--rounds`` rounds behind two that warm up
 idle at both ends. Printed are also the passes over pages, the GB that a round moves each way, the
 rate of copies from page-locked memory alone, and the share of it that the rounds reach. Both fits
 must give the same trees. XGBoost trains from an ``ExtMemQuantileDMatrix`` of the same rows, if it
-is installed; on a GPU, its pages lie in the host's memory. With ``--subsample`` below 1, trees grow on
-the rows that they draw, gathered; ``--no-gather`` takes a pass for every level all the same.
+is installed; on a GPU, its pages lie in the host's memory. With ``--subsample`` below 1, trees
+grow on the rows that they draw, gathered; ``--no-gather`` takes a pass for every level all the
+same.
 """
 
 from __future__ import annotations
