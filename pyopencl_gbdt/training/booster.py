@@ -164,6 +164,7 @@ class Boosting:
             self._follow(rows)
         self.trees: list[Tree] = []
         self._first_waiting = self._waiting = self._rounds = 0
+        self._checked = 0  # rounds after which no high words were needed
 
     def _follow(self, rows: WatchedRows) -> None:
         self._recorded = []
@@ -312,7 +313,12 @@ class Boosting:
             self._collect()
 
     def _enqueued(self) -> list[list[Action]]:
-        """Return the actions of a round's batches, enqueued by few calls."""
+        """Return the actions of a round's batches, enqueued by few calls.
+
+        The first round does without: most of what joins calls would delay it.
+        """
+        if not self._rounds:
+            return self._batches
         if not self._recorded:
             pages_stay, device = self.ws.turns is None, self.ws.device
             own = [device.together(a) if pages_stay else list(a) for a in self._batches]
@@ -324,7 +330,10 @@ class Boosting:
         ws, source = self.ws, self.steps.source
         if isinstance(source, CheckedSource):
             source.check()
-        if ws.has_high or not ws["needs_high"].get()[0]:
+        if ws.has_high or self._checked == self._rounds:
+            return False
+        if not ws["needs_high"].get()[0]:
+            self._checked = self._rounds
             return False
         done, gathered = self._rounds, ws.drawn is not None
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays

@@ -33,6 +33,7 @@ LIBRARIES = frozenset(
         "level_places",
         "stretches",
         *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
+        "value_codes",
     }
 )
 
@@ -191,7 +192,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template == "pair_scores":
         return (params["wg_size"] == 1) == params["alone"]
-    if template == "predict_tables":
+    if template in ("predict_tables", "predict_codes"):
         return params["code"] != "tiled" and params["rows"] > 0
     if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"
