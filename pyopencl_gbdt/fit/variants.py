@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Program, Variant, build_variant
+from pyopencl_gbdt.device import Program, Variant, build_variant, variants
 from pyopencl_gbdt.device.variants import KERNELS, choose
 from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.pages.page import Page
@@ -79,11 +80,23 @@ class Candidates:
 class FitVariants(FitShape):
     """The variants of a fit's kernels, by device, data and parameters."""
 
+    chosen_variants: dict[tuple[Any, ...], Variant] = field(default_factory=dict)
+    """The variants that ``variant`` has returned; a fit asks a hundred times."""
+
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
+        shape = self.tiled is None, self.policy.picks, self.n_parallel, id(self.layout)
+        key = kernel, len(variants.REFUSED), *shape  # a variant that fails is refused
+        if key not in self.chosen_variants:
+            self.chosen_variants[key] = self._choose(kernel)
+        return self.chosen_variants[key]
+
+    def _choose(self, kernel: str) -> Variant:
         caps, name = self.device.caps, self.params.histogram
-        if kernel == "update_margins" and (self.n_parallel > 1 or self.policy.picks > 1):
-            # by rows, two trees would meet at a margin, and leaves that are made too many have rows
+        many = self.n_parallel > 1 or self.policy.picks > 1
+        if kernel == "update_margins" and (many or self.gathers):
+            # by rows, two trees would meet at a margin, leaves that are made too many have rows,
+            # and rows that were not drawn are in no list
             return choose(kernel, caps, "walk")
         if kernel != "histogram":
             return choose(kernel, caps)
@@ -210,6 +223,8 @@ class FitVariants(FitShape):
 
         That is where rows find their leaves without lists.
         """
+        if self.gathers and self.turns is not None:
+            return False  # the gathered rows are listed
         walks = self.columns is None and self.variant("update_margins").name == "walk"
         return self.params.samples_rows and walks
 
@@ -280,6 +295,8 @@ class FitVariants(FitShape):
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:
             found["page"] = "streamed"
+            if self.gathers:
+                found["drawn rows"] = "gathered"
         if self.columns is not None:
             found["page"] = "sorted"
         return found

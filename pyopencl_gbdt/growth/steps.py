@@ -14,7 +14,8 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.gradients import gradients, sample
+from pyopencl_gbdt.gradients import gather_drawn, gradients, sample
+from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
@@ -51,15 +52,20 @@ from pyopencl_gbdt.objectives import Objective
 
 def reserve(ws: Workspace) -> None:
     """Plan the arrays of all steps; again if the number of trees at a time changes."""
-    for part in (gradients, level, *_parts(ws), finalize):
-        part.reserve(ws)
+    grown = ws.grown
+    gradients.reserve(ws)
+    if ws.drawn is not None:
+        ws.drawn.follow(ws)
+        gather_drawn.reserve(ws.drawn)
+    for part in (level, *_parts(grown), finalize):
+        part.reserve(grown)
     if ws.has_categories:
-        _sets(ws).reserve(ws)
-        category_sets.reserve(ws)
+        _sets(grown).reserve(grown)
+        category_sets.reserve(grown)
     if ws.params.samples_rows:
         sample.reserve(ws)
     if ws.masks_columns:
-        feature_mask.reserve(ws)
+        feature_mask.reserve(grown)
 
 
 def _parts(ws: Workspace) -> tuple[ModuleType, ...]:
@@ -76,19 +82,22 @@ def _sets(ws: Workspace) -> ModuleType:
 
 def begin(ws: Workspace) -> None:
     """Set what the first tree expects, once the arrays are allocated."""
-    for part in (gradients, split, finalize):
-        part.begin(ws)
+    gradients.begin(ws)
+    if ws.drawn is not None:
+        gather_drawn.begin(ws.drawn)
+    for part in (split, finalize):
+        part.begin(ws.grown)
     if ws.has_categories:
-        _sets(ws).begin(ws)
+        _sets(ws).begin(ws.grown)
 
 
 def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
     """Return what searches splits, moves rows and adds leaves: by codes, or along columns."""
     search: SplitSearch
     if ws.columns is None:
-        leaf = UpdateMargins(ws)
-        search = SymmetricSearch(ws) if ws.policy.fills_levels else HistogramSearch(ws)
-        return search, PartitionByCodes(ws), leaf
+        leaf, grown = UpdateMargins(ws), ws.grown
+        search = SymmetricSearch(grown) if ws.policy.fills_levels else HistogramSearch(grown)
+        return search, PartitionByCodes(grown), leaf
     if ws.walks_columns:
         walks = ColumnSearch(ws)
         rows = PartitionOfRows(ws, walks)
@@ -116,9 +125,10 @@ class Steps:
         self.source = source_of(objective, ws, data) if objective.given else None
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
+        self.gather = None if ws.drawn is None else GatherDrawn(ws, ws.drawn)
         self.search, moves, self.leaf = _ways(ws)
-        self.grower = Grower(ws, self.search, policy, moves)
-        self.finish = Finalize(ws)
+        self.grower = Grower(ws.grown, self.search, policy, moves)
+        self.finish = Finalize(ws.grown)
         self.ordered = OrderedLeaves(ws, objective, data) if ws.is_ordered else None
         renewal = RenewLeaves(ws, objective, data) if objective.renews else None
         self.renewal: LeafValues | None = self.ordered or renewal
@@ -166,7 +176,8 @@ class Steps:
         ``turn`` changes the rows' codes between the search of splits and that of leaf values.
         """
         drawn = [] if self.sample is None else self.sample.launches(batch)
-        grown = [*self.gradients.launches(batch), *self.grower.tree(batch)]
+        gathered = [] if self.gather is None else self.gather.launches()
+        grown = [*self.gradients.launches(batch), *gathered, *self.grower.tree(batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
         finished = [*self.finish.tree(batch), *self._sets(), *turn, *renewed, self.finish.keep()]
         return self.ws.in_order([*drawn, *grown, *finished, *self.leaf.add(batch)])

@@ -117,7 +117,7 @@ class Boosting:
         self.ws, self._placement = ws, placement
         try:
             # the chosen variants determine the memory plan
-            self.steps = Steps(ws, placement.chosen, objective, data)
+            self.steps = self._steps()
         except BaseException:
             ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
@@ -137,6 +137,11 @@ class Boosting:
         self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
+
+    def _steps(self) -> Steps:
+        """Build the kernels for the workspace."""
+        placement = self._placement
+        return Steps(self.ws, placement.chosen, placement.objective, placement.data)
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
@@ -159,6 +164,7 @@ class Boosting:
             self._follow(rows)
         self.trees: list[Tree] = []
         self._first_waiting = self._waiting = self._rounds = 0
+        self._checked = 0  # rounds after which no high words were needed
 
     def _follow(self, rows: WatchedRows) -> None:
         self._recorded = []
@@ -307,7 +313,12 @@ class Boosting:
             self._collect()
 
     def _enqueued(self) -> list[list[Action]]:
-        """Return the actions of a round's batches, enqueued by few calls."""
+        """Return the actions of a round's batches, enqueued by few calls.
+
+        The first round does without: most of what joins calls would delay it.
+        """
+        if not self._rounds:
+            return self._batches
         if not self._recorded:
             pages_stay, device = self.ws.turns is None, self.ws.device
             own = [device.together(a) if pages_stay else list(a) for a in self._batches]
@@ -319,11 +330,18 @@ class Boosting:
         ws, source = self.ws, self.steps.source
         if isinstance(source, CheckedSource):
             source.check()
-        if ws.has_high or not ws["needs_high"].get()[0]:
+        if ws.has_high or self._checked == self._rounds:
             return False
-        done = self._rounds
+        if not ws["needs_high"].get()[0]:
+            self._checked = self._rounds
+            return False
+        done, gathered = self._rounds, ws.drawn is not None
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays
         ws.make_room_for_high_words(self._placement.turn_again)
+        if gathered:
+            self.steps = self._steps()
+        if ws.visits is not None:
+            self.steps.search.begin()  # all arrays are new
         if self.tally is not None:
             self.tally.forget_trees()
         self._begin()
