@@ -290,6 +290,14 @@ _ENTRIES = (
         phase="rounds",
         tuned={"wg_size": _GROUP},
     ),
+    _kernel(
+        "whole_trees",
+        _variant(
+            "sequential",
+            {"wg_size": 1, "groups_per_unit": 4},
+            "PoCL, 2 cores, a round of depth 6 beside a launch for each step: ",
+        ),
+    ),
     _kernel("symmetric", *_both(cpu={"wg_size": 1, "run": 256}, gpu={"wg_size": 64, "run": 1})),
     _kernel(
         "partition",

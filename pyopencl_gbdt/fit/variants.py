@@ -28,6 +28,8 @@ FEW_CANDIDATES = 64
 _BY_HISTOGRAM = (
     "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
 )  # fmt: skip
+#: Kernels in whose place one launch grows the trees of a batch.
+_OF_STEPS = ("histogram", "tiled_histogram", "split", "partition")
 _BY_SETS = ("category_split", "category_sets")
 _BY_LEVEL_SETS = (*_BY_SETS, "symmetric_sets")
 _BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
@@ -42,6 +44,11 @@ COLUMNS_PER_UNIT = 4
 MOST_WALKED_ROWS = 65536
 #: ... and a tree has at most this many nodes in a step, for which every work-group has room.
 MOST_WALKED_NODES = 4096
+
+#: One launch grows the trees of a batch for at most this many rows, ...
+MOST_WHOLE_ROWS = 65536
+#: ... and codes of a feature: 256 bins and missing values.
+MOST_CODES_WHOLE = 257
 
 
 def fit_kernels() -> list[str]:
@@ -131,6 +138,30 @@ class FitVariants(FitShape):
             return False
         few_nodes = self.search_capacity <= MOST_WALKED_NODES * self.n_trees
         return few_nodes and self.wg_size(self.variant("exact")) == 1
+
+    @property
+    def grows_whole(self) -> bool:
+        """Whether one launch grows all trees of a batch, rather than one or more for each step.
+
+        That is on CPUs, for few rows of dense codes with all rows and features in every node. The
+        trees are the same.
+        """
+        p, caps = self.params, self.device.caps
+        if not caps.in_threads or self.n_rows > MOST_WHOLE_ROWS or not self.policy.splits_alone:
+            return False
+        if p.histogram != "auto" or p.work_group_size or p.boosting_type == "ordered":
+            return False
+        of_borders = self.has_categories or self.monotone is not None or p.reg_alpha > 0
+        other_codes = self.columns is not None or self.tiled is not None or self.turns is not None
+        if of_borders or other_codes or self.masks_columns or self.lists_drawn:
+            return False
+        return self.layout.most_codes <= MOST_CODES_WHOLE and not self.adds_histograms
+
+    @property
+    def whole_groups(self) -> int:
+        """Work-groups that grow whole trees; some may start when all is done."""
+        per_unit: int = self.variant("whole_trees").params["groups_per_unit"]
+        return per_unit * self.device.caps.compute_units
 
     @property
     def most_entry_tasks(self) -> int:
@@ -235,6 +266,7 @@ class FitVariants(FitShape):
             *_BY_WALKS,
             *_BY_LEVEL_SETS,
             "approx",
+            "whole_trees",
             *_OF_LEAVES,
         }
         left_out = every - {*self._taken, *self._of_leaves}
@@ -257,6 +289,8 @@ class FitVariants(FitShape):
     @property
     def _taken(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit takes."""
+        if self.grows_whole:
+            return ("whole_trees", "update_margins")
         if self.columns is None:
             other = "split" if self.policy.fills_levels else "symmetric"
             sets = self._by_sets if self.has_categories else ()
@@ -271,6 +305,9 @@ class FitVariants(FitShape):
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
             kernels += [name for name in self._taken if name != "approx"]
+        elif self.grows_whole:
+            kernels = ["whole_trees" if name == "histogram" else name for name in kernels]
+            kernels = [name for name in kernels if name not in _OF_STEPS]
         elif self.policy.fills_levels:
             kernels = ["symmetric" if name == "split" else name for name in kernels]
         if self.has_categories:

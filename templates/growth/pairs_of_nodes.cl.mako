@@ -8,7 +8,7 @@
 ##                                            its best comes near the best of the node so far
 
 <%namespace name="rough_scores" file="rough_scores.cl.mako"/>
-<%def name="histograms()">
+<%def name="histograms(code)">
 #define MOST_CODES 257   /* of a feature: bins, and missing values */
 #define AT_ONCE 4        /* features whose histograms are built together: they fit a core's first cache */
 #define MOST_FEATURES 16 /* of a task */
@@ -17,7 +17,7 @@ typedef struct {
     u32 n_rows, n_features, n_codes;
     GLOBAL const u32* feature_offset;
     GLOBAL const u32* feature_bins;
-    GLOBAL const u8* codes; /* by feature */
+    GLOBAL const ${code}* codes; /* by feature */
     GLOBAL const i32x2* quanta;
     GLOBAL const i32x2* high_words;
 } data_t;
@@ -36,7 +36,7 @@ FN void build_${n}(const data_t* data, const u32 feature, GLOBAL const node_t* n
     const u32 first = data->feature_offset[feature], n_cells = data->feature_offset[feature + ${n}] - first;
     for (u32 cell = 0; cell < n_cells; cell++) cells[cell] = MAKE_I64X2(0, 0);
 % for k in range(n):
-    GLOBAL const u8* codes_${k} = data->codes + (u64)(feature + ${k}) * data->n_rows;
+    GLOBAL const ${code}* codes_${k} = data->codes + (u64)(feature + ${k}) * data->n_rows;
     GLOBAL i64x2* cells_${k} = cells + (data->feature_offset[feature + ${k}] - first);
 % endfor
     const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;

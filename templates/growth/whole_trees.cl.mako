@@ -13,12 +13,12 @@
 ##   A group waits only for tasks that other running groups have taken: a group that has not started has
 ##   none. So groups may run in any order, and need not run at the same time.
 ##
-## params: wg_size (1); clipped, weights are, by max_delta_step
-<%page args="wg_size, clipped"/>
+## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type
+<%page args="wg_size, clipped, code"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
 ${candidates.consider(False)}
-${pairs.histograms()}
+${pairs.histograms(code)}
 ${pairs.borders(clipped)}
 
 /* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. */
@@ -107,13 +107,13 @@ FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 
 
 /* Move a node's rows to its children: of those that go left the first places, of others the last. */
 FN void move_rows(GLOBAL node_t* nodes, const u32 left, const u32 slot, const u32 n_rows,
-                  GLOBAL const u8* codes, GLOBAL const u32* feature_bins,
+                  GLOBAL const ${code}* codes, GLOBAL const u32* feature_bins,
                   GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
     GLOBAL const node_t* node = &nodes[nodes[left].parent];
     GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
     GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
     const code_split_t split = code_split(node->bin, node->default_left, feature_bins[node->feature]);
-    GLOBAL const u8* column = codes + (u64)node->feature * n_rows;
+    GLOBAL const ${code}* column = codes + (u64)node->feature * n_rows;
     const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
     u32 front = begin, back = end - 1;
     for (u32 at = begin; at < end; at++) { /* a row is written to both, and one of them counts */
@@ -141,7 +141,7 @@ KERNEL(${wg_size}) grow(
         const u32 n_codes, const f32 gamma, const f32 reg_lambda, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const i64* RESTRICT sums, GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u8* RESTRICT codes,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const ${code}* RESTRICT codes,
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
         GLOBAL level_t* levels, GLOBAL node_t* nodes, GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
         GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL candidate_t* candidates,

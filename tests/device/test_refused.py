@@ -83,7 +83,7 @@ def histogram_group(device, name):
     """Return the work-group that a variant was built for, which the driver may have limited."""
     params = Parameters.from_dict({**PARAMS, "histogram": name})
     fitting = Boosting(device, params, get_objective(params.objective), Dataset(X, Y), 0.0)
-    return fitting.steps.search.histogram.kernel.program.wg_size
+    return fitting.steps.grower.search.histogram.kernel.program.wg_size
 
 
 def test_the_next_histogram_takes_over(device, expected, refusing):
