@@ -58,11 +58,6 @@ class Capabilities:
         return self.kind != "cpu"
 
     @property
-    def in_threads(self) -> bool:
-        """Whether work-groups run in threads, which go on while others wait for them."""
-        return self.kind == "cpu" and not self.is_simulator
-
-    @property
     def prefetches(self) -> bool:
         """Whether prefetch instructions make kernels faster."""
         return self.kind == "cpu" and not self.is_simulator

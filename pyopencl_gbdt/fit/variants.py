@@ -146,8 +146,8 @@ class FitVariants(FitShape):
         That is on CPUs, for few rows of dense codes with all rows and features in every node. The
         trees are the same.
         """
-        p, caps = self.params, self.device.caps
-        if not caps.in_threads or self.n_rows > MOST_WHOLE_ROWS or not self.policy.splits_alone:
+        p, fits = self.params, self.n_rows <= MOST_WHOLE_ROWS and self.policy.splits_alone
+        if not fits or self.variant("whole_trees").name != "one_launch":
             return False
         if p.histogram != "auto" or p.work_group_size or p.boosting_type == "ordered":
             return False

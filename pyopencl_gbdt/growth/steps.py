@@ -88,8 +88,9 @@ def begin(ws: Workspace) -> None:
 
 def _ways(ws: Workspace, policy: Policy) -> tuple[TreeGrower, MarginUpdate]:
     """Return what grows trees and adds leaves: by codes, or along columns."""
-    if ws.grows_whole:
-        return WholeTrees(ws), UpdateMargins(ws)
+    whole = WholeTrees.built(ws)
+    if whole is not None:
+        return whole, UpdateMargins(ws)
     if ws.columns is None:
         leaf = UpdateMargins(ws)
         search = SymmetricSearch(ws) if ws.policy.fills_levels else HistogramSearch(ws)

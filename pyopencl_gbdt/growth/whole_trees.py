@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, SUM
 from pyopencl_gbdt.fit.shape import Batch
@@ -31,20 +33,28 @@ def reserve(ws: Workspace) -> None:
     ws.reserve("opened", 1, np.uint64)
 
 
-class WholeTrees:
-    """Grows the trees of a batch by one launch."""
+def _build(ws: Workspace, variant: Variant) -> Program | None:
+    """Build the variant's kernel; of steps, none."""
+    if variant.name != "one_launch":
+        return None
+    clipped = ws.params.max_delta_step > 0
+    return ws.device.build("whole_trees", wg_size=1, clipped=clipped, code=ws.code_type)
 
-    def __init__(self, ws: Workspace) -> None:
-        self.ws = ws
-        self.program = ws.build(
-            "whole_trees",
-            lambda variant: ws.device.build(
-                "whole_trees",
-                wg_size=variant.params["wg_size"],
-                clipped=ws.params.max_delta_step > 0,
-                code=ws.code_type,
-            ),
-        )
+
+class WholeTrees:
+    """Grows the trees of a batch by one launch; ``built`` makes it."""
+
+    def __init__(self, ws: Workspace, program: Program) -> None:
+        self.ws, self.program = ws, program
+
+    @classmethod
+    def built(cls, ws: Workspace) -> WholeTrees | None:
+        """Return what grows a fit's trees, or None where steps have to: see ``ws.grows_whole``."""
+        if not ws.grows_whole:
+            return None
+        choose = partial(ws.variant, "whole_trees")
+        program = build_variant(ws.device, "whole_trees", choose, partial(_build, ws))[1]
+        return None if program is None else cls(ws, program)
 
     def begin(self) -> None:
         """Set the counters to 0; every launch leaves them so."""
