@@ -29,7 +29,7 @@ _BY_HISTOGRAM = (
     "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
 )  # fmt: skip
 #: Kernels in whose place one launch grows the trees of a batch.
-_OF_STEPS = ("histogram", "tiled_histogram", "split", "partition")
+_OF_STEPS = ("histogram", "split", "partition")
 _BY_SETS = ("category_split", "category_sets")
 _BY_LEVEL_SETS = (*_BY_SETS, "symmetric_sets")
 _BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
@@ -305,15 +305,14 @@ class FitVariants(FitShape):
         if self.columns is not None:
             kernels = [name for name in kernels if name not in self.left_out]
             kernels += [name for name in self._taken if name != "approx"]
-        elif self.grows_whole:
-            kernels = ["whole_trees" if name == "histogram" else name for name in kernels]
-            kernels = [name for name in kernels if name not in _OF_STEPS]
         elif self.policy.fills_levels:
             kernels = ["symmetric" if name == "split" else name for name in kernels]
         if self.has_categories:
             kernels += self._by_sets
         kernels += self._of_leaves
         found = {kernel: self.variant(kernel).name for kernel in kernels}
+        if self.grows_whole:
+            found |= {kernel: self.variant("whole_trees").name for kernel in _OF_STEPS}
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:
             found["page"] = "streamed"

@@ -163,7 +163,15 @@ FN void end_search(search_t* search, GLOBAL candidate_t* out) {
     write_candidate(out, key / 1024, best);
 }
 
-/* Sum up a root's bins. */
+/* Sums behind the last bin, up to the end of its run: no borders. */
+FN void end_sums(sums_t* sums, const u32 n_bins) {
+    for (u32 bin = n_bins; bin % RUN; bin++) {
+        sums->g[bin + 1] = sums->g[n_bins];
+        sums->h[bin + 1] = sums->h[n_bins];
+    }
+}
+
+/* Sum up a root's bins; the code after them is that of missing values, if there are any. */
 FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, sums_t* sums, search_t* search) {
     i64x2 sum = MAKE_I64X2(0, 0);
     sums->g[0] = sums->h[0] = 0;
@@ -172,10 +180,7 @@ FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, s
         sums->g[bin + 1] = sum.x;
         sums->h[bin + 1] = sum.y;
     }
-    for (u32 bin = n_bins; bin % RUN; bin++) { /* no border */
-        sums->g[bin + 1] = sum.x;
-        sums->h[bin + 1] = sum.y;
-    }
+    end_sums(sums, n_bins);
     search->missing_g = n_codes > n_bins ? cells[n_bins].x : 0;
     search->missing_h = n_codes > n_bins ? cells[n_bins].y : 0;
 }
@@ -183,31 +188,29 @@ FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, s
 /* Sum up the bins of two siblings; the parent's histogram becomes the larger one's, unless none is kept. */
 FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n_bins, const u32 n_codes,
                     const u32 keeps, sums_t* sums, sums_t* other_sums, search_t* search, search_t* other) {
-    i64x2 sum = MAKE_I64X2(0, 0), other_sum = MAKE_I64X2(0, 0), last = sum, other_last = sum;
+    i64x2 sum = MAKE_I64X2(0, 0), other_sum = sum, last = sum, other_last = sum;
     sums->g[0] = sums->h[0] = other_sums->g[0] = other_sums->h[0] = 0;
-    for (u32 bin = 0; bin < n_codes; bin++) {
-        last = cells[bin];
-        other_last = SUB_I64X2(parent[bin], last);
-        if (keeps) parent[bin] = other_last;
-        if (bin < n_bins) {
-        sum = ADD_I64X2(sum, last);
-        other_sum = ADD_I64X2(other_sum, other_last);
-        sums->g[bin + 1] = sum.x;
-        sums->h[bin + 1] = sum.y;
-        other_sums->g[bin + 1] = other_sum.x;
-        other_sums->h[bin + 1] = other_sum.y;
-        }
-    }
-    for (u32 bin = n_bins; bin % RUN; bin++) { /* no border */
+    for (u32 bin = 0; bin < n_bins; bin++) {
+        const i64x2 own = cells[bin], rest = SUB_I64X2(parent[bin], own);
+        if (keeps) parent[bin] = rest;
+        sum = ADD_I64X2(sum, own);
+        other_sum = ADD_I64X2(other_sum, rest);
         sums->g[bin + 1] = sum.x;
         sums->h[bin + 1] = sum.y;
         other_sums->g[bin + 1] = other_sum.x;
         other_sums->h[bin + 1] = other_sum.y;
     }
-    search->missing_g = n_codes > n_bins ? last.x : 0;
-    search->missing_h = n_codes > n_bins ? last.y : 0;
-    other->missing_g = n_codes > n_bins ? other_last.x : 0;
-    other->missing_h = n_codes > n_bins ? other_last.y : 0;
+    end_sums(sums, n_bins);
+    end_sums(other_sums, n_bins);
+    if (n_codes > n_bins) {
+        last = cells[n_bins];
+        other_last = SUB_I64X2(parent[n_bins], last);
+        if (keeps) parent[n_bins] = other_last;
+    }
+    search->missing_g = last.x;
+    search->missing_h = last.y;
+    other->missing_g = other_last.x;
+    other->missing_h = other_last.y;
 }
 
 /* Search the splits of two siblings, or of a root, by the features begin .. end - 1. */
