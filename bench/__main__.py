@@ -16,6 +16,7 @@ COMMANDS = {
     "metrics": "bench.metrics",
     "ordered": "bench.ordered",
     "page": "bench.page",
+    "pages": "bench.pages",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
     "scaling": "bench.scaling",

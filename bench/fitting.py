@@ -158,8 +158,22 @@ def _predict(system: System, values: F32, times: Times, repeats: int) -> F32:
 def _quality(
     shape: Shape, system: System, held_out: tuple[F32, F32], model: int
 ) -> dict[str, float]:
-    label = held_out[1].reshape(len(held_out[1]), -1)[:, model]
-    prediction = np.asarray(system.predict(held_out[0]), np.float32)
+    return judged(shape, system.predict(held_out[0]), held_out[1], model)
+
+
+def judged(shape: Shape, predicted: F32, labels: F32, model: int = 0) -> dict[str, float]:
+    """Return the metrics of a shape's objective.
+
+    Parameters
+    ----------
+    shape : Shape
+    predicted : array, shape (n_rows,) or (n_rows, n_classes)
+    labels : float32 array, shape (n_rows,) or (n_rows, n_models)
+    model : int
+        The label's number, if there are several.
+    """
+    label = labels.reshape(len(labels), -1)[:, model]
+    prediction = np.asarray(predicted, np.float32)
     if shape.objective == "binary:logistic":
         return {"auc": auc(label, prediction), "logloss": logloss(label, prediction)}
     if shape.objective == "multi:softprob":

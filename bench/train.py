@@ -188,9 +188,11 @@ def run_shape(
     return record
 
 
-def make(shape: Shape, seed: int, n_held_out: int) -> tuple[Rows, Rows]:
+def make(
+    shape: Shape, seed: int, n_held_out: int, n_trained: int | None = None
+) -> tuple[Rows, Rows]:
     """Make the rows to train on, and the held-out ones."""
-    return shape.make(seed), shape.make(seed, n_held_out, held_out=True)
+    return shape.make(seed, n_trained), shape.make(seed, n_held_out, held_out=True)
 
 
 def measure_made(task: Task, data: tuple[Rows, Rows] | None, seed: int, n_held_out: int) -> Record:

@@ -57,6 +57,8 @@ CASES = {
     "groups": {"interaction_constraints": [[0, 2], [1, 3, 4]], "max_leaves": 7},
 }  # fmt: skip
 DEVICES = ["as it is", *PRETENCES]
+#: Whether rows have weights, and what the device pretends to be.
+WAYS = [(False, "as it is"), (True, "as it is"), (True, "baseline"), (False, "gpu")]
 _OFTEN = {"level by level", "few on a side", "sampled", "leaf by leaf", "classes", "groups"}
 THOROUGH = {
     "test_the_twins_model": lambda case, weighted, pretence: (
@@ -111,8 +113,7 @@ def wanted(case, weighted):
     return params, own, found
 
 
-@pytest.mark.parametrize("pretence", DEVICES)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "pretence"), WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case, weighted, pretence):
     params, weight, twin = wanted(case, weighted)

@@ -89,6 +89,7 @@ def test_in_a_grid_search():
         broken.fit(X, Y)
 
 
+@pytest.mark.thorough
 def test_in_several_processes():
     search = GridSearchCV(regressor(), {"max_depth": [1, 3]}, cv=2)
     alone = search.fit(X, Y).cv_results_["mean_test_score"]

@@ -103,8 +103,8 @@ def test_a_continued_training(models, rows):
 def test_what_takes_all_rows_at_once_is_refused(rows):
     X, y, _ = rows
     data = Dataset.from_batches(cut(X, y))
-    with pytest.raises(ParameterError, match="tree_method='exact': expected 'hist' for rows in"):
-        train({"tree_method": "exact"}, data)
+    with pytest.raises(ParameterError, match="tree_method='approx': expected 'hist' for rows in"):
+        train({"tree_method": "approx"}, data)
     levels = Dataset.from_batches(cut(np.arange(N)[:, None] % 40), y, categorical_features=[0])
     with pytest.raises(ParameterError, match="cat_method='auto': expected 'sets'"):
         train(PARAMS, levels)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import train
-from pyopencl_gbdt.cli import ranks
+from pyopencl_gbdt.cli import main, ranks
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model import Ensemble, read_model
+from pyopencl_gbdt.model import read_model
 
 from . import host_member
 from .conftest import TEST_DEVICE
@@ -64,22 +64,26 @@ def write_csv(path, first, end):
 
 
 def test_the_command_line(job, tmp_path):
-    """Own files of each rank, and parts of one file."""
+    """Own files of each rank, parts of one file, and the files of a folder."""
     write_csv(tmp_path / "all.csv", 0, 300)
-    write_csv(tmp_path / "0.csv", 0, 120)
-    write_csv(tmp_path / "1.csv", 120, 300)
-    made: list[Ensemble] = []
-    for size, name in ((1, "all.csv"), (2, "{rank}.csv"), (2, "all.csv")):
+    (tmp_path / "parts").mkdir()
+    write_csv(tmp_path / "parts" / "0.csv", 0, 120)
+    write_csv(tmp_path / "parts" / "1.csv", 120, 300)
+    made: list[bytes] = []
+    for size, name in ((1, "all.csv"), (2, "parts/{rank}.csv"), (2, "all.csv"), (2, "parts")):
         model = tmp_path / f"model-{len(made)}.json"
-        code, said = job(
-            size, "-m", "pyopencl_gbdt", "train", tmp_path / name, "--model", model,
-            "--label-column", 0, "--n-estimators", 3, "--objective", "binary:logistic",
-            "--device", TEST_DEVICE,
-        )  # fmt: skip
-        assert code == 0, said
-        assert said.count("Saved") == 1
+        given = [
+            "train", tmp_path / name, "--model", model, "--label-column", 0, "--n-estimators", 3,
+            "--objective", "binary:logistic", "--device", TEST_DEVICE,
+        ]  # fmt: skip
+        if size == 1:
+            assert main([*map(str, given)]) == 0
+        else:
+            code, said = job(size, "-m", "pyopencl_gbdt", *given)
+            assert code == 0, said
+            assert said.count("Saved") == 1
         made.append(model.read_bytes())
-    assert made[0] == made[1] == made[2]
+    assert made == [made[0]] * 4
     assert read_model(tmp_path / "model-1.json").n_features == 3
 
 

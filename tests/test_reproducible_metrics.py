@@ -31,7 +31,10 @@ METRICS_OF = {
     "survival:aft": ["aft-nloglik", "interval-regression-accuracy"],
 }
 #: Their metrics are sums, orders and queries as the others' are.
-_ALIKE = {"reg:squaredlogerror", "reg:gamma", "reg:quantileerror", "rank:map"}
+_ALIKE = {
+    "reg:squarederror", "reg:squaredlogerror", "reg:gamma", "reg:quantileerror", "count:poisson",
+    "rank:map",
+}  # fmt: skip
 THOROUGH = {"test_two_work_group_sizes": lambda objective: objective in _ALIKE}
 OWN = {
     "multi:softprob": {"num_class": 4},

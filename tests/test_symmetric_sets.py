@@ -12,7 +12,6 @@ import xgboost
 
 from pyopencl_gbdt import train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_reader import SYMMETRIC_KEY
@@ -30,7 +29,16 @@ from pyopencl_gbdt.training.booster import Boosting
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE
 from .teams import trees_together
-from .test_category_splits import CATEGORICAL, SETS, categories, dataset, device_as, label_of, rows
+from .test_category_splits import (
+    CATEGORICAL,
+    SETS,
+    WAYS,
+    categories,
+    dataset,
+    device_as,
+    label_of,
+    rows,
+)
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
@@ -62,8 +70,7 @@ def wanted(case, weighted):
     return params, dataset(X, label, own), twin
 
 
-@pytest.mark.parametrize("pretence", ["as it is", *PRETENCES])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "pretence"), WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case, weighted, pretence):
     params, data, twin = wanted(case, weighted)

@@ -175,8 +175,8 @@ def test_what_else_is_refused():
     with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
         train({"boosting_type": "ordered", "device": listed(TWO)}, data)
     batches = Dataset.from_batches([(X, LABELS["number"])])
-    with pytest.raises(ParameterError, match=r"^X in batches: expected rows in memory"):
-        train({"device": listed(TWO)}, batches)
+    with pytest.raises(ParameterError, match=r"^tree_method='approx': expected 'hist' for rows in"):
+        train({"tree_method": "approx", "device": listed(TWO)}, batches)
     with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
         train({"device": listed(TWO)}, data, profile=True)
     fill = DeviceObjective(lambda *arrays: None, "own")

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import tables
+from pyopencl_gbdt.cli.data_path import DataPath
+from pyopencl_gbdt.data.batch_files import paths_of
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -74,8 +76,9 @@ def read_training(
 ) -> tuple[Dataset, list[tuple[Dataset | None, str]]]:
     """Read this rank's rows; the first rank reads the evaluation sets too.
 
-    Names of files with ``{rank}`` are those of this rank's own files. Otherwise all ranks read the
-    same file, and each keeps an equal part of the rows; queries stay whole.
+    Names of files with ``{rank}`` are those of this rank's own files. Of a folder or a pattern with
+    a file or more for each rank, each rank reads its share of the files. Otherwise all ranks read
+    the same file, and each keeps an equal part of the rows; queries stay whole.
 
     Parameters
     ----------
@@ -101,10 +104,25 @@ def read_training(
     names = options.get("names") or tables.file_names(args.eval)
     if not mine.leads:
         own.eval, options = [], {**options, "names": []}
-    data, sets = tables.read_training(own, objective, **options)
-    if own.data == args.data and data.batches is None:
+    share = None
+    if own.data == args.data and _is_dealt(args.data, mine.size):
+        share = mine.rank, mine.size
+        if own.weight is not None:
+            raise ParameterError(
+                f"--weight {args.weight}: expected no file of weights where each rank reads some "
+                f"of the files {args.data}; name one file of rows and one of weights for each rank "
+                f"with {RANK}"
+            )
+    data, sets = tables.read_training(own, objective, share=share, **options)
+    if own.data == args.data and share is None:
         data = data.part(*_bounds(data, mine))
     return data, list(sets) if mine.leads else [(None, name) for name in names]
+
+
+def _is_dealt(path: str, size: int) -> bool:
+    """Tell whether a path has a file or more for each of so many ranks."""
+    where = DataPath.parse(path)
+    return where.in_batches and len(paths_of(where.file)) >= size
 
 
 def _bounds(data: Dataset, mine: Job) -> Sequence[int]:

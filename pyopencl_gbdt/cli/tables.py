@@ -83,8 +83,13 @@ def column(text: str) -> int | str:
         return text
 
 
-def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
-    """Read a file; options that are None were not given, and suffixes of the path replace them."""
+def _read(
+    path: str, args: argparse.Namespace, share: tuple[int, int] | None = None, **options: Any
+) -> TableData:
+    """Read a file; options that are None were not given, and suffixes of the path replace them.
+
+    ``share`` deals the files of a folder or a pattern to processes; see ``Reading``.
+    """
     where = DataPath.parse(path)
     layout = {
         "label_column": 0 if args.label_column is None else args.label_column,
@@ -94,7 +99,7 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
     if where.in_batches:
         return batched_table(
             where.file,
-            {**layout, **where.options, "header": HEADER[args.header or "auto"]},
+            {**layout, **where.options, "header": HEADER[args.header or "auto"], "share": share},
             qid_column=args.qid_column,
             categorical_features=args.categorical_features,
             **options,
@@ -111,7 +116,11 @@ def _read(path: str, args: argparse.Namespace, **options: Any) -> TableData:
 
 
 def read_labelled(
-    path: str, args: argparse.Namespace, objective: str, like: TableData | None = None
+    path: str,
+    args: argparse.Namespace,
+    objective: str,
+    like: TableData | None = None,
+    share: tuple[int, int] | None = None,
 ) -> TableData:
     """Read rows with labels that suit an objective.
 
@@ -123,6 +132,8 @@ def read_labelled(
     objective : str
     like : TableData or None
         Training data; the file must have the same columns.
+    share : (int, int) or None
+        Deals files to processes; see ``Reading``.
 
     Raises
     ------
@@ -132,7 +143,8 @@ def read_labelled(
     n_features = args.n_features if like is None else like.X.shape[1]
     drop_beyond = like is not None
     levels = None if like is None else like.categories
-    table = _read(path, args, n_features=n_features, drop_beyond=drop_beyond, levels=levels)
+    options: dict[str, Any] = {"n_features": n_features, "drop_beyond": drop_beyond}
+    table = _read(path, args, share, levels=levels, **options)
     try:
         check_target(table.y, len(table.X), objective=objective)
     except DataError as error:
@@ -188,6 +200,7 @@ def read_training(
     *,
     names: Sequence[str] | None = None,
     beside: bool = False,
+    share: tuple[int, int] | None = None,
 ) -> tuple[Dataset, list[tuple[Dataset, str]]]:
     """Read the training rows, and the evaluation rows with their names.
 
@@ -200,8 +213,10 @@ def read_training(
         Names of the evaluation sets; None takes those of their files.
     beside : bool
         Whether to read files with weights, query sizes and base margins beside data files.
+    share : (int, int) or None
+        Deals the files of the training rows to processes; see ``Reading``.
     """
-    table = read_labelled(args.data, args, objective)
+    table = read_labelled(args.data, args, objective, share=share)
     given: dict[str, Any] = {}
     if args.weight is not None:
         option = "weight" if beside else "--weight"

@@ -17,7 +17,7 @@ from pyopencl_gbdt.data.batch_parts import Batch
 from pyopencl_gbdt.data.npz import ERRORS, NAMES, StreamedArray, broken
 from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.messages import plural, show
 
 ARRAYS = (".npy", ".npz")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows")
@@ -74,6 +74,30 @@ def _in_folder(folder: str) -> list[str]:
     if not files:
         raise DataError(f"{folder}: no file in this folder; expected one or more with rows")
     return files
+
+
+def dealt(files: Sequence[str], rank: int, size: int) -> list[str]:
+    """Return the files of one of several processes: neighbours in the list, about as many bytes.
+
+    The files of all processes, in the order of ranks, are the list. Each process has one or more.
+
+    Raises
+    ------
+    DataError
+        If there are fewer files than processes.
+    """
+    if len(files) < size:
+        raise DataError(
+            f"share=({rank}, {size}): {plural(len(files), 'file')} for {size} processes: expected "
+            "a file or more for each; write more and smaller files, or give each its own rows"
+        )
+    ends = np.cumsum([Path(file).stat().st_size for file in files], dtype=np.int64)
+    bounds = [0]
+    for k in range(1, size):
+        nearest = int(np.abs(ends - ends[-1] * k // size).argmin()) + 1
+        bounds.append(min(max(nearest, bounds[-1] + 1), len(files) - size + k))
+    bounds.append(len(files))
+    return list(files[bounds[rank] : bounds[rank + 1]])
 
 
 def suffix_of(file: str) -> str:

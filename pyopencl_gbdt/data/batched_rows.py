@@ -66,6 +66,9 @@ class BatchedRows(ABC):
     def coded_by(self, categories: Mapping[int, Any]) -> BatchedRows:
         """Return the same rows with the codes of other levels."""
 
+    def end_reading(self) -> None:  # noqa: B027 - most rows are read by one device
+        """Say that no rows are needed for now; waits until all who share the source say so."""
+
     def blocks(self, rows: int) -> Iterator[tuple[int, F32]]:
         """Yield the batches as ``pieces`` does, cut into pieces of at most so many rows."""
         for first, values in self.pieces():

@@ -14,12 +14,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_files import is_path, paths_of, read_files
+from pyopencl_gbdt.data.batch_files import dealt, is_path, paths_of, read_files
 from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.reading import Reading
-from pyopencl_gbdt.errors import DataError, DataTypeError
+from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
 
 #: A function that reads all batches from the start.
@@ -32,7 +32,7 @@ _EXPECTED = (
 
 
 def source_of(given: Any, reading: Reading) -> Source:
-    """Return a function that reads the batches from the start.
+    """Return a function that reads the batches from the start, without those that have no rows.
 
     Parameters
     ----------
@@ -48,8 +48,40 @@ def source_of(given: Any, reading: Reading) -> Source:
     DataError
         If there is no such file.
     """
+    return _Filled(_source_of(given, reading))
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A source without the batches that have no rows."""
+
+    source: Source
+
+    def __call__(self) -> Iterator[Batch]:
+        for batch in self.source():
+            if _has_rows(batch.X):
+                yield batch
+            del batch  # before the next one is read
+
+
+def _has_rows(X: Any) -> bool:
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return bool(shape[0])
+    return not isinstance(X, (list, tuple)) or bool(X)
+
+
+def _source_of(given: Any, reading: Reading) -> Source:
     if is_path(given) or (isinstance(given, (list, tuple)) and given and all(map(is_path, given))):
-        return _FileSource(paths_of(given), reading)
+        files = paths_of(given)
+        return _FileSource(
+            files if reading.share is None else dealt(files, *reading.share), reading
+        )
+    if reading.share is not None:
+        raise ParameterError(
+            f"share={reading.share}: expected files, which can be dealt to processes; give each "
+            "process its own batches"
+        )
     if callable(getattr(given, "next", None)) and callable(getattr(given, "reset", None)):
         return _DataIterSource(given)
     if isinstance(given, np.ndarray):

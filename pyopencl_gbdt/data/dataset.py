@@ -202,16 +202,17 @@ class Dataset(MadeOfBatches):
         ----------
         rows : array-like of int
             Row numbers, in the order of the result. Rows of a query must be adjacent; they form a
-            query of the result, even if some of its rows are left out.
+            query of the result, even if some of its rows are left out. Of rows in batches, the
+            numbers have to ascend; the source is read whenever the rows are needed.
 
         Raises
         ------
         DataError
-            If rows of another query lie between two rows of a query, or ``rows`` are no numbers of
-            rows.
+            If rows of another query lie between two rows of a query, ``rows`` are no numbers of
+            rows, or they do not ascend where rows come in batches.
         """
         chosen = check_rows(rows, self.n_rows)
-        values = self.values[chosen] if self.sparse is None else self.sparse.take(chosen)
+        values = self._chosen(chosen)
         checked = replace(self.checked, values=values, codes_apart=taken(self._codes_apart, chosen))
         lower, upper = self.label_lower_bound, self.label_upper_bound
         own = (self._label, self.weight, self.base_margin, lower, upper)
@@ -228,7 +229,7 @@ class Dataset(MadeOfBatches):
         )  # fmt: skip
 
     def part(self, first: int, end: int) -> Dataset:
-        """Return the rows ``first .. end - 1``, which share the memory of these.
+        """Return the rows ``first .. end - 1``, which share the memory or the batches of these.
 
         Raises
         ------
@@ -237,7 +238,8 @@ class Dataset(MadeOfBatches):
         """
         rows = slice(first, end)
         apart = {column: codes[rows] for column, codes in self._codes_apart.items()}
-        found = self._with(replace(self.checked, values=self.values[rows], codes_apart=apart))
+        checked = replace(self.checked, values=self._between(first, end), codes_apart=apart)
+        found = self._with(checked)
         for name in ("_label", "weight", "base_margin", "label_lower_bound", "label_upper_bound"):
             own = getattr(self, name)
             setattr(found, name, None if own is None else own[rows])

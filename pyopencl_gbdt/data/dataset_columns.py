@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,10 +13,13 @@ from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.categories import NO_LEVEL, Categories
 from pyopencl_gbdt.data.coded import level_codes, recoded
 from pyopencl_gbdt.data.features import Features, Values
+from pyopencl_gbdt.data.handed_batches import HandedRows
 from pyopencl_gbdt.data.names import check_feature_names
+from pyopencl_gbdt.data.some_batches import SomeRows
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
+from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import DataError
 
 F32 = npt.NDArray[np.float32]
@@ -88,6 +92,26 @@ class DatasetColumns:
         other._take(features)
         return other
 
+    def _chosen(self, rows: npt.NDArray[np.int64]) -> F32 | SparseMatrix | BatchedRows:
+        """Return the values of some rows; of rows in batches, the numbers have to ascend."""
+        if self.sparse is not None:
+            return self.sparse.take(rows)
+        if self.batches is None:
+            return self.values[rows]
+        rows = rows % self.n_rows
+        if (np.diff(rows) <= 0).any():
+            raise DataError(
+                "rows: expected ascending numbers without repetition, as X comes in batches; sort "
+                "them"
+            )
+        return SomeRows(self.batches, rows)
+
+    def _between(self, first: int, end: int) -> F32 | BatchedRows:
+        """Return the values of the rows ``first .. end - 1``."""
+        if self.batches is None:
+            return self.values[first:end]
+        return SomeRows(self.batches, (first, end))
+
     def forget(self) -> None:
         """Free the codes on a device; the next fit computes them again."""
         self.kept = None
@@ -105,6 +129,17 @@ class DatasetColumns:
     def batches(self) -> BatchedRows | None:
         """The rows if they come in batches."""
         return self._features if isinstance(self._features, BatchedRows) else None
+
+    def handed_to(self: _Own, team: Team) -> _Own:
+        """Return these rows as a member of a team in one process reads them: batches by one."""
+        if self.batches is None:
+            return self
+        return self._with(replace(self.checked, values=HandedRows(self.batches, team)))
+
+    def end_reading(self) -> None:
+        """Wait until no member of a team reads batches; all members call this after reading."""
+        if self.batches is not None:
+            self.batches.end_reading()
 
     @property
     def is_sparse(self) -> bool:

@@ -57,7 +57,8 @@ class MadeOfBatches(DatasetColumns):
         **files : object
             ``label_column`` (default 0, or None if ``label`` is given), ``qid_column``, ``header``,
             ``one_based`` and ``file_format`` as in ``read_table``; ``batch_rows``, the rows that
-            are read at a time.
+            are read at a time; ``share=(rank, size)``, which deals the files to processes: each
+            gets neighbours in their order, of about as many bytes.
 
         Raises
         ------

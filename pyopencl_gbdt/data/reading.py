@@ -32,6 +32,9 @@ class Reading:
         Which columns of text are categorical.
     batch_rows : int
         Rows of a batch; 0: as many as take 16 MiB as float32.
+    share : (int, int) or None
+        Number of a process, from 0, and how many there are: the files are dealt to them, see
+        ``batch_files.dealt``. None: all files.
     """
 
     label_column: int | str | None = 0
@@ -41,6 +44,7 @@ class Reading:
     file_format: str = "auto"
     categorical_features: Any = None
     batch_rows: int = 0
+    share: tuple[int, int] | None = None
 
     def rows_of(self, n_columns: int) -> int:
         """Return the rows of a batch of so many columns."""
@@ -75,4 +79,17 @@ def reading_of(options: Mapping[str, Any]) -> Reading:
             f"batch_rows={show(made.batch_rows)}: expected a number of rows from 1, or 0 for 16 "
             "MiB of values; give one"
         )
+    check_share(made.share)
     return made
+
+
+def check_share(share: Any) -> None:
+    """Raise ``ParameterError`` unless this is None, or a process's number and that of processes."""
+    if share is None:
+        return
+    pair = share if isinstance(share, (tuple, list)) and len(share) == 2 else ("", "")
+    if not all(isinstance(one, (int, np.integer)) for one in pair) or not 0 <= pair[0] < pair[1]:
+        raise ParameterError(
+            f"share={show(share)}: expected (rank, size) with rank in 0..size - 1; give "
+            "(comm.rank, comm.size)"
+        )

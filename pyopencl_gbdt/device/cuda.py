@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -27,11 +29,19 @@ _OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 #: The driver's errors for a kernel that needs more registers or shared memory than there are.
 _TOO_MUCH = ("LAUNCH_OUT_OF_RESOURCES", "cudaErrorLaunchOutOfResources")
 _lock = threading.RLock()
-#: Machine code by source and device; a process reads or builds each once.
-_binaries: dict[str, bytes] = {}
+#: Loaded modules by process, device and source. Loading one again takes the driver longer
+#: than binding a fit's launches of it.
+_modules: dict[tuple[Any, ...], Any] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
 #: Larger page-locked memory is allocated without CuPy's pool, which would keep it.
 _POOLED_BYTES = 32 * 1024 * 1024
+
+
+@functools.cache
+def _properties(process: int, index: int) -> dict[str, Any]:
+    """Return what the driver says of a card; asked once a process, as every fit lists the cards."""
+    facts: dict[str, Any] = cupy.cuda.runtime.getDeviceProperties(index)
+    return facts
 
 
 def list_capabilities() -> list[Capabilities]:
@@ -40,7 +50,7 @@ def list_capabilities() -> list[Capabilities]:
     driver = f"CUDA driver {runtime.driverGetVersion()}, CuPy {cupy.__version__}"
     found = []
     for index in range(runtime.getDeviceCount()):
-        facts = runtime.getDeviceProperties(index)
+        facts = _properties(os.getpid(), index)
         volta = facts.get("major", 0) >= 7  # from Volta on, work-items progress independently
         found.append(
             Capabilities(
@@ -253,12 +263,20 @@ class CudaDevice(Device):
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "cuda", wg_size=wg_size, **params)
+        place = os.getpid(), self.cuda.id, source
+        with _lock:
+            if place not in _modules:
+                _modules[place] = self._module(template, source, wg_size, params)
+            return CudaProgram(self, _modules[place], source, wg_size)
+
+    def _module(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
+        """Load a source's machine code from the cache, or compile it."""
         options = (*_OPTIONS, f"-arch=sm_{self.cuda.compute_capability}")
         version = cupy.cuda.nvrtc.getVersion()
         key = cache.cache_key(source, *options, self.caps.name, self.caps.driver, str(version))
         module = cupy.cuda.function.Module()
-        with _lock, self.cuda:
-            binary = _binaries.get(key) or cache.load(key)
+        with self.cuda:
+            binary = cache.load(key)
             if binary is None or not _loads(module, binary):
                 try:
                     binary = compile_source(source, options)
@@ -270,8 +288,7 @@ class CudaDevice(Device):
                         f"{numbered(source)}"
                     ) from error
                 cache.store(key, binary)
-            _binaries[key] = binary
-        return CudaProgram(self, module, source, wg_size)
+        return module
 
 
 def _seconds(first: Any, last: Any) -> float | None:

@@ -57,8 +57,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
             device_id = f"opencl:{p}:{d}"
             try:
                 pocl_target.mend(device)
-                caps = opencl_facts.capabilities(device, device_id)
-                problem = opencl_facts.why_unusable(device)
+                caps, problem = opencl_facts.known_facts(device, device_id)
             except Exception as error:
                 found.append(DeviceInfo(device_id, None, opencl_facts.message(error)))
                 continue

@@ -299,6 +299,7 @@ class OpenCLDevice(Device):
                 program.most_work_items = min(  # stored because asking takes 1.4 ms
                     kernel.get_work_group_info(ask, self.cl_device) for kernel in kernels
                 )
+                program.idle_kernels = {}  # see ``OpenCLProgram.make_kernel``
                 _programs[key] = program
         return OpenCLProgram(self, program, source, min(wg_size, program.most_work_items))
 

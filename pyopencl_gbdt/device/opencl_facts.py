@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pyopencl as cl
@@ -12,6 +13,29 @@ from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 def message(error: Exception) -> str:
     """Return the text of a pyopencl error, which its ``repr`` hides."""
     return str(error).strip() or type(error).__name__
+
+
+#: What the driver said of a device, by process, device and identifier: every fit lists the devices.
+_known: dict[tuple[int, int, str], tuple[Capabilities, str]] = {}
+
+
+def known_facts(device: Any, device_id: str) -> tuple[Capabilities, str]:
+    """Return a device's capabilities, and why it is unusable; the driver is asked once a process.
+
+    Raises
+    ------
+    pyopencl.Error
+        If the driver does not answer.
+    """
+    if not isinstance(device, cl.Device):
+        return capabilities(device, device_id), why_unusable(device)
+    key = os.getpid(), device.int_ptr, device_id
+    if key not in _known:
+        facts = capabilities(device, device_id), why_unusable(device)
+        if facts[1]:  # it may become available
+            return facts
+        _known[key] = facts
+    return _known[key]
 
 
 def capabilities(device: Any, device_id: str) -> Capabilities:

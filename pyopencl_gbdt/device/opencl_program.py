@@ -15,6 +15,9 @@ from pyopencl_gbdt.errors import MemoryPlanError
 #: Drivers' errors for a kernel that needs more registers or local memory than there are.
 _TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE")
 
+#: Kernel objects of a kernel that are kept for the fits to come: making one takes 16 us on PoCL.
+_MOST_IDLE = 64
+
 
 class OpenCLProgram(Program):
     """A built ``pyopencl.Program``."""
@@ -35,8 +38,21 @@ class OpenCLProgram(Program):
         return Launch(name, _Enqueue(self, name, groups, args, self._kernels[name]))
 
     def make_kernel(self, name: str) -> Any:
-        """Return a new kernel object."""
-        return driver_folders.without_failing_cache(lambda: cl.Kernel(self.program, name))
+        """Return a kernel object that no launch has: one of an earlier fit, or a new one."""
+        try:
+            return self._idle(name).pop()
+        except IndexError:
+            return driver_folders.without_failing_cache(lambda: cl.Kernel(self.program, name))
+
+    def keep_kernel(self, name: str, kernel: Any) -> None:
+        """Keep a kernel object whose launch has ended; the next launch sets all its arguments."""
+        idle = self._idle(name)
+        if len(idle) < _MOST_IDLE:
+            idle.append(kernel)
+
+    def _idle(self, name: str) -> list[Any]:
+        found: list[Any] = self.program.idle_kernels.setdefault(name, [])
+        return found
 
     def failed(self, name: str, error: Exception) -> Exception:
         """Return the error to raise when a launch fails."""
@@ -79,6 +95,11 @@ class _Enqueue:
         self.size, self.group = (x * program.wg_size, y), (program.wg_size, 1)
         self.empty = not (x and y)
         self.queue, self.profiler = self.device.queue, self.device.profiler
+
+    def __del__(self) -> None:
+        kernel = getattr(self, "kernel", None)
+        if kernel is not None and not self.shared:
+            self.program.keep_kernel(self.name, kernel)
 
     def _set_arguments(self) -> None:
         self.kernel.set_args(*(a.handle if isinstance(a, DeviceArray) else a for a in self.args))

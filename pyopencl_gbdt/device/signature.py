@@ -69,26 +69,12 @@ class Parameter:
         if self.is_array:
             if not hasattr(value, "handle"):
                 raise self._wrong(kernel, value, f"a DeviceArray of {self.type}")
-            if not self._holds(value.dtype):
+            if not _holds(self.name, self.type, value.dtype):
                 raise self._wrong(kernel, f"an array of {value.dtype}", f"one of {self.type}")
             return value
         if hasattr(value, "handle"):
             raise self._wrong(kernel, value, f"a number, {self.type}")
         return self._number(kernel, value)
-
-    def _holds(self, dtype: np.dtype[Any]) -> bool:
-        if self.type == _ANY:
-            return True
-        wanted = _VECTORS.get(self.type) or _DTYPES.get(self.type)
-        if wanted is None:
-            raise TypeError(
-                f"{self.name}: the kernels' type {self.type!r} has no dtype: add it to "
-                "dtypes.STRUCTS"
-            )
-        if self.type[0] == "u" and dtype.names is None:
-            # kernels that only move or compare bits take any dtype of that size
-            return bool(dtype.itemsize == wanted.itemsize)
-        return bool(dtype == wanted)
 
     def _number(self, kernel: str, value: Any) -> Any:
         scalar = _SCALARS[self.type]
@@ -103,6 +89,20 @@ class Parameter:
 
     def _wrong(self, kernel: str, value: Any, expected: str) -> TypeError:
         return TypeError(f"kernel {kernel!r}: {self.name}={value!r}: expected {expected}")
+
+
+@lru_cache(maxsize=4096)
+def _holds(name: str, kind: str, dtype: np.dtype[Any]) -> bool:
+    """Tell whether a parameter of a kernel's type takes arrays of a dtype."""
+    if kind == _ANY:
+        return True
+    wanted = _VECTORS.get(kind) or _DTYPES.get(kind)
+    if wanted is None:
+        raise TypeError(f"{name}: the kernels' type {kind!r} has no dtype: add it to dtypes.STRUCTS")
+    if kind[0] == "u" and dtype.names is None:
+        # kernels that only move or compare bits take any dtype of that size
+        return bool(dtype.itemsize == wanted.itemsize)
+    return bool(dtype == wanted)
 
 
 @lru_cache(maxsize=512)
@@ -151,6 +151,11 @@ def arrange(
     if kernel not in known:
         raise TypeError(f"no kernel {kernel!r}: the program has {sorted(known)}")
     parameters = known[kernel]
+    if not given and len(named) == len(parameters):
+        try:  # most launches give all arguments by name
+            return tuple([each.take(kernel, named[each.name]) for each in parameters])
+        except KeyError:
+            pass  # one is missing, and another one is unknown
     names = [parameter.name for parameter in parameters]
     if len(given) > min(MOST_POSITIONAL, len(parameters)):
         raise TypeError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Program, Variant, build_variant
+from pyopencl_gbdt.device import Program, Variant, build_variant, variants
 from pyopencl_gbdt.device.variants import KERNELS, choose
 from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.pages.page import Page
@@ -86,8 +87,18 @@ class Candidates:
 class FitVariants(FitShape):
     """The variants of a fit's kernels, by device, data and parameters."""
 
+    chosen_variants: dict[tuple[Any, ...], Variant] = field(default_factory=dict)
+    """The variants that ``variant`` has returned; a fit asks a hundred times."""
+
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
+        shape = self.tiled is None, self.policy.picks, self.n_parallel, id(self.layout)
+        key = kernel, len(variants.REFUSED), *shape  # a variant that fails is refused
+        if key not in self.chosen_variants:
+            self.chosen_variants[key] = self._choose(kernel)
+        return self.chosen_variants[key]
+
+    def _choose(self, kernel: str) -> Variant:
         caps, name = self.device.caps, self.params.histogram
         if kernel == "update_margins" and (self.n_parallel > 1 or self.policy.picks > 1):
             # by rows, two trees would meet at a margin, and leaves that are made too many have rows

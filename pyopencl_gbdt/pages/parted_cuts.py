@@ -20,6 +20,8 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.budget import available_memory
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.numerics.portable_math import to_quanta
 from pyopencl_gbdt.pages.borders import FEW_ROWS, Known
@@ -34,12 +36,14 @@ U32 = npt.NDArray[np.uint32]
 FEW_VALUES = 1 << 16
 #: Most bytes of keys that a member sorts at a time.
 _BLOCK_BYTES = 1 << 28
+#: Rows that are looked at at a time.
+_ROWS = 1 << 16
 #: Most ranges whose counts are added up at a time: 64 MiB of counts.
 _MOST_RANGES = 1 << 14
 
 
 def parted_cuts(
-    team: Team, values: F32, weight: F32 | None, max_bin: int, cut: U32 | None = None
+    team: Team, values: F32 | BatchedRows, weight: F32 | None, max_bin: int, cut: U32 | None = None
 ) -> Cuts:
     """Return the cut points of the rows of all members.
 
@@ -47,8 +51,9 @@ def parted_cuts(
     ----------
     team : Team
         Every member calls this with its own rows; one may have none.
-    values : float32 array, shape (n_rows, n_features), C order
-        NaN is missing.
+    values : float32 array or BatchedRows, shape (n_rows, n_features), C order
+        NaN is missing. Batches are read once for missing values, and once for each block of columns
+        whose keys lie in memory together.
     weight : float32 array, shape (n_rows,), or None
         Weights >= 0; either all members with rows have them, or none has.
     max_bin : int
@@ -69,12 +74,12 @@ def parted_cuts(
     n_features = values.shape[1]
     cut = np.arange(n_features, dtype=np.uint32) if cut is None else cut
     n_rows, n_counted, whole = _whole_weights(team, weight, values.shape[0])
-    counts = slice(None) if weight is None else weight > 0
     below, above = np.zeros((2, n_features, max_bin), np.float32)
     n_bins, fullest = np.zeros((2, n_features), np.uint32)
     missing = _missing(team, values, cut)
-    for features in _blocks(cut, values.shape[0], team):
-        own = OwnColumns(values[counts][:, features], whole)
+    in_batches = isinstance(values, BatchedRows)
+    for features in _blocks(cut, values.shape[0], team, in_batches=in_batches):
+        own = OwnColumns(_counted(values, weight, features), whole)
         known = _known(team, own, max_bin, n_counted)
         found = team.exchange(
             [own.following(c, k.without_successor()) for c, k in enumerate(known)]
@@ -103,17 +108,39 @@ def _whole_weights(team: Team, weight: F32 | None, n_own: int) -> tuple[int, int
     return n_rows, n_counted, np.maximum(quanta, 1)
 
 
-def _missing(team: Team, values: F32, cut: U32) -> npt.NDArray[np.bool_]:
+def _missing(team: Team, values: F32 | BatchedRows, cut: U32) -> npt.NDArray[np.bool_]:
     """Return which of the features to cut have missing values, also in rows of weight 0."""
     found = np.zeros(values.shape[1], np.int64)
-    for first in range(0, values.shape[0], 1 << 16):
-        found[cut] |= np.isnan(values[first : first + (1 << 16)][:, cut]).any(axis=0)
+    if not isinstance(values, BatchedRows):
+        for first in range(0, values.shape[0], _ROWS):
+            found[cut] |= np.isnan(values[first : first + _ROWS][:, cut]).any(axis=0)
+    else:
+        for _, block in values.blocks(_ROWS):
+            found[cut] |= np.isnan(block[:, cut]).any(axis=0)
     return team.add_up(found) > 0
 
 
-def _blocks(cut: U32, n_own: int, team: Team) -> Iterator[U32]:
-    """Yield the features that are worked on together: as many as memory allows every member."""
-    at_a_time = max(1, min(team.exchange(_BLOCK_BYTES // (20 * max(n_own, 1)))))
+def _counted(values: F32 | BatchedRows, weight: F32 | None, features: U32) -> F32:
+    """Return some columns of the rows that count."""
+    if not isinstance(values, BatchedRows):
+        return values[:, features] if weight is None else values[weight > 0][:, features]
+    counts = np.ones(len(values), np.bool_) if weight is None else weight > 0
+    found, end = np.empty((features.size, np.count_nonzero(counts)), np.float32), 0
+    for first, block in values.blocks(_ROWS):
+        own = block[counts[first : first + len(block)]][:, features]
+        end, begin = end + len(own), end
+        found[:, begin:end] = own.T
+    return found.T
+
+
+def _blocks(cut: U32, n_own: int, team: Team, *, in_batches: bool) -> Iterator[U32]:
+    """Yield the features that are worked on together: as many as memory allows every member.
+
+    Where batches are read anew for each block, it may take an eighth of the memory that is left.
+    """
+    there = available_memory() if in_batches else None
+    n_bytes = max(_BLOCK_BYTES, (there or 0) // 8)
+    at_a_time = max(1, min(team.exchange(n_bytes // (20 * max(n_own, 1)))))
     for first in range(0, cut.size, at_a_time):
         yield cut[first : first + at_a_time]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team import Team
@@ -34,7 +35,7 @@ def shared_layout(
     ----------
     device : Device
     team : Team
-        Its members have all rows in their memory.
+        Its members are threads of one process.
     data : Dataset
         All rows.
     max_bin : int
@@ -48,10 +49,13 @@ def shared_layout(
     own = np.split(every, ends[:-1])[team.rank]
     codes = max(1, int(shares[team.rank] * data.n_rows))
     taken = page_bytes(device, codes, data.n_features, max_bin)
+    values = data.values if data.batches is None else data.batches
     quantizer = Quantizer(
-        device, data.values, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
+        device, values, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
     )
-    parts = team.exchange((own, quantizer.cuts()))
+    cuts = quantizer.cuts()
+    data.end_reading()
+    parts = team.exchange((own, cuts))
     return layout_of(_merged(parts), data)
 
 
@@ -66,7 +70,11 @@ def _merged(parts: Sequence[tuple[npt.NDArray[np.uint32], Cuts]]) -> Cuts:
 
 
 def encoded(
-    device: Device, values: npt.NDArray[np.float32], layout: Layout, max_bin: int, n_pages: int = 0
+    device: Device,
+    values: npt.NDArray[np.float32] | BatchedRows,
+    layout: Layout,
+    max_bin: int,
+    n_pages: int = 0,
 ) -> QuantizedData:
     """Return rows as codes on a device, given the layout of all rows; there may be no row."""
     if len(values):
@@ -85,6 +93,7 @@ def encoded_part(
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former codes first
-    made = encoded(device, data.values, layout, max_bin, n_pages)
+    values = data.values if data.batches is None else data.batches
+    made = encoded(device, values, layout, max_bin, n_pages)
     data.kept = (key, made)
     return made

@@ -23,10 +23,13 @@ def check_batches(params: Parameters, data: Dataset) -> None:
     """
     if data.batches is None:
         return
-    if params.search != "hist":
+    if params.search == "approx" or (params.search == "exact" and data.categories):
+        why = "it sorts all values at once"
+        if params.search == "exact":
+            why = "exact search takes no categorical columns there"
         raise ParameterError(
-            f"tree_method={params.tree_method!r}: expected 'hist' for rows in batches, since it "
-            "sorts all values at once; leave it out, or give Dataset an array"
+            f"tree_method={params.tree_method!r}: expected 'hist' for rows in batches, since "
+            f"{why}; leave it out, or give Dataset an array"
         )
     columns = statistic_columns(params, data)
     if columns:

@@ -159,6 +159,7 @@ class Boosting:
             self._follow(rows)
         self.trees: list[Tree] = []
         self._first_waiting = self._waiting = self._rounds = 0
+        self._checked = 0  # rounds after which no high words were needed
 
     def _follow(self, rows: WatchedRows) -> None:
         self._recorded = []
@@ -319,7 +320,10 @@ class Boosting:
         ws, source = self.ws, self.steps.source
         if isinstance(source, CheckedSource):
             source.check()
-        if ws.has_high or not ws["needs_high"].get()[0]:
+        if ws.has_high or self._checked == self._rounds:
+            return False
+        if not ws["needs_high"].get()[0]:
+            self._checked = self._rounds
             return False
         done = self._rounds
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays

@@ -143,6 +143,8 @@ def cv(
             rows = query_folds(data.group_offsets, nfold, **how)
     else:
         rows = given_folds(folds, _given(data), data.label)
+    if data.batches is not None:
+        rows = [(np.sort(own), np.sort(test)) for own, test in rows]
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
     if period:
         listed.append(EvaluationMonitor(period, show_stdv, report))
@@ -173,7 +175,9 @@ def cv(
 
 
 def _given(data: Dataset) -> Any:
-    """Return the values in a form that scikit-learn's splitters take."""
+    """Return the values in a form that scikit-learn's splitters take; none of rows in batches."""
+    if data.batches is not None:
+        return np.full((data.n_rows, 1), np.nan, np.float32)
     return data.values if data.sparse is None else data.sparse.scipy()
 
 

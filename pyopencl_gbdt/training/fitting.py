@@ -159,6 +159,7 @@ class Fit:
             margins, others = self._first_margins(), self._margins_of_evals()
         evaluates_whole = any(rows is task.whole for rows, _ in task.evals)
         facts = bool(task.evals), evaluates_whole, device.caps.label
+        data.end_reading()
         said = self.team.exchange(facts)
         self._is_watched, self._gathers, _ = said[0]
         self.labels: list[str] = [label for *_, label in said]

@@ -20,7 +20,6 @@ from typing import Any, Protocol
 from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.placing import open_in_turn
 from pyopencl_gbdt.device.pretend import limit_memory
@@ -31,7 +30,6 @@ from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives.custom import FunctionObjective
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
-from pyopencl_gbdt.pages.shared_cuts import encoded
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
@@ -168,9 +166,17 @@ def _evaluation_sets(team: HostTeam, plans: Plans, own: Dataset | None, leader: 
 
 def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | None:
     """Train with the members that have rows; return the model of the leading one."""
-    data, leads = plans.data, team.rank == 0
-    assert data is not None
-    whole = None
+    assert plans.data is not None
+    try:
+        return _train_on(team, plans, plans.data, newest, rounds)
+    finally:
+        plans.data.forget()  # the codes on the device
+
+
+def _train_on(
+    team: Team, plans: Plans, data: Dataset, newest: Saved, rounds: Rounds
+) -> Model | None:
+    leads, whole = team.rank == 0, None
     if any(rows is data for rows, _ in plans.evals):
         whole = whole_labels(team, data)
     sets = ((whole if rows is data else rows, name) for rows, name in plans.evals)
@@ -212,7 +218,7 @@ def _train(team: Team, plans: Plans, newest: Saved, rounds: Rounds) -> Model | N
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
-        share = _share(team, device, task, asked)
+        share = _share(team, task, asked)
         if not leads:
             fit = Fit(device, task, share)
             try:
@@ -249,15 +255,15 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
     return found
 
 
-def _share(team: Team, device: Device, task: Task, asked: Parameters) -> Share:
-    """Quantise the member's rows by the cut points of all; return its place in the team.
+def _share(team: Team, task: Task, asked: Parameters) -> Share:
+    """Find the cut points of all members' rows; return the member's place in the team.
 
     ``asked`` are the parameters as the user gave them.
     """
     data, max_bin = task.data, task.params.max_bin
-    cuts = parted_cuts(team, data.values, data.weight, max_bin, cut_features(data))
+    values = data.values if data.batches is None else data.batches
+    cuts = parted_cuts(team, values, data.weight, max_bin, cut_features(data))
     layout = layout_of(cuts, data, team.add_up)
     check_exact(asked, layout.feature_bins)
-    codes = encoded(device, data.values, layout, max_bin)
     rows = team.exchange(data.n_rows)
-    return Share(team, sum(rows[: team.rank]), sum(rows), codes)
+    return Share(team, sum(rows[: team.rank]), sum(rows), layout=layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.builds import to_standard_error
@@ -13,7 +14,7 @@ from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.training.division import divided
 from pyopencl_gbdt.training.fitting import Fit, Task
-from pyopencl_gbdt.training.team_checks import check_team
+from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
 from pyopencl_gbdt.training.together import leading
 from pyopencl_gbdt.training.with_statistics import prepared_on
 
@@ -63,8 +64,12 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
+        asked = task.params
+        if task.data.batches is not None:
+            task = replace(task, params=as_histograms(asked))
         fit = Fit(device, prepared_on(device, task))
         try:
+            check_exact(asked, fit.boosting.ws.layout.feature_bins)
             yield fit
         finally:
             fit.close()

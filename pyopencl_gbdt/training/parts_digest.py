@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.digests import digest, digest_of_levels
 from pyopencl_gbdt.device.team import Team
@@ -30,12 +31,12 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
     ----------
     team : Team
     data : Dataset
-        The member's own rows, dense.
+        The member's own rows, dense or in batches.
     """
     counts = team.exchange((data.n_rows, _n_queries(data)))
     first, first_query = (sum(one[i] for one in counts[: team.rank]) for i in (0, 1))
     rows: dict[str, Any] = {
-        "values": data.values,
+        "values": data.values if data.batches is None else data.batches,
         "label": data.label,
         "weight": data.weight,
         "base_margin": data.base_margin,
@@ -43,7 +44,7 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
         "label_upper_bound": data.label_upper_bound,
     }
     there = {name: values for name, values in rows.items() if values is not None}
-    sums = [_sum(np.ascontiguousarray(own, np.float32), first) for own in there.values()]
+    sums = [_sum_of_rows(own, first) for own in there.values()]
     if data.group_offsets is not None:
         there["groups"] = data.group_offsets
         sizes = np.diff(data.group_offsets).astype(np.uint32).view(np.float32)
@@ -63,6 +64,16 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
 
 def _n_queries(data: Dataset) -> int:
     return 0 if data.group_offsets is None else data.group_offsets.size - 1
+
+
+def _sum_of_rows(rows: Any, first: int) -> np.uint64:
+    if not isinstance(rows, BatchedRows):
+        return _sum(np.ascontiguousarray(rows, np.float32), first)
+    total = np.uint64(0)
+    with np.errstate(over="ignore"):
+        for begin, values in rows.pieces():
+            total += _sum(values, first + begin)
+    return total
 
 
 def _sum(values: npt.NDArray[np.float32], first: int) -> np.uint64:

@@ -88,8 +88,6 @@ class Placement:
         reason = why_resident(self.params, self.objective, self.data, statistics=self.statistics)
         kind, given, layout = self.params.page_kind, self.share.codes, self.share.layout
         if kind == "streamed" or isinstance(given, StoredPages):
-            if self.share.team.size > 1 and not isinstance(given, StoredPages) and not layout:
-                reason = "the devices of a team get their pages from it; train on one device"
             check_turns(reason)
             return self._in_turn(), None
         tiles = self._tiles()
@@ -106,6 +104,7 @@ class Placement:
         except MemoryPlanError:
             if not may_stream:
                 raise
+        self.data.end_reading()
         if may_stream and not all(self.share.team.exchange(codes is not None)):
             return self._in_turn(), None
         assert codes is not None
@@ -191,6 +190,7 @@ class Placement:
         ws = self._turned(layout, None if stored is None else stored.bounds)
         assert ws.turns is not None
         made = stored or stored_pages(data, device, self.params, layout, ws.turns)
+        data.end_reading()
         ws.take_turns(made)
         return ws
 

@@ -1,4 +1,7 @@
-"""What several devices cannot train together: refused before anything is allocated."""
+"""What several devices cannot train together: refused before anything is allocated.
+
+Rows in batches are refused a part of it, and are searched exactly as teams do.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,8 @@ def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:
     if asked.search == "exact" and n_bins.max(initial=0) >= _MOST_BINS:
         raise ParameterError(
             f"tree_method='exact': column {int(n_bins.argmax())}, counted from 0, has {_MOST_BINS} "
-            "distinct values or more: expected fewer where several devices train together; use "
-            f"tree_method='hist', or {_MOVE}"
+            "distinct values or more: expected fewer where several devices train together, and "
+            "with rows in batches; use tree_method='hist', or train on an array on one device"
         )
 
 
@@ -66,11 +69,6 @@ def check_team(params: Parameters, objective: Objective, data: Dataset) -> None:
         raise ParameterError(
             f"{given}: expected dense data and tree_method='hist' or 'exact' where several devices "
             f"train together; {_MOVE}"
-        )
-    if data.batches is not None:
-        raise ParameterError(
-            "X in batches: expected rows in memory where several devices train together; give "
-            f"arrays, or {_MOVE}"
         )
     if params.search == "exact" and data.categories:
         raise ParameterError(

@@ -42,6 +42,8 @@ class _Part:
         With the part's rows.
     whole : Dataset
         All rows.
+    rows : Dataset
+        All rows, as this member reads them.
     asked : Parameters
         As the user gave them.
     bounds : sequence of (int, int)
@@ -51,6 +53,7 @@ class _Part:
     device: Device
     task: Task
     whole: Dataset
+    rows: Dataset
     asked: Parameters
     team: Threads
     bounds: Sequence[Bounds]
@@ -82,7 +85,7 @@ class _Part:
         del kept
         shares = [(end - first) / max(1, whole.n_rows) for first, end in self.bounds]
         exact = params.max_bin_exact
-        layout = shared_layout(device, self.team, whole, params.max_bin, shares, exact=exact)
+        layout = shared_layout(device, self.team, self.rows, params.max_bin, shares, exact=exact)
         check_exact(self.asked, layout.feature_bins)
         return layout
 
@@ -140,10 +143,11 @@ def leading(
     if task.start is None:
         score = base_score_of(devices[0], task.objective, whole)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
-    parts = [
-        _Part(device, _part_of(task, team.rank, bounds), whole, asked, team, bounds)
-        for device, team in zip(devices, threads(len(devices)), strict=True)
-    ]
+    parts = []
+    for device, team in zip(devices, threads(len(devices)), strict=True):
+        rows = whole.handed_to(team)
+        part = _part_of(task, rows, team.rank, bounds)
+        parts.append(_Part(device, part, whole, rows, asked, team, bounds))
     followers = [_Follower(part) for part in parts[1:]]
     first = parts[0]
     first.team.meeting.communicators = communicators(devices)
@@ -169,9 +173,9 @@ def leading(
             raise follower.error
 
 
-def _part_of(task: Task, rank: int, bounds: Sequence[Bounds]) -> Task:
-    """Return a member's task: its rows; only the first one evaluates sets."""
-    data = task.data.part(*bounds[rank])
+def _part_of(task: Task, rows: Dataset, rank: int, bounds: Sequence[Bounds]) -> Task:
+    """Return a member's task: its part of the rows; only the first one evaluates sets."""
+    data = rows.part(*bounds[rank])
     if rank == 0:
         return replace(task, data=data, whole=task.data)
     return replace(task, data=data, evals=(), history={})

@@ -29,7 +29,7 @@ _Error = TypeVar("_Error", bound=BaseException)
 #: The attribute of an error that all members of a team raise.
 _BY_ALL = "raised_by_all_members"
 #: Parameters that may differ between members.
-_OWN = frozenset({"device", "verbosity", "work_group_size", "histogram", "page"})
+_OWN = frozenset({"device", "verbosity", "work_group_size", "histogram"})
 #: Parts of a data set that all members with rows have, or none.
 _PARTS = ("weight", "base_margin", "group_offsets", "label_lower_bound")
 
@@ -137,7 +137,7 @@ def common_data(
     DataError
         In all members, if one has other columns, or no member has rows.
     """
-    data = all_or_none(team, lambda: _in_memory(data, what))
+    data = data if data is not None and data.n_rows else None
     facts: dict[str, Any] = {}
     if data is not None:
         facts = {
@@ -161,16 +161,6 @@ def common_data(
         raise by_all(DataError(text))
     categories = _common_levels(team, {} if data is None else data.categories, what)
     return data if data is None else data.coded_by(categories, what)
-
-
-def _in_memory(data: Dataset | None, what: str) -> Dataset | None:
-    """Return a member's rows, or None if it has none; batches are refused."""
-    if data is not None and data.batches is not None:
-        raise ParameterError(
-            f"{what} come in batches: expected rows in memory where several processes train "
-            "together; give each process fewer rows, or train on one device"
-        )
-    return data if data is not None and data.n_rows else None
 
 
 def _common_levels(team: Team, own: Categories, what: str) -> Categories:
@@ -251,11 +241,24 @@ def whole_labels(team: Team, data: Dataset) -> Dataset:
 def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | None:
     """Return all members' rows of an evaluation set on one rank; None on the others.
 
+    Rows in batches stay where they are, so that rank alone may have them.
+
     Raises
     ------
     DataError
         In all members, if one has other columns.
+    ParameterError
+        In all members, if another rank has rows in batches, or several have rows.
     """
+    kinds = team.exchange(None if data is None else data.batches is not None)
+    if any(kinds):
+        if [number for number, kind in enumerate(kinds) if kind is not None] == [rank]:
+            return data
+        text = (
+            f"{what} come in batches on rank {kinds.index(True)}: expected all rows of such a set "
+            f"on rank {rank}, and None on the others, or arrays; give them so"
+        )
+        raise by_all(ParameterError(text))
     parts = team.exchange(common_data(team, data, what))
     parts = [part for part in parts if part is not None]
     if team.rank != rank:

@@ -36,7 +36,7 @@ def report(folder):
     peers = "xgboost" if importlib.util.find_spec("xgboost") else "none"
     plot = ["--plot", folder] if importlib.util.find_spec("matplotlib") else []
     done = run(
-        "train", "--quick", "--shapes", "tiny,bins-16", "--rows", 200, "--rounds", 5, "--device",
+        "train", "--quick", "--shapes", "bins-16", "--rows", 200, "--rounds", 5, "--device",
         TEST_DEVICE, "--peers", peers, "--json", folder / "bench.json", *plot,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -53,7 +53,7 @@ def test_json(report):
     (device,) = written["devices"]
     assert device["copy_bytes_per_second"] > 0
     assert {"label", "driver", "device_id", "compute_units"} < set(device)
-    assert [shape["name"] for shape in written["shapes"]] == ["tiny", "bins-16"]
+    assert [shape["name"] for shape in written["shapes"]] == ["bins-16"]
     for shape in written["shapes"]:
         assert (shape["n_rows"], shape["n_rounds"], shape["problem"]) == (200, 5, "")
         assert shape["floor_seconds"] > 0

@@ -26,7 +26,9 @@ PARAMS = {
 ROUNDS = 4
 
 
-@pytest.mark.parametrize("more", [{}, {"max_delta_step": 0.3}])
+@pytest.mark.parametrize(
+    "more", [pytest.param({}, marks=pytest.mark.thorough), {"max_delta_step": 0.3}]
+)
 def test_leaf_values_are_those_of_the_next_order(device, more):
     X, y = columns_of("binary")
     weight = np.where(np.arange(y.size) % 7, 1.5, 0).astype(np.float32)
@@ -60,7 +62,10 @@ def test_leaf_values_are_those_of_the_next_order(device, more):
     "more",
     [
         {"monotone_constraints": [1, 0, 0, -1], "subsample": 0.7},
-        {"grow_policy": "lossguide", "max_leaves": 6, "num_parallel_tree": 2},
+        pytest.param(
+            {"grow_policy": "lossguide", "max_leaves": 6, "num_parallel_tree": 2},
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_other_ways_of_growing_take_them(more):
@@ -80,8 +85,8 @@ def test_other_ways_of_growing_take_them(more):
     [
         {"max_depth": 1, "max_leaves": 0},  # 600 rows, 2 leaves
         {"grow_policy": "symmetric"},
-        {"objective": "reg:absoluteerror"},
-        {"boosting_type": "ordered"},
+        pytest.param({"objective": "reg:absoluteerror"}, marks=pytest.mark.thorough),
+        pytest.param({"boosting_type": "ordered"}, marks=pytest.mark.thorough),
         {"has_time": True},
     ],
 )

@@ -21,7 +21,7 @@ from tests.conformance.table import AXES, refused_values
 from tests.conftest import TEST_DEVICE
 from tests.xgboost_versions import PENALISES_BOUNDED_LEAVES
 
-CASES, MORE_CASES, SEEDS = 16, 48, 3
+CASES, MORE_CASES, SEEDS = 16, 32, 3
 SAMPLE = choose(CASES)
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
 

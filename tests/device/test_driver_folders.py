@@ -69,13 +69,16 @@ def test_a_user_without_a_home_fits(everybodys):
     assert any((folder / "pocl").rglob("*.so"))  # for the next process
 
 
+@pytest.mark.thorough
 def test_a_home_that_is_absent(everybodys):
     places = {"TMPDIR": str(everybodys), "HOME": "/nonexistent"}
     folder = ran_in(strangers.run(["-c", BUILD], places, stranger=True))
     assert folder == everybodys / f"pyopencl_gbdt-{strangers.STRANGER}" / "pocl"
 
 
-@pytest.mark.parametrize("options", ["ro,size=1m", "size=64k"])
+@pytest.mark.parametrize(
+    "options", [pytest.param("ro,size=1m", marks=pytest.mark.thorough), "size=64k"]
+)
 def test_a_home_that_is_read_only_or_full(options, everybodys, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
@@ -86,6 +89,7 @@ def test_a_home_that_is_read_only_or_full(options, everybodys, tmp_path):
     assert ran_in(done) == everybodys / f"pyopencl_gbdt-{os.geteuid()}" / "pocl"
 
 
+@pytest.mark.thorough
 def test_where_temporary_files_do_not_fit_either(everybodys, tmp_path):
     home, runtime = tmp_path / "home", tmp_path / "runtime"
     home.mkdir()
@@ -190,6 +194,7 @@ def test_pyopencls_cache_that_others_can_write_is_not_read(monkeypatch, tmp_path
     assert "can be written by other users" in driver_folders.why_no_pyopencl_cache()
 
 
+@pytest.mark.thorough
 def test_a_damaged_cache_of_pyopencl(tmp_path):
     place = tmp_path / "caches" / "pytools"
     code = f"""
@@ -263,6 +268,7 @@ def test_a_damaged_program_of_pocl_is_built_again_and_the_folder_is_named(size, 
 
 
 # -- the doctor --------------------------------------------------------------------------------
+@pytest.mark.thorough
 def test_the_doctor_tells_where_kernels_are_kept(everybodys):
     arguments = ["-m", "pyopencl_gbdt", "doctor", "--device", "portable", "--no-self-test"]
     places = {"TMPDIR": str(everybodys), "HOME": "/nonexistent"}

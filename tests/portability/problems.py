@@ -81,6 +81,20 @@ OTHERS: dict[str, dict[str, Any]] = {
     "cox": {"objective": "survival:cox"},
     "aft": {"objective": "survival:aft", "aft_loss_distribution": "normal"},
 }  # fmt: skip
+#: What is cut where a simulator runs every work-item: as many branches, fewer nodes.
+_SHALLOW = {
+    "constrained forest of classes",
+    "constrained symmetric forest",
+    "ordered classes",
+    "classes",
+    "heavy",
+    "absolute error",
+    "exact",
+    "approx, global",
+    "categories",
+    "categories, level by level of symmetric trees",
+}
+_FEW_LEAVES = 5
 _WEIGHTED = ("logistic", "goss, leaf by leaf", "quantiles", "aft")
 
 
@@ -115,6 +129,10 @@ def problem(size: str, name: str) -> Problem:
     params |= {**EVERY_HISTOGRAM, **OTHERS}[name]
     if params.get("tree_method") == "exact":
         del params["max_bin"]  # there is one for every value
+    if size == "tiny" and name in _SHALLOW:
+        params["max_depth"] = 2
+    if size == "tiny" and "max_leaves" in params:
+        params["max_leaves"] = _FEW_LEAVES
     label = _label(params.get("objective", ""), signal).astype(np.float32)
     found = Problem(params, values, label)
     if name in _WEIGHTED:

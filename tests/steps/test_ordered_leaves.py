@@ -26,7 +26,7 @@ KERNEL = "ordered_leaves"
 WG_SIZES, WG_SIZES_CPU = (1, 64, 256), (1, 64)
 #: The size of the work-group is given: rows differ in nothing else.
 THOROUGH = {
-    "test_equals_twin": lambda variant, wg, sampled, weighted, cells, leaf: (
+    "test_equals_twin": lambda variant, wg, sampled, weighted, cells_and_leaf: (
         (wg == 1) != (variant.params["wg_size"] == 1)
     )
 }
@@ -107,9 +107,9 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
 
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("cells", [512, 4])
-@pytest.mark.parametrize("leaf", ["walk", "by_rows"])
-def test_equals_twin(device, variant, force, rng, wg, sampled, weighted, cells, leaf):
+@pytest.mark.parametrize("cells_and_leaf", [(512, "walk"), (512, "by_rows"), (4, "walk")])
+def test_equals_twin(device, variant, force, rng, wg, sampled, weighted, cells_and_leaf):
+    cells, leaf = cells_and_leaf
     force(variant, cells=cells)
     (how,) = (v for v in variants.KERNELS["update_margins"].variants if v.name == leaf)
     force(how)

@@ -22,13 +22,11 @@ from tests.steps.test_update_margins import random_trees
 
 KERNEL = "renew_leaves"
 BATCH = Batch(0, 1)
-WG_SIZES, WG_SIZES_CPU = (1, 32, 64, 256, 1024), (1, 64, 512)
+WG_SIZES, WG_SIZES_CPU = (1, 32, 64, 256, 1024), (1, 64)
 #: The size of the work-group is given: rows differ in nothing else.
 THOROUGH = {
     "test_equals_twin": lambda variant, wg, layout, weights: (
-        wg == 512
-        or (wg == 1) != (variant.params["wg_size"] == 1)
-        or (layout is WORD and weights != "spread")
+        (wg == 1) != (variant.params["wg_size"] == 1) or (layout is WORD and weights != "spread")
     )
 }
 BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)

@@ -1,0 +1,184 @@
+"""``python -m bench pages --out docs``: measure what the pages of performance show, and draw them.
+
+Ours and every installed peer train each line (`bench.page_lines`) with the same rows and equal
+parameters. They take turns (`bench.turns`): each system has a process of its own, every turn begins
+a new model, and a turn of one system stands beside the turns of the others. The pages show medians
+and quartiles, how many times as fast ours is than the fastest peer, and what bounds ours.
+
+On the machine that measures, ``--json`` keeps the results; a run that is cut short keeps the lines
+it has. ``--only`` names some of the lines. On the machine that draws, the files of several
+machines and runs come together; of a line that was measured twice on a device the last one counts::
+
+    python -m bench pages --device cuda:0,opencl:0:0 --only 'gpu-*' --json h200.json
+    python -m bench pages --json cpu.json
+    python -m bench pages --from h200.json cpu.json --out docs
+
+The JSON file holds ``format`` (1), ``command``, ``date`` (UTC), ``seed``, ``turns``, ``host``,
+``versions``, ``devices`` (as of `bench.train`) and ``lines``: fields of `Line`, ``n_held_out``,
+``n_trained``, ``floor_seconds``, ``problem`` and ``systems``. A system has ``name``, ``ours``,
+``device``, ``version``, ``problem``, ``cold_seconds``, ``quality``, ``peak_bytes``, ``kernels`` of
+ours, and ``seconds``: samples of ``setup``, ``first`` (round), ``round``, ``predict`` and ``one``
+(row), one a turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.children import in_child
+from bench.host import free_bytes, n_cpus, report_head
+from bench.ours import facts
+from bench.page_lines import LINES, Line, quick
+from bench.page_systems import SYSTEMS
+from bench.peers import choose_peers
+from bench.train import make
+from bench.turns import Player, Record, in_turns, middle
+from pyopencl_gbdt.errors import GBDTError
+
+FORMAT = 1
+_FACTS_LIMIT = 300.0
+#: Held-out rows.
+_MOST_HELD_OUT, _LEAST_HELD_OUT = 1_000_000, 10_000
+#: Rows on which lines of prediction train.
+_PREDICTED_FROM = 200_000
+
+
+def main(arguments: list[str]) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        reports = [json.loads(Path(name).read_text(encoding="utf-8")) for name in options.drawn]
+        if not reports:
+            reports = [_measured(options, arguments)]
+        if options.out:
+            from bench.page_drawing import draw  # reads the pages before it writes any
+
+            draw(reports, Path(options.out))
+    except (GBDTError, ImportError, OSError, RuntimeError, ValueError) as error:
+        parser.error(str(error))
+    systems = [s for report in reports for line in report["lines"] for s in line["systems"]]
+    return int(any(system["problem"] for system in systems if system["ours"]))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench pages",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--only", metavar="A,B", help="lines by name or pattern, such as 'gpu-*'")
+    add("--device", default="auto", help="of ours, with commas between: cuda:0,opencl:0:0")
+    add("--peers", default="auto", help="auto (what is installed), none, or names with commas")
+    add("--turns", type=int, default=7)
+    add("--limit", type=float, default=300.0, help="seconds after which a turn is stopped")
+    add("--seed", type=int, default=0)
+    add("--quick", action="store_true", help="few rows and rounds, to try the command")
+    add("--json", metavar="FILE", help="write the results there")
+    add("--from", dest="drawn", nargs="+", default=[], metavar="FILE", help="draw these files")
+    add("--out", metavar="FOLDER", help="write the tables into the pages of this folder")
+    return parser
+
+
+def chosen(only: str | None, kinds: Sequence[str]) -> list[Line]:
+    """Return the lines for devices of these kinds, or of these names or patterns.
+
+    Parameters
+    ----------
+    only : str or None
+        Names or patterns, with commas between them.
+    kinds : sequence of str
+        ``"cpu"`` or ``"gpu"``, a kind for each device of ours.
+    """
+    here = [line for line in LINES if line.where == "both" or line.where in kinds]
+    if only is None:
+        return here
+    found = []
+    for word in only.split(","):
+        names = fnmatch.filter([line.name for line in LINES], word.strip())
+        if not names:
+            offered = ", ".join(line.name for line in LINES)
+            raise ValueError(f"--only {word}: expected a pattern or some of {offered}")
+        found += names
+    return [line for line in LINES if line.name in found]
+
+
+def _measured(options: argparse.Namespace, arguments: list[str]) -> Record:
+    """Measure every line; write the file after each."""
+    if options.turns < 1:
+        raise ValueError(f"--turns {options.turns}: expected 1 or more")
+    devices = [in_child(facts, spec.strip(), limit=_FACTS_LIMIT)
+               for spec in options.device.split(",")]  # fmt: skip
+    lines = chosen(options.only, [device["kind"] for device in devices])
+    cuda = any(d["kind"] == "gpu" and "nvidia" in d["vendor"].lower() for d in devices)
+    asked = options.peers if options.peers != "auto" else ""
+    peers = choose_peers(asked or "auto", cuda=cuda)
+    unknown = [name for name in peers if asked and name not in SYSTEMS]
+    if unknown:
+        raise ValueError(f"--peers {unknown[0]}: expected some of {', '.join(SYSTEMS)}")
+    players = [Player("ours", device["device_id"], n_cpus()) for device in devices]
+    players += [
+        Player(name, "cuda" if cuda else "cpu", n_cpus()) for name in peers if name in SYSTEMS
+    ]
+    report: Record = {
+        "format": FORMAT, **report_head("pages", arguments), "seed": options.seed,
+        "turns": options.turns, "devices": devices, "lines": [],
+    }  # fmt: skip
+    for line in lines:
+        report["lines"].append(_line(quick(line) if options.quick else line, players, report,
+                                     options))  # fmt: skip
+        print(said(report["lines"][-1]), flush=True)
+        if options.json:
+            Path(options.json).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return report
+
+
+def _line(
+    line: Line, players: Sequence[Player], report: Record, options: argparse.Namespace
+) -> Record:
+    n_held_out = min(_MOST_HELD_OUT, max(_LEAST_HELD_OUT, line.n_rows // 4))
+    n_trained = line.n_rows
+    if line.trained:
+        n_trained, n_held_out = min(_PREDICTED_FROM, line.n_rows), line.n_rows
+    record: Record = {
+        **asdict(line), "n_held_out": n_held_out, "n_trained": n_trained, "problem": "",
+        "floor_seconds": line.floor_bytes / report["devices"][0]["copy_bytes_per_second"],
+        "systems": [],
+    }  # fmt: skip
+    # every process keeps the rows in a form of its own, up to as large as the rows
+    n_bytes = line.expected_bytes(n_trained) * (1 + len(players)) + line.expected_bytes(n_held_out)
+    free = free_bytes()
+    if free is not None and n_bytes > free:
+        record["problem"] = f"the systems take {n_bytes} bytes, {free} are free"
+        return record
+    data = make(line, options.seed, n_held_out, n_trained)
+    mine = [one for one in players if _has(one, line)]
+    record["systems"] = in_turns(line, mine, data, options.turns, options.limit)
+    return record
+
+
+def _has(player: Player, line: Line) -> bool:
+    """Tell whether a system takes part; LightGBM, which has no CUDA here, not beside a GPU."""
+    return not (player.device == "cuda" and player.name == "lightgbm")
+
+
+def said(line: Record) -> str:
+    """Return a line's results as text."""
+    text = [f"\n{line['name']}: {line['title']}, {line['n_rows']:,} x {line['n_features']}"]
+    if line["problem"]:
+        return "\n".join([*text, f"left out: {line['problem']}"])
+    for system in line["systems"]:
+        parts = [f"  {system['name']:<20}"]
+        for part, samples in system["seconds"].items():
+            median, low, high = (1e3 * seconds for seconds in middle(samples))
+            parts.append(f"{part} {median:.4g} ms ({low:.4g} to {high:.4g})")
+        if system["problem"]:
+            parts.append(f"failed: {system['problem']}")
+        parts += [f"{name} {value:.5f}" for name, value in system.get("quality", {}).items()]
+        text.append("  ".join(parts))
+    return "\n".join(text)

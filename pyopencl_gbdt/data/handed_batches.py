@@ -1,0 +1,61 @@
+"""Rows in batches that the devices of one process read together: one of them reads for all.
+
+    member 0   asks for rows | reads batch 0 | works on it | reads batch 1 | ..  | ends
+    member 1   asks for rows | gets batch 0  | works on it | gets batch 1  | ..  | ends
+
+A source may write its next batch to the same memory, so it is read when all are done with the last
+one. Members may ask for the rows unequally often: who needs no more takes part in the others'
+passes, in ``end_reading``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyopencl_gbdt.data.batched_rows import I64, BatchedRows
+from pyopencl_gbdt.device.team import Team
+
+
+class HandedRows(BatchedRows):
+    """A member's view of rows that all members of a team in one process read.
+
+    Parameters
+    ----------
+    rows : BatchedRows
+        The same object in all members.
+    team : Team
+        Its members are threads of one process.
+    """
+
+    def __init__(self, rows: BatchedRows, team: Team) -> None:
+        self.shape, self.most_rows, self.n_missing = rows.shape, rows.most_rows, rows.n_missing
+        self._rows, self._team = rows, team
+
+    def parts(self) -> Iterator[tuple[int, Any]]:
+        self._team.exchange(True)
+        yield from self._pass()
+
+    def _pass(self) -> Iterator[tuple[int, Any]]:
+        read = self._rows.parts() if self._team.rank == 0 else iter(())
+        while True:
+            # a list, so that member 0 can drop the batch before it reads the next one
+            own = [next(read, None)]
+            part = self._team.exchange(own)[0][0]
+            if part is None:
+                return
+            yield part
+            del part
+            self._team.exchange(None)  # all are done with it
+            own.clear()
+
+    def end_reading(self) -> None:
+        while any(self._team.exchange(False)):
+            for part in self._pass():
+                del part
+
+    def level_counts(self, feature: int) -> I64:
+        return self._rows.level_counts(feature)
+
+    def coded_by(self, categories: Mapping[int, Any]) -> HandedRows:
+        return HandedRows(self._rows.coded_by(categories), self._team)
