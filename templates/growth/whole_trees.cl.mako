@@ -16,10 +16,12 @@
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type
 <%page args="wg_size, clipped, code"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
+<%namespace name="node_borders" file="node_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
 ${candidates.consider(False)}
 ${pairs.histograms(code)}
-${pairs.borders(clipped)}
+${node_borders.borders(clipped)}
+${pairs.searches()}
 
 /* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. */
 #define WORDS 32

@@ -153,7 +153,7 @@ def test_the_command_line_saves_nothing_after_ctrl_c(tmp_path, capsys, monkeypat
     finally:
         signal.signal(signal.SIGINT, before)
     assert "interrupted" in capsys.readouterr().err
-    assert len(sent) == 60
+    assert len(sent) == 20
     assert not saved.exists()
 
 
