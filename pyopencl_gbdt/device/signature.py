@@ -98,7 +98,9 @@ def _holds(name: str, kind: str, dtype: np.dtype[Any]) -> bool:
         return True
     wanted = _VECTORS.get(kind) or _DTYPES.get(kind)
     if wanted is None:
-        raise TypeError(f"{name}: the kernels' type {kind!r} has no dtype: add it to dtypes.STRUCTS")
+        raise TypeError(
+            f"{name}: the kernels' type {kind!r} has no dtype: add it to dtypes.STRUCTS"
+        )
     if kind[0] == "u" and dtype.names is None:
         # kernels that only move or compare bits take any dtype of that size
         return bool(dtype.itemsize == wanted.itemsize)

@@ -46,8 +46,10 @@ MOST_WALKED_ROWS = 65536
 #: ... and a tree has at most this many nodes in a step, for which every work-group has room.
 MOST_WALKED_NODES = 4096
 
-#: One launch grows the trees of a batch for at most this many rows, ...
-MOST_WHOLE_ROWS = 65536
+#: One launch grows the trees of a batch for at most this many rows, ... PoCL, 2 cores, ms a round
+#: by steps and by one launch, depth 6, 28 features: 60 k rows 4.1 and 2.2; 200 k 8.2 and 6.6; 500 k
+#: 21.5 and 19.9; 1 M 38.5 and 47. Depth 8: 60 k 8.2 and 4.3; 200 k 14.4 and 9.1; 1 M 54 and 82.
+MOST_WHOLE_ROWS = 131072
 #: ... and codes of a feature: 256 bins and missing values.
 MOST_CODES_WHOLE = 257
 
@@ -170,9 +172,14 @@ class FitVariants(FitShape):
 
     @property
     def whole_groups(self) -> int:
-        """Work-groups that grow whole trees; some may start when all is done."""
+        """Work-groups that grow whole trees; some may start when all is done.
+
+        Several a unit, as a driver may give a thread several. No more than the roots' features: a
+        level of few nodes has no more tasks.
+        """
         per_unit: int = self.variant("whole_trees").params["groups_per_unit"]
-        return per_unit * self.device.caps.compute_units
+        most = max(per_unit, self.n_trees * self.layout.n_features)
+        return min(per_unit * self.device.caps.compute_units, most)
 
     @property
     def most_entry_tasks(self) -> int:
