@@ -28,6 +28,8 @@ _ROWS_CPU = (100_000, 20_000)
 _ROWS_GPU = (1_000_000, 250_000)
 _FEATURES = 28
 _ROUNDS = 4
+#: Kernels of steps are measured, also where one launch would grow the trees of so few rows.
+_BY_STEPS = {"whole_trees": Choice("steps", {"wg_size": 1})}
 #: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97
 
@@ -95,7 +97,7 @@ class Measurement:
         kernels = (kernel, *KERNELS[kernel].timed_with)
         refused = set(REFUSED)
         try:
-            with using(choices), warnings.catch_warnings():
+            with using({**_BY_STEPS, **choices}), warnings.catch_warnings():
                 warnings.simplefilter("error", KernelFallbackWarning)
                 return min(self._once(kernels) for _ in range(self.repeats))
         except KernelFallbackWarning as error:
