@@ -21,6 +21,7 @@ typedef int2 i32x2;
 #define FN static __device__ __forceinline__
 #define BRIEF
 #define PLAIN
+#define WIDE
 #define GLOBAL
 #define LOCAL
 #define LOCAL_ARRAY(type, name, size) __shared__ type name[size]

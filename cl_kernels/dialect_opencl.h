@@ -22,13 +22,16 @@ typedef int2 i32x2;
 #define FN static inline
 /* BRIEF stands before a kernel that takes microseconds: building it fast matters more than running it fast.
    PLAIN stands before a loop that gains nothing from vectors or copies of its body, which take long to build.
+   WIDE stands before a loop over floats that a compiler would make vectors of 4 of, because it also adds up 64 bits.
    dialect_opencl_fast_build.h says what that means to a compiler; to others it means nothing. */
 #ifdef COMPILE_FAST
 #define BRIEF COMPILE_FAST
 #define PLAIN PLAIN_LOOP
+#define WIDE WIDE_LOOP
 #else
 #define BRIEF
 #define PLAIN
+#define WIDE
 #endif
 #define GLOBAL __global
 #define LOCAL __local

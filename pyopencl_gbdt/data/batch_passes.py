@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from pyopencl_gbdt.data.coded import level_codes, recoded
 from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.data.tables import Table
+from pyopencl_gbdt.data.threads import checksum
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source as Words
@@ -86,12 +86,17 @@ def values_of(features: Features, n_features: int) -> F32:
     return values if absent <= 0 else np.pad(values, ((0, 0), (0, absent)), constant_values=np.nan)
 
 
-def sum_of_numbers(values: F32, width: int, categorical: Collection[int]) -> int:
-    """Return a checksum of columns without levels: codes of levels change after the first pass."""
+def sums_of(values: F32, width: int, categorical: Collection[int]) -> tuple[int, int]:
+    """Return a checksum of values, and one of the first columns without levels.
+
+    Codes of levels change after the first pass, and so does the width of text whose lines end
+    early.
+    """
+    found = checksum(values)
     kept = [column for column in range(width) if column not in categorical]
-    if len(kept) < values.shape[1]:
-        values = np.ascontiguousarray(values[:, kept])
-    return zlib.crc32(values.data.cast("B")) if kept else 0
+    if len(kept) == values.shape[1]:
+        return found, found
+    return found, checksum(values[:, kept]) if kept else 0
 
 
 class CheckedBatches(BatchedRows):
@@ -166,10 +171,10 @@ class CheckedBatches(BatchedRows):
                     f"{batch.where} has shape {values.shape}, and had "
                     f"{(self._rows[number], self.shape[1])} in the first pass: {_SAME}; {_MOVE}"
                 )
-            found = zlib.crc32(values.data.cast("B"))
             unknown = self._own_levels and bool(features.codes_apart)
             width, numbers = self._numbers[number]
-            changed = sum_of_numbers(values, width, self._counted) != numbers
+            found, own_numbers = sums_of(values, width, self._counted)
+            changed = own_numbers != numbers
             if changed or unknown or (self._sums is not None and self._sums[number] != found):
                 raise DataError(
                     f"{batch.where} has other values than in an earlier pass: {_SAME}; {_MOVE}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from pyopencl_gbdt.data.batch_passes import (
     LevelUnion,
     Reader,
     is_text_column,
-    sum_of_numbers,
+    sums_of,
     values_of,
 )
 from pyopencl_gbdt.data.batches import Source, source_of
@@ -25,6 +24,7 @@ from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.reading import reading_of
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
+from pyopencl_gbdt.data.threads import n_missing
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import plural
 
@@ -197,9 +197,10 @@ class _Look:
         self.rows.append(n_rows)
         self.widths.append(width)
         self.width = max(self.width, width)
-        self.sums.append(zlib.crc32(values.data.cast("B")))
-        self.numbers.append((width, sum_of_numbers(values, width, self.unions)))
-        self.n_missing += int(np.count_nonzero(np.isnan(values)))
+        of_all, of_numbers = sums_of(values, width, self.unions)
+        self.sums.append(of_all)
+        self.numbers.append((width, of_numbers))
+        self.n_missing += n_missing(values)
         self._n_rows += n_rows
         if self._n_rows > MOST_ROWS:
             raise DataError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.containers import CHUNK
+from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import Source, plural, show
 
@@ -112,12 +113,17 @@ def to_float32(
         blocks = (numeric[start : start + step] for start in range(0, n_rows, step))
         if any((block == missing).any() for block in blocks):
             ready, narrow = False, np.empty(numeric.shape, np.float32)
-    for start in range(0, n_rows, step):
-        given = numeric[start : start + step]
+
+    def is_suspect(start: int) -> bool:
         block = narrow[start : start + step]
         if not ready:
-            fill(block, given, missing)
-        scan.add(given, block, row=start)
+            fill(block, numeric[start : start + step], missing)
+        return not (np.isfinite(block).all() or (allow_missing and not np.isinf(block).any()))
+
+    starts = range(0, n_rows, step)
+    for start, suspect in zip(starts, in_threads(is_suspect, starts), strict=True):
+        if suspect:
+            scan.add(numeric[start : start + step], narrow[start : start + step], row=start)
     scan.finish()
     return narrow
 

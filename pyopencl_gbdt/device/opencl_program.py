@@ -102,7 +102,14 @@ class _Enqueue:
             self.program.keep_kernel(self.name, kernel)
 
     def _set_arguments(self) -> None:
-        self.kernel.set_args(*(a.handle if isinstance(a, DeviceArray) else a for a in self.args))
+        kernel = self.kernel
+        # pyopencl's set_arg first takes a number for a memory object: 6 us, instead of 0.1 us
+        set_number = getattr(kernel, "_set_arg_buf", kernel.set_arg)
+        for i, a in enumerate(self.args):
+            if isinstance(a, DeviceArray):
+                kernel.set_arg(i, a.handle)
+            else:
+                set_number(i, a)
 
     def __call__(self) -> None:
         if self.empty:

@@ -110,6 +110,11 @@ class RowArrays(FitVariants):
             sizes[name] = int(np.prod(shape_of(n_rows), dtype=np.int64)) * dtype.itemsize
         return sizes
 
+    def forget_reserved(self) -> None:
+        """Forget what the steps have reserved; other steps reserve other arrays."""
+        for known in (self.reserved, self.reserved_for_pages, self.row_shapes):
+            known.clear()
+
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
 

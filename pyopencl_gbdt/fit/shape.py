@@ -74,6 +74,8 @@ class FitShape:
         Features whose codes change from round to round, see ``pages.orders``.
     turns : Turns or None
         The pages that take turns on the device; None where all pages stay there.
+    gathers : bool
+        Whether trees grow on drawn rows that were gathered, see ``fit.drawn_rows``.
     n_orders : int
         Orders of the rows that statistics of categories are computed in, round by round in turn.
     renews : bool
@@ -95,6 +97,7 @@ class FitShape:
     tiled: TileSizes | None = None
     n_ordered: int = 0
     turns: Turns | None = None
+    gathers: bool = False
     n_orders: int = 1
     renews: bool = False
     given: bool = False

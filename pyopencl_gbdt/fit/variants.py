@@ -102,8 +102,10 @@ class FitVariants(FitShape):
 
     def _choose(self, kernel: str) -> Variant:
         caps, name = self.device.caps, self.params.histogram
-        if kernel == "update_margins" and (self.n_parallel > 1 or self.policy.picks > 1):
-            # by rows, two trees would meet at a margin, and leaves that are made too many have rows
+        many = self.n_parallel > 1 or self.policy.picks > 1
+        if kernel == "update_margins" and (many or self.gathers):
+            # by rows, two trees would meet at a margin, leaves that are made too many have rows,
+            # and rows that were not drawn are in no list
             return choose(kernel, caps, "walk")
         if kernel != "histogram":
             return choose(kernel, caps)
@@ -166,7 +168,8 @@ class FitVariants(FitShape):
             return False
         of_borders = self.has_categories or self.monotone is not None or p.reg_alpha > 0
         other_codes = self.columns is not None or self.tiled is not None or self.turns is not None
-        if of_borders or other_codes or self.masks_columns or self.lists_drawn:
+        of_rows = self.masks_columns or self.lists_drawn or self.gathers
+        if of_borders or other_codes or of_rows:
             return False
         return self.layout.most_codes <= MOST_CODES_WHOLE and not self.adds_histograms
 
@@ -259,6 +262,8 @@ class FitVariants(FitShape):
 
         That is where rows find their leaves without lists.
         """
+        if self.gathers and self.turns is not None:
+            return False  # the gathered rows are listed
         walks = self.columns is None and self.variant("update_margins").name == "walk"
         return self.params.samples_rows and walks
 
@@ -334,6 +339,8 @@ class FitVariants(FitShape):
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:
             found["page"] = "streamed"
+            if self.gathers:
+                found["drawn rows"] = "gathered"
         if self.columns is not None:
             found["page"] = "sorted"
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
+if TYPE_CHECKING:
+    from pyopencl_gbdt.fit.drawn_rows import DrawnRows
+
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
 _ADVICE = (
@@ -41,6 +44,8 @@ class Workspace(RowArrays):
 
     Attributes
     ----------
+    drawn : DrawnRows or None
+        Of the gathered rows that trees grow on, see ``fit.drawn_rows``.
     agreed_block : int
         ``forest_block`` as the team has agreed on it; 0 before.
     beside : MemoryPlan
@@ -49,6 +54,12 @@ class Workspace(RowArrays):
 
     beside: MemoryPlan = field(default_factory=MemoryPlan)
     agreed_block: int = 0
+    drawn: DrawnRows | None = None
+
+    @property
+    def grown(self) -> Workspace:
+        """The workspace that trees grow in."""
+        return self.drawn or self
 
     def join(self, share: Share) -> None:
         """Become a member of a team; call it before ``choose_trees``."""
@@ -182,6 +193,8 @@ class Workspace(RowArrays):
         for index in range(n_pages):
             for name, (shape, dtype) in self.reserved_for_pages.items():
                 plan.add(name_of(name, index), shape, dtype)
+        if self.drawn is not None:
+            self.drawn.add_to(plan)
         return plan
 
     @property
@@ -257,6 +270,8 @@ class Workspace(RowArrays):
         """
         self.check()
         self.arrays = self.plan().allocate(self.device)
+        if self.drawn is not None:
+            self.drawn.arrays = self.arrays
         self["feature_offset"].set(self.layout.feature_offset)
         self["feature_bins"].set(self.layout.feature_bins)
         self["thresholds"].set(self.layout.thresholds)
@@ -267,6 +282,8 @@ class Workspace(RowArrays):
 
     def make_room_for_high_words(self, turn: Callable[[Workspace], None] | None = None) -> None:
         """Allocate them; the steps have to begin again, with launches that are bound anew.
+
+        Where trees grow on gathered rows, the steps have to be built anew instead, without these.
 
         Where pages take turns, fewer lie on the device at a time then.
 
@@ -279,14 +296,21 @@ class Workspace(RowArrays):
         ------
         MemoryPlanError
         """
-        self.has_high = True
+        self.has_high = self.drawn is None
         if self.visits is None:
             self.arrays["high"] = self.device.empty((self.n_trees * self.n_rows, 2), QUANTA)
             return
         assert turn is not None
+        self.gather_no_rows()
         stored = self.visits.stored
         self.visits.use([])
         self.page_list, self.arrays = (), {}
         turn(self)
         self.take_turns(stored)
         self.allocate()
+
+    def gather_no_rows(self) -> None:
+        """Grow trees on the pages again; the steps have to be planned anew."""
+        if self.drawn is not None:
+            self.drawn, self.gathers = None, False
+            self.forget_reserved()

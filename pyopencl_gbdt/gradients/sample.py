@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.page import FitPage
@@ -73,6 +73,16 @@ class Sample:
             n_batches=len(ws.batches), keep=p.keep_below,
             all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
             rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
-            root_lambda=p.root_lambda, header=page["leaf_header"], rows=part["even_rows"],
-            drawn=page["drawn"], **part.arguments("weights", "classes", "factors"),
+            root_lambda=p.root_lambda, **self._places(page),
+            **part.arguments("weights", "classes", "factors"),
         )  # fmt: skip
+
+    def _places(self, page: FitPage) -> dict[str, DeviceArray]:
+        """Return the round's number, and where the page's rows are listed and counted."""
+        drawn = self.ws.drawn
+        if drawn is None:
+            own = page["leaf_header"], page.part["even_rows"], page["drawn"]
+        else:  # the gathered rows are listed, and all trees are counted there
+            (whole,) = drawn.pages
+            own = whole["leaf_header"], drawn["even_rows"], whole["drawn"]
+        return dict(zip(("header", "rows", "drawn"), own, strict=True))

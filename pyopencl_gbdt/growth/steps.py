@@ -14,7 +14,8 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.gradients import gradients, sample
+from pyopencl_gbdt.gradients import gather_drawn, gradients, sample
+from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
@@ -53,15 +54,20 @@ from pyopencl_gbdt.objectives import Objective
 
 def reserve(ws: Workspace) -> None:
     """Plan the arrays of all steps; again if the number of trees at a time changes."""
-    for part in (gradients, level, *_parts(ws), finalize):
-        part.reserve(ws)
+    grown = ws.grown
+    gradients.reserve(ws)
+    if ws.drawn is not None:
+        ws.drawn.follow(ws)
+        gather_drawn.reserve(ws.drawn)
+    for part in (level, *_parts(grown), finalize):
+        part.reserve(grown)
     if ws.has_categories:
-        _sets(ws).reserve(ws)
-        category_sets.reserve(ws)
+        _sets(grown).reserve(grown)
+        category_sets.reserve(grown)
     if ws.params.samples_rows:
         sample.reserve(ws)
     if ws.masks_columns:
-        feature_mask.reserve(ws)
+        feature_mask.reserve(grown)
 
 
 def _parts(ws: Workspace) -> tuple[ModuleType, ...]:
@@ -80,10 +86,13 @@ def _sets(ws: Workspace) -> ModuleType:
 
 def begin(ws: Workspace) -> None:
     """Set what the first tree expects, once the arrays are allocated."""
-    for part in (gradients, split, finalize):
-        part.begin(ws)
+    gradients.begin(ws)
+    if ws.drawn is not None:
+        gather_drawn.begin(ws.drawn)
+    for part in (split, finalize):
+        part.begin(ws.grown)
     if ws.has_categories:
-        _sets(ws).begin(ws)
+        _sets(ws).begin(ws.grown)
 
 
 def _ways(ws: Workspace, policy: Policy) -> tuple[TreeGrower, MarginUpdate]:
@@ -92,9 +101,9 @@ def _ways(ws: Workspace, policy: Policy) -> tuple[TreeGrower, MarginUpdate]:
     if whole is not None:
         return whole, UpdateMargins(ws)
     if ws.columns is None:
-        leaf = UpdateMargins(ws)
-        search = SymmetricSearch(ws) if ws.policy.fills_levels else HistogramSearch(ws)
-        return Grower(ws, search, policy, PartitionByCodes(ws)), leaf
+        leaf, grown = UpdateMargins(ws), ws.grown
+        search = SymmetricSearch(grown) if ws.policy.fills_levels else HistogramSearch(grown)
+        return Grower(grown, search, policy, PartitionByCodes(grown)), leaf
     if ws.walks_columns:
         walks = ColumnSearch(ws)
         rows = PartitionOfRows(ws, walks)
@@ -122,8 +131,9 @@ class Steps:
         self.source = source_of(objective, ws, data) if objective.given else None
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
+        self.gather = None if ws.drawn is None else GatherDrawn(ws, ws.drawn)
         self.grower, self.leaf = _ways(ws, policy)
-        self.finish = Finalize(ws)
+        self.finish = Finalize(ws.grown)
         self.ordered = OrderedLeaves(ws, objective, data) if ws.is_ordered else None
         renewal = RenewLeaves(ws, objective, data) if objective.renews else None
         self.renewal: LeafValues | None = self.ordered or renewal
@@ -171,7 +181,8 @@ class Steps:
         ``turn`` changes the rows' codes between the search of splits and that of leaf values.
         """
         drawn = [] if self.sample is None else self.sample.launches(batch)
-        grown = [*self.gradients.launches(batch), *self.grower.tree(batch)]
+        gathered = [] if self.gather is None else self.gather.launches()
+        grown = [*self.gradients.launches(batch), *gathered, *self.grower.tree(batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
         sets = self.grower.finish_sets()
         finished = [*self.finish.tree(batch), *sets, *turn, *renewed, self.finish.keep()]

@@ -77,12 +77,15 @@ class SetUp:
         Columns that are sorted at a time.
     n_bytes : int
         Most bytes that are allocated at the same time.
+    encoding_bytes : int
+        The same where the cut points are known already.
     """
 
     piece_rows: int
     block: int
     batch: int
     n_bytes: int
+    encoding_bytes: int
 
 
 def plan_set_up(
@@ -132,7 +135,8 @@ def plan_set_up(
     batch = min(batch, block)
     tables = 4 * n_features * (3 + 2 * max_bin)
     cutting = block * column + _scratch(device, n_rows, batch, weighted)
-    return SetUp(piece_rows, block, batch, fixed + max(cutting, page + tables))
+    encoding = fixed + page + tables
+    return SetUp(piece_rows, block, batch, max(fixed + cutting, encoding), encoding)
 
 
 def _scratch(device: Device, n_rows: int, batch: int, weighted: bool) -> int:

@@ -14,6 +14,7 @@ from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
+from pyopencl_gbdt.prediction.code_trees import PackedCodes, pack_codes
 from pyopencl_gbdt.prediction.host_walk import HostWalk
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
@@ -135,6 +136,12 @@ class PackedTrees:
     def host_walk(self) -> HostWalk:
         """The nodes as few rows walk them on the host; only without splits by sets."""
         return HostWalk(self.nodes, self.begin, self.longest)
+
+    @cached_property
+    def codes(self) -> PackedCodes | None:
+        """The trees as rows of codes walk them; None if a column has too many thresholds."""
+        n_columns = int(self.columns.size)
+        return pack_codes(self.nodes, self.begin, self.shapes, self.column_of, n_columns)
 
     @property
     def goes_on(self) -> bool:

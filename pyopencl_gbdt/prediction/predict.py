@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant, staging
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.prediction.packing import PackedTrees
+from pyopencl_gbdt.prediction.predict_codes import plan_codes
 from pyopencl_gbdt.prediction.predict_tables import plan_tables
 
 F32 = npt.NDArray[np.float32]
@@ -141,6 +142,9 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
         program, _, rows = build(device, blocks=True, categories=by_sets)
         keys = program.wg_size * rows * trees.columns.size
         largest = 4 * max(2 * (trees.n_places + 1), 4 * trees.nodes.size, keys)
+        codes = plan_codes(device, trees, n_rows, piece_bytes) if rows else None
+        if codes is not None:
+            return codes
         if rows and largest <= min(device.caps.max_alloc_bytes, 2**32 - 1):
             return BlockWalk(device, trees, n_rows, piece_bytes)
     return RowWalk(device, trees, piece_bytes)

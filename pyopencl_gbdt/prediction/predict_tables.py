@@ -13,6 +13,7 @@ from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.model.tables import Table
 from pyopencl_gbdt.numerics.portable_math import ordered
+from pyopencl_gbdt.prediction.borders import borders_of
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
 F32 = npt.NDArray[np.float32]
@@ -26,8 +27,6 @@ _OF_COLUMNS = ("columns", "border_begin", "steps", "borders")
 _OF_TREES = ("shapes", "split_columns", "split_borders", "leaves")
 #: In ``split_sets``: the split is by a number.
 NO_SET = 0xFFFFFFFF
-#: Above the key of every value.
-_ABOVE_ALL = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -115,29 +114,20 @@ def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
         if set_bits is None:
             return None
         split_sets[by_set] = set_bits.begin
-    rank, asked = np.zeros(by_set.size, np.int64), column << 32 | keys.astype(np.int64)
-    asked, of_split = np.unique(asked[~by_set], return_inverse=True)
-    counts = np.bincount(asked >> 32, minlength=columns.size)
-    steps = np.array([int(count).bit_length() for count in counts], np.int64)
-    if most_codes(steps, set_bits) > 1 << 16:
+    rank = np.zeros(by_set.size, np.int64)
+    found, rank[~by_set] = borders_of(column[~by_set], keys[~by_set], columns.size)
+    if most_codes(found.steps, set_bits) > 1 << 16:
         return None
-    sizes = np.left_shift(1, steps) - 1
-    begin = np.cumsum(sizes) - sizes
-    before = np.cumsum(counts) - counts
-    of_border = np.arange(asked.size) - before[asked >> 32]
-    rank[~by_set] = of_border[of_split]
-    borders = np.full(max(1, int(sizes.sum())), _ABOVE_ALL)
-    borders[begin[asked >> 32] + of_border] = asked & 0xFFFFFFFF
     widths = np.left_shift(1, depths)
     shapes = [np.cumsum(depths) - depths, depths, np.cumsum(widths) - widths]
     return PackedTables(
         columns=columns,
-        border_begin=begin.astype(np.uint32),
-        steps=steps.astype(np.uint32),
-        borders=borders.astype(np.uint32),
+        border_begin=found.begin,
+        steps=found.steps,
+        borders=found.borders,
         shapes=np.column_stack(shapes).astype(np.uint32),
         split_columns=column.astype(np.uint32),
-        split_borders=_as_codes(rank, code_dtype(most_codes(steps, set_bits))),
+        split_borders=_as_codes(rank, code_dtype(most_codes(found.steps, set_bits))),
         leaves=np.concatenate([table.values for table in tables]),
         split_sets=split_sets,
         keys=set_bits,

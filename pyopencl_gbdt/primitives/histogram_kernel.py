@@ -9,11 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.primitives.histogram_plan import BY_RANGES, capacity_of, work_groups
+from pyopencl_gbdt.primitives.histogram_plan import (
+    BY_RANGES,
+    OWN_BANKS,
+    capacity_of,
+    local_codes,
+    work_groups,
+)
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Numbers of local accumulators that kernels are built for; few sizes need few programs.
 CELLS = (1024, 2048, 3072, 4352)
+#: Most codes of a feature that kernels are built for, with a bank for each sum of a block.
+CODES_OF_BANKS = (32, 64, 128, 256, 272)
 #: Most copies of a code's accumulator in local memory.
 _MOST_COPIES = 8
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
@@ -170,6 +178,8 @@ class HistogramKernel:
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if cpu:
             return self._build_cpu(variant)
+        if variant.name == OWN_BANKS:
+            return self._build_banks(variant)
         if variant.name == "private":
             return self._build_private(variant, capacity, most)
         return self._build_local(variant, capacity, most, ranged=ranged)
@@ -211,6 +221,19 @@ class HistogramKernel:
             unroll=unroll,
             # with partial histograms, registers spill on AMD's gfx906
             in_registers=unroll and not self.partials,
+            adds=self._adds,
+        )
+
+    def _build_banks(self, variant: Variant) -> Program:
+        """Build with a bank for each sum of a block; a block's features share their capacity."""
+        most = int(np.diff(self.layout.feature_offset).max())
+        capacity = local_codes(variant, self.device.caps)
+        return self.device.build(
+            "histogram_banks",
+            wg_size=self._size(variant),
+            codes=next((n for n in CODES_OF_BANKS if most <= n <= capacity), capacity),
+            chunk=variant.params["chunk"],
+            block=self.page.block_codes,
             adds=self._adds,
         )
 

@@ -10,6 +10,12 @@ from pyopencl_gbdt.dtypes import BLOCK_BYTES, code_dtype, row_codes
 _WAVES = 4
 #: Bytes of a code's local accumulators: 32 bits for the gradient, 32 for the Hessian.
 _BYTES_PER_CODE = 8
+#: Bytes of local memory for a code of all features of a block: a bank for each of 32 sums.
+_BYTES_OF_BANKS = 128
+#: Most features of a block.
+_BLOCK_FEATURES = 16
+#: The variant with a bank of local memory for each sum of a block.
+OWN_BANKS = "own_banks"
 #: The variant for features with any number of codes, on any device.
 ANY_CODES = "bin_range_passes"
 #: All variants for features with any number of codes: work-groups sum ranges of codes.
@@ -39,8 +45,13 @@ def can_hold(variant: Variant, caps: Capabilities, most_codes: int) -> bool:
 
 
 def local_codes(variant: Variant, caps: Capabilities) -> int:
-    """Return the number of codes whose sums fit in a work-group's local memory."""
+    """Return the number of codes whose sums fit in a work-group's local memory.
+
+    These are codes of one feature, if a block's other features can have as many beside them.
+    """
     each = _BYTES_PER_CODE * (2 if variant.name == "private" else 1)  # 64-bit sums in "private"
+    if variant.name == OWN_BANKS:
+        each = _BYTES_OF_BANKS
     return min((caps.local_bytes - LOCAL_HEADROOM) // each, variant.params["codes"])
 
 
@@ -48,7 +59,8 @@ def capacity_of(variant: Variant, caps: Capabilities) -> int:
     """Return the number of codes that a work-group sums at a time."""
     if variant.name == "cpu":  # its sums are in global memory
         return variant.params["codes"]
-    return local_codes(variant, caps)
+    codes = local_codes(variant, caps)
+    return codes * _BLOCK_FEATURES if variant.name == OWN_BANKS else codes
 
 
 def work_groups(variant: Variant, caps: Capabilities, n_features: int, most_codes: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
 _SCALING_BYTES = 29
 #: Bytes of the host's objects in a fit on batches, beside its arrays; ``tracemalloc``.
-_HOST_BYTES = 300_000
+HOST_BYTES = 300_000
 
 
 def batches_bytes(
@@ -21,4 +21,4 @@ def batches_bytes(
     row = 4 * (n_targets + weighted)
     vectors, batches = n_rows * row, 2 * batch_rows * (4 * n_features + row)
     scaling = _SCALING_BYTES * n_rows if weighted else 0
-    return _HOST_BYTES + vectors + max(vectors, batches, scaling)
+    return HOST_BYTES + vectors + max(vectors, batches, scaling)

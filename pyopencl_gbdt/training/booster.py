@@ -117,7 +117,7 @@ class Boosting:
         self.ws, self._placement = ws, placement
         try:
             # the chosen variants determine the memory plan
-            self.steps = Steps(ws, placement.chosen, objective, data)
+            self.steps = self._steps()
         except BaseException:
             ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
             raise
@@ -137,6 +137,11 @@ class Boosting:
         self.learning_rate = params.learning_rate
         self._begin()
         self.tally = None if device.profiler is None else Tally(ws)
+
+    def _steps(self) -> Steps:
+        """Build the kernels for the workspace."""
+        placement = self._placement
+        return Steps(self.ws, placement.chosen, placement.objective, placement.data)
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
@@ -308,7 +313,12 @@ class Boosting:
             self._collect()
 
     def _enqueued(self) -> list[list[Action]]:
-        """Return the actions of a round's batches, enqueued by few calls."""
+        """Return the actions of a round's batches, enqueued by few calls.
+
+        The first round does without: most of what joins calls would delay it.
+        """
+        if not self._rounds:
+            return self._batches
         if not self._recorded:
             pages_stay, device = self.ws.turns is None, self.ws.device
             own = [device.together(a) if pages_stay else list(a) for a in self._batches]
@@ -325,9 +335,13 @@ class Boosting:
         if not ws["needs_high"].get()[0]:
             self._checked = self._rounds
             return False
-        done = self._rounds
+        done, gathered = self._rounds, ws.drawn is not None
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays
         ws.make_room_for_high_words(self._placement.turn_again)
+        if gathered:
+            self.steps = self._steps()
+        if ws.visits is not None:
+            self.steps.grower.begin()  # all arrays are new
         if self.tally is not None:
             self.tally.forget_trees()
         self._begin()

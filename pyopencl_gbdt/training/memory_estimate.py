@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import takes_pages
@@ -76,6 +78,24 @@ def _layout_of(bins: npt.NDArray[np.uint32], sets: Sequence[int] = ()) -> Layout
     return Layout(bins, offset.astype(np.uint32), thresholds, zeros, categorical)
 
 
+@dataclass(frozen=True)
+class Part:
+    """What a device's memory depends on in a team, besides its own rows.
+
+    Attributes
+    ----------
+    team : Team
+    all_rows : int
+        Rows of all members.
+    cuts : bool
+        Whether the device cuts some of the columns, of all rows; else hosts find the cut points.
+    """
+
+    team: Team
+    all_rows: int
+    cuts: bool
+
+
 @dataclass
 class _Columns:
     n_features: int
@@ -98,6 +118,7 @@ def estimate_memory(
     evaluation_entries: int = 0,
     n_levels: Mapping[int, int] | None = None,
     batch_rows: int = 0,
+    part: Part | None = None,
 ) -> MemoryEstimate:
     """Estimate the device memory of a fit; allocates nothing.
 
@@ -132,6 +153,9 @@ def estimate_memory(
         the most targets that labels can have.
     batch_rows : int, default 0
         Rows of the largest batch; 0 is rows that are there as a whole.
+    part : Part or None
+        For a device of a team, which has ``n_rows`` of all rows; see ``team_memory.estimate_team``.
+        ``host_bytes`` are then those of its pages alone.
 
     Raises
     ------
@@ -154,7 +178,7 @@ def estimate_memory(
     in_batches = batch_rows > 0
     data = _dense(
         device, params, n_rows, n_features, n_levels, statistics, weighted=weighted,
-        in_batches=in_batches,
+        in_batches=in_batches, part=part,
     )  # fmt: skip
     if counts is not None:
         params = of_sparse(params, n_features, counts.density)
@@ -164,6 +188,8 @@ def estimate_memory(
     policy = policy_of(params, device.caps if data.columns is None else None)
     ws = Workspace(device, params, policy, data.layout, (), n_rows, own_weights, 0, 0)
     ws.columns, ws.tiled = data.columns, data.tiles
+    if part is not None:
+        ws.join(Share(part.team, all_rows=part.all_rows))
     ws.n_orders = 1 if statistics is None else statistics.n_orders
     ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
     longest = -(-n_rows // n_queries)
@@ -181,12 +207,12 @@ def estimate_memory(
             evaluated += 8 * (evaluation_rows + evaluation_entries)
     begun = ws.plan().total_bytes + data.page_bytes
     batches = 0
-    if batch_rows:
+    if batch_rows and part is None:
         batches = batches_bytes(n_rows, n_features, batch_rows, n_targets, weighted=weighted)
     may_stream = counts is None and statistics is None and _takes_turns(params, objective)
     needed = max(data.set_up_bytes, begun + evaluated)
     if may_stream and _streams(params.page_kind, needed, device):
-        streamed = _streamed(ws, reserve, evaluated)
+        streamed = _streamed(ws, reserve, evaluated, data.set_up_bytes if part else 0)
         return replace(streamed, host_bytes=streamed.host_bytes + batches)
     training = begun + data.combining_bytes + evaluated
     set_up = max(data.set_up_bytes, begun + data.encoding_bytes)
@@ -205,9 +231,12 @@ def _streams(kind: str, needed: int, device: Device) -> bool:
 
 
 def _streamed(
-    ws: Workspace, reserve: Callable[[Workspace], None], evaluated: int
+    ws: Workspace, reserve: Callable[[Workspace], None], evaluated: int, of_team: int
 ) -> MemoryEstimate:
-    """Estimate a fit whose pages take turns; the host keeps what is not on the device."""
+    """Estimate a fit whose pages take turns; the host keeps what is not on the device.
+
+    ``of_team`` are the bytes in which a team cuts the columns of all rows; 0 where there is none.
+    """
     ws.turns, ws.policy = Turns([(0, ws.n_rows)], 1), policy_of(ws.params)
     ws.choose_trees(reserve)
     choose_turns(ws, reserve)
@@ -217,6 +246,7 @@ def _streamed(
     set_up = plan_set_up(
         device, ws.n_rows, n_features, most, weighted=ws.weighted, tiled_bytes=planned
     ).n_bytes
+    set_up = max(set_up, min(of_team, device.caps.global_bytes))
     training = ws.plan_with_codes().total_bytes + evaluated
     kept = ws.slot_bytes(ws.n_rows)
     if ws.params.cache_folders:  # two pages are read ahead
@@ -248,29 +278,34 @@ def _dense(
     *,
     weighted: bool,
     in_batches: bool,
+    part: Part | None,
 ) -> _Data:
+    all_rows = n_rows if part is None else part.all_rows
+    encodes = part is not None and not part.cuts
     if params.search != "hist":
         layout, n_values = expected_layout(n_features, n_rows), n_rows * n_features
         columns = ColumnSizes(n_values)
         sizes = n_values, layout.n_codes
         return _Data(layout, columns, None, columns_bytes(*sizes), sorting_bytes(*sizes))
-    n_bins = min(params.max_bin, n_rows)
+    n_bins = min(params.max_bin, all_rows)
     bins = np.full(n_features, n_bins, np.uint32) if statistics is None else statistics.bins(n_bins)
     replaced: Mapping[int, int] = {} if statistics is None else statistics.n_levels
     sets = sorted(n_levels.keys() - replaced.keys())
     bins[sets] = [n_levels[column] for column in sets]
     layout, most = _layout_of(bins, sets), max(params.max_bin, int(bins[sets].max(initial=0)))
     resident = statistics is not None and statistics.lie_on(device)
-    set_up = plan_set_up(
+    pages = page_bytes(device, n_rows, bins.size, int(bins.max()))
+    plan = plan_set_up(
         device,
-        n_rows,
+        n_rows if encodes else all_rows,
         bins.size,
         most,
         weighted=weighted,
         resident=resident,
+        tiled_bytes=0 if part is None else pages,
         in_batches=in_batches,
-    ).n_bytes
-    pages = page_bytes(device, n_rows, bins.size, int(bins.max()))
+    )
+    set_up = plan.encoding_bytes if encodes else plan.n_bytes
     if statistics is None:
         return _Data(layout, None, None, pages, set_up)
     kept = statistics.kept_bytes(device)

@@ -14,6 +14,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
+from pyopencl_gbdt.fit.drawn_rows import DrawnRows, copied_share, gathers_rows, passes_of_codes
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -192,6 +193,8 @@ class Placement:
         made = stored or stored_pages(data, device, self.params, layout, ws.turns)
         data.end_reading()
         ws.take_turns(made)
+        if ws.drawn is not None:
+            ws.drawn.make_room()
         return ws
 
     def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> Workspace:
@@ -199,7 +202,26 @@ class Placement:
         ws = self._workspace(layout, (), None, None, Turns([(0, self.data.n_rows)], 1))
         choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
         ws.check()
+        if gathers_rows(ws):
+            self._gather(ws, bounds)
         return ws
+
+    def _gather(self, ws: Workspace, bounds: Sequence[tuple[int, int]] | None) -> None:
+        """Grow trees on gathered rows, if they fit the device and fewer pages are copied then."""
+        assert ws.turns is not None
+        turns, copied = ws.turns, passes_of_codes(ws) * copied_share(ws.turns)
+        ws.forget_reserved()
+        ws.gathers, ws.drawn = True, DrawnRows.of(ws)
+        try:
+            choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
+            ws.check()
+            if passes_of_codes(ws) * copied_share(ws.turns) < copied:
+                return
+        except MemoryPlanError:
+            pass
+        ws.gather_no_rows()
+        ws.turns = turns
+        self.reservations.reserve(ws)
 
     def turn_again(self, ws: Workspace) -> None:
         """Choose again how many of the same pages lie on the device at a time."""

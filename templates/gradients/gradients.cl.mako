@@ -42,10 +42,12 @@ KERNEL(${wg_size}) gradients(
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
 % if wg_size == 1:
+    u32 copies[4 * 512];
+    for (u32 i = 0; i < 4 * 512; i++) copies[i] = 0;
     f32 gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the counts' loop is not */
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
-        for (u32 i = 0; i < n; i++) {
+        WIDE for (u32 i = 0; i < n; i++) {
             f32 g, h;
             gradient(margins[at + i], labels[at + i], output, &g, &h);
             gs[i] = ${"finite(g * factors[at + i])" if sampled else "g"};
@@ -56,10 +58,13 @@ KERNEL(${wg_size}) gradients(
             if (as_u32(weights[at + i]) == 0) continue;
 % endif
             const u32 one = ${"as_u32(factors[at + i]) != 0 /* avoids a branch that is hard to predict */" if sampled else "1"};
-            counts[(as_u32(gs[i]) >> 23) & 0xFF] += one;
-            counts[256 + ((as_u32(hs[i]) >> 23) & 0xFF)] += one;
+            /* four copies: neighbours rarely wait for each other's additions */
+            copies[512 * (i % 4) + ((as_u32(gs[i]) >> 23) & 0xFF)] += one;
+            copies[512 * (i % 4) + 256 + ((as_u32(hs[i]) >> 23) & 0xFF)] += one;
         }
     }
+    for (u32 i = 0; i < 512; i++)
+        counts[i] = copies[i] + copies[512 + i] + copies[1024 + i] + copies[1536 + i];
 % else:
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
 % if weighted:
@@ -139,7 +144,7 @@ KERNEL(${wg_size}) quantize_gradients(
     /* all quanta fit in 31 bits: the product with a power of two is exact, so rounding it is right */
     const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
     const u32 narrow_end = wide ? begin : end;
-    for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
+    WIDE for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
         f32 gradient_g, gradient_h;
         gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
 % if sampled:

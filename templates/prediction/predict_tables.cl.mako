@@ -2,59 +2,17 @@
 ## uses: portable_math value_decision
 ## uses if categories: set_keys
 ##
-##   encode          every value becomes a code: the number of its column's borders at or below it
+##   encode          every value becomes a code; see `value_codes`
 ##   predict_tables  a tree's splits give the bits of a row's place among the tree's values
 ##
-##   borders   |a < b < c|      codes 0 .. 3     a split at border b sends codes above 1 to the right
-##   codes     |block 0: column 0, column 1, ..|block 1: ..|     a block has wg_size * rows rows
 ##   place     bit of the first split, then of the second, ..: the highest bit is the first one
-##
-##   Values are compared as ordered integers, and a feature may have two columns, as in `predict`. The
-##   borders of a column are filled up to 2^steps - 1 with numbers above all keys.
-##
-##   A column whose splits are by sets of levels has keys as codes, and no borders: see set_keys.h.
 ##
 ## params: wg_size; rows, rows of a work-item; code, the type of codes; index, the type of places;
 ##         categories, splits may be by sets
+<%namespace name="value_codes" file="value_codes.cl.mako"/>
 <%page args="wg_size, rows, code, index, categories"/>
 
-/* columns[column] = 2 * feature + (missing goes left); border_begin, steps: of each column; n_codes: levels
-   that have bits in the column's sets, 0 in a column of numbers */
-KERNEL(${wg_size}) encode(
-        const u64 n_rows, const u32 n_features, const u32 n_columns,
-        GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT columns,
-        GLOBAL const u32* RESTRICT border_begin, GLOBAL const u32* RESTRICT steps,
-        GLOBAL const u32* RESTRICT borders,${" GLOBAL const u32* RESTRICT n_codes," if categories else ""}
-        GLOBAL ${code}* RESTRICT codes) {
-    for (u64 block = GROUP_ID; block * ${wg_size * rows} < n_rows; block += N_GROUPS) {
-        const u64 first = block * ${wg_size * rows} + LOCAL_ID;
-        GLOBAL ${code}* own = codes + block * n_columns * ${wg_size * rows} + LOCAL_ID;
-        for (u32 column = 0; column < n_columns; column++) {
-            GLOBAL const f32* value = values + (${"(columns[column] & ~COLUMN_OF_SETS)" if categories else "columns[column]"} >> 1);
-            GLOBAL const u32* border = borders + border_begin[column];
-            const u32 default_left = columns[column] & 1;
-            u32 keys[${rows}], at[${rows}];
-            for (u32 row = 0; row < ${rows}; row++) {
-                const u64 there = first + row * ${wg_size} < n_rows ? first + row * ${wg_size} : n_rows - 1;
-                keys[row] = value_key(value[there * n_features], default_left);
-                at[row] = 0;
-            }
-            for (u32 step = 1u << steps[column] >> 1; step > 0; step /= 2) {
-                for (u32 row = 0; row < ${rows}; row++)
-                    at[row] += border[at[row] + step - 1] <= keys[row] ? step : 0;
-            }
-            GLOBAL ${code}* of_column = own + (u64)column * ${wg_size * rows};
-% if categories:
-            for (u32 row = 0; row < ${rows} && columns[column] & COLUMN_OF_SETS; row++) {
-                const u64 there = first + row * ${wg_size} < n_rows ? first + row * ${wg_size} : n_rows - 1;
-                at[row] = set_key(value[there * n_features], default_left, n_codes[column]);
-            }
-% endif
-            for (u32 row = 0; row < ${rows}; row++) of_column[row * ${wg_size}] = (${code})at[row];
-        }
-    }
-}
-
+${value_codes.encode(wg_size, rows, code, categories)}
 /* shapes[tree] = (first split, number of splits, first value). The border of a split has the type of codes,
    so that PoCL compares codes in vectors of this type. split_sets: where the set of a split begins, or NO_SET. */
 % if categories:

@@ -34,6 +34,7 @@ LIBRARIES = frozenset(
         "stretches",
         *("pairs_of_nodes", "node_borders"),
         *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
+        "value_codes",
     }
 )
 
@@ -194,7 +195,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template == "pair_scores":
         return (params["wg_size"] == 1) == params["alone"]
-    if template == "predict_tables":
+    if template in ("predict_tables", "predict_codes"):
         return params["code"] != "tiled" and params["rows"] > 0
     if template in ("quantize", "pack_codes"):
         return params["code"] != "tiled"

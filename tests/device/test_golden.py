@@ -48,6 +48,10 @@ SOURCES = {
         "histogram_cpu",
         {**_CPU, "prefetch": 0, "sampled": True, "adds": True},
     ),
+    "histogram_banks-two_bytes": (
+        "histogram_banks",
+        {"wg_size": 64, "codes": 32, "chunk": 64, "block": 8, "adds": False},
+    ),
     "histogram_private-four_copies": (
         "histogram_private",
         {"wg_size": 256, "codes": 256, "copies": 4, "chunk": 2048, "block": 16, "adds": False},

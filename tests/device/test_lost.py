@@ -129,13 +129,15 @@ def refusing(device, monkeypatch, tmp_path):
 
 
 def is_histogram(template):
-    return template in ("histogram", "histogram_cpu")
+    return template in ("histogram", "histogram_banks", "histogram_cpu")
 
 
 def histogram_variant(template, params):
     """Return the variant of the histogram that a template builds with its parameters."""
     if template == "histogram_cpu":
         return "cpu"
+    if template == "histogram_banks":
+        return "own_banks"
     if params["ranged"]:
         return "bin_range_passes" if params["partials"] else "bin_range_atomic"
     return "local_atomic_partials" if params["partials"] else "local_atomic"

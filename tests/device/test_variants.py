@@ -44,9 +44,9 @@ def test_every_device_gets_the_first_variant_that_fits(kernel, kind, int64_atomi
 @pytest.mark.parametrize(
     ("kind", "int64_atomics", "expected"),
     [
-        ("gpu", True, "local_atomic"),
+        ("gpu", True, "own_banks"),
         ("gpu", False, "local_atomic_partials"),
-        ("accelerator", True, "local_atomic"),
+        ("accelerator", True, "own_banks"),
         ("cpu", True, "cpu"),
         ("cpu", False, "cpu"),
     ],
@@ -61,7 +61,7 @@ def test_every_variant_that_a_device_can_run_is_runnable_whatever_its_kind():
     ]
     assert names == [variant.name for variant in variants_of("histogram")]
     fewer = [variant.name for variant in runnable("histogram", make_caps(int64_atomics=False))]
-    assert set(names) - set(fewer) == {"local_atomic", "bin_range_atomic"}
+    assert set(names) - set(fewer) == {"own_banks", "local_atomic", "bin_range_atomic"}
 
 
 def test_a_variant_by_name():

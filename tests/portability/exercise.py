@@ -33,7 +33,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.row_orders import drawn_order
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.prediction import predict_sparse
+from pyopencl_gbdt.prediction import predict_codes, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.reference import compact as compact_twin
 from pyopencl_gbdt.reference import ordered_statistics as statistics_twin
@@ -164,6 +164,9 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             wanted = predict_twin.predict(twin, p.values)
             margins = predict_margins(twin, p.values, device)
             yield f"training {name}: predictions", (margins, wanted)
+            with patch.multiple(predict_codes, _LEAST_ROWS=0, _LEAST_STEPS=0):  # on CPUs
+                margins = predict_margins(twin, p.values, device)
+            yield f"training {name}: predictions by codes", (margins, wanted)
             for way in (True, False):  # to gather columns, and to search them
                 with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
                     margins = predict_margins(twin, present(p.values), device)

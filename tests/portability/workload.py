@@ -15,6 +15,8 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.packing import packed
+from pyopencl_gbdt.prediction.predict_codes import CodeWalk
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
@@ -209,6 +211,11 @@ def _prediction(device: NullDevice) -> None:
         predict_margins(ensemble, values, device, link=link)
     of_tables = Ensemble([full_tree(depth) for depth in (2, 9)], "reg:squarederror", 2, 0.0, 0.0)
     predict_margins(of_tables, values, device)
+    trees = packed(of_tables)
+    assert trees.codes is not None
+    walk = CodeWalk(device, trees, trees.codes, N_ROWS, 2**20)  # CPUs alone choose it
+    walk.take(values)
+    walk.add(device.empty(N_ROWS, np.float32), (0, trees.n_trees))
     of_sets = Ensemble([tree_of_sets(2)], "reg:squarederror", 2, 0.0, 0.0)
     predict_margins(of_sets, values, device)
     with patch.object(predict, "plan_tables", lambda *_: None):

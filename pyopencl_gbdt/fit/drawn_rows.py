@@ -1,0 +1,104 @@
+"""The rows that a tree draws from pages that take turns: gathered to one page that stays.
+
+    pages in turn  |a b c d|e f g h|i j k l|      draw and gather: one pass over the codes
+    drawn rows     |b e f k|                      the levels of the tree
+    pages in turn  |a b c d|e f g h|i j k l|      margins: one pass over the codes
+
+The workspace of the drawn rows plans what trees grow with. All its arrays but those of rows are the
+arrays of the fit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.fit.row_arrays import ShapeOf
+from pyopencl_gbdt.fit.turns import Turns
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.pages.page import Page
+from pyopencl_gbdt.pages.stored import page_bytes
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
+
+#: Room beyond the rows that are expected. The classes of importance are 12 % wide, so that their
+#: middle is 6 % off at most; chance adds a few standard deviations.
+_ROOM, _DEVIATIONS, _FEW = 1.08, 8, 64
+
+
+def room_for(rate: float, n_rows: int) -> int:
+    """Return the rows for which there is room, if each of ``n_rows`` is drawn with this chance."""
+    spread = _DEVIATIONS * math.sqrt(n_rows * rate)
+    return min(n_rows, int(_ROOM * rate * n_rows + spread) + _FEW)
+
+
+@dataclass
+class DrawnRows(Workspace):
+    """The workspace of the rows that a tree draws; ``n_rows`` is the most of them."""
+
+    @classmethod
+    def of(cls, ws: Workspace) -> DrawnRows:
+        """Return the workspace for a fit whose pages take turns, and that grows a tree a round."""
+        n_rows = room_for(ws.params.subsample, ws.n_rows)
+        weights = ws.weighted, ws.weight_bits, ws.weight_shift
+        own = cls(ws.device, ws.params, ws.policy, ws.layout, (), n_rows, *weights)
+        for name in ("given", "first_round", "monotone", "interactions", "feature_weights"):
+            setattr(own, name, getattr(ws, name))
+        own.gathers = True
+        own.share = replace(ws.share, all_rows=ws.all_rows, codes=None)
+        return own
+
+    def follow(self, ws: Workspace) -> None:
+        """Take the sizes that the pages in turn decide."""
+        self.team_groups, self.agreed_block = ws.row_groups, ws.forest_block
+
+    @property
+    def page_rows(self) -> list[tuple[int, int]]:
+        """The page of all drawn rows."""
+        return [(0, self.n_rows)]
+
+    def row_arrays(self) -> dict[str, tuple[ShapeOf, np.dtype[Any]]]:
+        """Return the arrays of the drawn rows: what trees grow with."""
+        return {
+            name: (shape_of, np.dtype(self.reserved[name][1]))
+            for name, shape_of in self.row_shapes.items()
+        }
+
+    def add_to(self, plan: MemoryPlan) -> None:
+        """Add the arrays to the fit's plan; those of the same name are the fit's."""
+        for name, (shape, dtype) in self.plan().arrays.items():
+            if name not in plan.arrays:
+                plan.add(name, shape, dtype)
+        if not self.page_list:
+            by_block = self.device.caps.side_by_side
+            nbytes = page_bytes(self.layout, self.n_rows, by_block=by_block)
+            plan.add("codes of drawn rows", nbytes, np.uint8)
+
+    def make_room(self) -> None:
+        """Allocate the codes; the other arrays come with those of the fit."""
+        dtype = code_dtype(self.layout.most_codes)
+        codes = empty_codes(self.device, self.n_rows, self.layout.n_features, dtype, columns=False)
+        self.page_list = [Page(codes, 0, self.n_rows)]
+
+
+def gathers_rows(ws: Workspace) -> bool:
+    """Tell whether a fit whose pages take turns may grow its trees on gathered rows.
+
+    That is one tree a round, of which no more rows are drawn than expected, on one device.
+    """
+    drawn = ws.params.samples_rows and ws.params.sampling_method != "goss"
+    return drawn and ws.round_trees == 1 and not ws.renews and ws.team.size == 1
+
+
+def passes_of_codes(ws: Workspace) -> int:
+    """Return the passes over codes that a tree takes."""
+    return 2 if ws.gathers else ws.n_levels + 1
+
+
+def copied_share(turns: Turns) -> float:
+    """Return the share of the pages that a pass copies to the device."""
+    return 1 - min(1.0, turns.n_slots / len(turns.bounds))

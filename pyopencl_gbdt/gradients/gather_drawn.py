@@ -1,0 +1,65 @@
+"""Gather the rows that a tree draws, out of pages that take turns, to a page that stays.
+
+A pass over the pages copies the codes and quanta of the drawn rows. The levels of the tree then work
+on these rows alone. If there are more of them than expected, ``needs_high`` is set to 2, and the fit
+begins again without such a page.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.dtypes import QUANTA
+from pyopencl_gbdt.fit.drawn_rows import DrawnRows
+from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.workspace import Workspace
+
+
+def reserve(drawn: DrawnRows) -> None:
+    """Plan the quanta of the drawn rows."""
+    drawn.reserve_rows("quanta", lambda n: (n, 2), QUANTA)
+
+
+def begin(drawn: DrawnRows) -> None:
+    """Make all codes and row ids valid, whatever the first tree leaves out."""
+    drawn.device.clear(drawn.codes.codes)
+    drawn.device.clear(drawn["even_rows"])
+
+
+class GatherDrawn:
+    """Copies the drawn rows of every page to the page of the drawn rows; built behind `Sample`.
+
+    Parameters
+    ----------
+    ws : Workspace
+        Whose pages take turns.
+    drawn : DrawnRows
+    """
+
+    def __init__(self, ws: Workspace, drawn: DrawnRows) -> None:
+        self.ws, self.drawn = ws, drawn
+        self.program = ws.build(
+            "gradients",
+            lambda variant: ws.device.build("gather_drawn", wg_size=ws.wg_size(variant)),
+        )
+
+    def launches(self) -> list[Action]:
+        """Return the actions that gather the rows of a tree; its quanta were computed before."""
+        pages = [[self._page(page)] for page in self.ws.pages]
+        lost = ("quanta", "factors")
+        return self.ws.pagewise(pages, (CODES, *lost), drops=lost)
+
+    def _page(self, page: FitPage) -> Launch:
+        drawn, part, source = self.drawn, page.part, page.codes
+        (into,) = drawn.pages
+        strides = source.block_strides(), into.codes.block_strides()
+        return self.program.bind(
+            "gather_drawn", part.groups, n_rows=page.n_rows, n_blocks=source.n_blocks,
+            **strides[0], **{f"to_{name}": stride for name, stride in strides[1].items()},
+            capacity=np.uint32(drawn.n_rows), codes=source.codes.words(),
+            to_codes=into.codes.codes.words(), to_quanta=drawn["quanta"], rows=drawn["even_rows"],
+            drawn=into["drawn"], **part.arguments("factors", "quanta", "needs_high"),
+        )  # fmt: skip

@@ -1,0 +1,169 @@
+## histogram_banks: as `histogram`, with a bank of local memory for each sum of a block's features
+## uses: structs tasks
+##
+##   local     code 0 |g0 g1 .. g15|h0 h1 .. h15|     32 sums: those of 16 features, or of 8 in two copies
+##             code 1 |g0 g1 .. g15|h0 h1 .. h15|     local memory has 32 banks: a column is a bank
+##
+##   work-item      0    1   ..  15 |  16   17  ..  31       each adds its own row; it begins with the
+##   step 0        g0   g1   .. g15 |  h0   h1  .. h15       feature of its number, so that 32
+##                 h0   h1   .. h15 |  g0   g1  .. g15       neighbours always add to 32 banks,
+##   step 1        g1   g2   ..  g0 |  h1   h2  ..  h0       whatever the codes of their rows are
+##
+##   So no feature's fullest code is left out: nobody queues up for it.
+##   (LightGBM's and CatBoost's kernels deal features out to work-items for the same end.)
+##
+## params: wg_size, a multiple of 32; codes, most codes of a feature; chunk, rows a task;
+##         block, codes in a load of 16 bytes (16 of one byte or 8 of two);
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
+<%page args="wg_size, codes, chunk, block, adds"/>
+<%namespace name="pieces" file="pieces.cl.mako"/>
+<%
+    per_word = block // 4
+    bits = 32 // per_word
+    copies = 16 // block
+    units = 8 * block
+    batch = 4  # codes that are added before overflows are looked for; H200: 8 are 5 to 10 % slower
+%>
+<%def name="code(k)">(own.${"xyzw"[k // per_word]} >> ${k % per_word * bits} & ${2**bits - 1})</%def>
+<%def name="bank(k)">(bank_${k % per_word} ^ ${k // per_word * per_word})</%def>
+## The codes of a row's block, some at a time.
+<%def name="add_block()">
+            const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
+% for begin in range(0, block, batch):
+            {
+% for k in range(begin, begin + batch):
+                const u32 cell_${k} = ${code(k)} * 32 + ${bank(k)};
+                const i32 old_one_${k} = atomic_add_local_i32(&sums[cell_${k}], one);
+                const i32 old_two_${k} = atomic_add_local_i32(&sums[cell_${k} + other], two);
+% endfor
+                i32 wide = wide_sign;
+% for k in range(begin, begin + batch):
+                wide |= OVERFLOW(old_one_${k}, one) | OVERFLOW(old_two_${k}, two);
+% endfor
+                if (wide < 0) {
+% for k in range(begin, begin + batch):
+                    CARRY(cell_${k} % ${block}, cell_${k} / 32, old_one_${k}, old_two_${k})
+% endfor
+                }
+            }
+% endfor
+</%def>
+${pieces.pieces(chunk)}
+
+#define PLUS(a, b) ((i32)((u32)(a) + (u32)(b)))
+/* A bit pattern whose sign bit is set where old + value leaves the range of 32 bits. */
+#define OVERFLOW(old, value) (((old) ^ PLUS(old, value)) & ((value) ^ PLUS(old, value)))
+
+/* What overflowed goes to the high words of the sums, with the quanta's own high word. */
+FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) {
+    const i32 all = high + (OVERFLOW(old, value) < 0 ? (value < 0 ? -1 : 1) : 0);
+    if (all) atomic_add_global_i64(cell, (i64)all << 32);
+}
+
+#define CARRY(place, code, old_one, old_two) \
+    if ((place) < n_places) { \
+        GLOBAL i64* to = target + 2 * (offset[place] + (code)); \
+        carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x); \
+        carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y); \
+    }
+
+#define TURNED(word) ((u32)((((u64)(word) << 32) | (word)) >> shift))
+
+/* Put the code of the work-item's first feature first: swap words, and turn each of them. */
+FN u32x4 turn(u32x4 b) {
+    const u32 word = LOCAL_ID / ${per_word};
+    if (word & 2) b = MAKE_U32X4(b.z, b.w, b.x, b.y);
+    if (word & 1) b = MAKE_U32X4(b.y, b.x, b.w, b.z);
+    const u32 shift = LOCAL_ID % ${per_word} * ${bits};
+    return MAKE_U32X4(TURNED(b.x), TURNED(b.y), TURNED(b.z), TURNED(b.w));
+}
+
+/* The most codes of a feature of the block. */
+FN u32 most_codes(GLOBAL const u32* offset, const u32 n_places, const u32 code_end) {
+    u32 most = code_end - offset[n_places - 1];
+    for (u32 place = 1; place < n_places; place++) {
+        const u32 own = offset[place] - offset[place - 1];
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
+/* Write the sums of a block's features; alone: no other group adds to them. A work-item has a feature's
+   gradients or Hessians, so that neighbours write both sums of four codes, and read four banks. */
+FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* offset,
+                   const u32 n_places, const u32 code_end, const int alone) {
+    for (u32 unit = LOCAL_ID; unit < ${max(units, wg_size)}; unit += ${wg_size}) {
+        const u32 part = unit & 1, place = unit >> 3 & ${block - 1};
+        const u32 begin = place < n_places ? offset[place] : 0;
+        const u32 end = place >= n_places ? 0 : place + 1 < n_places ? offset[place + 1] : code_end;
+        const u32 first = unit / ${units} * 4 + (unit >> 1 & 3);
+        for (u32 code = first; code < end - begin; code += ${4 * max(1, wg_size // units)}) {
+            i64 sum = sums[code * 32 + part * 16 + place];
+% for copy in range(1, copies):
+            sum += sums[code * 32 + part * 16 + place + ${copy * block}];
+% endfor
+            GLOBAL i64* to = &target[2 * (begin + code) + part];
+            if (alone) *to += sum;
+            else if (sum) atomic_add_global_i64(to, sum);
+        }
+    }
+}
+
+KERNEL(${wg_size}) histogram(
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 n_rows, const u32 first_row,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
+        GLOBAL const u32* RESTRICT odd_rows,
+        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
+        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
+        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+    LOCAL_ARRAY(i32, sums, ${32 * codes});
+    (void)fullest;
+    (void)partial;
+    const u32 n_tasks = levels[depth].hist_tasks;
+    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
+    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
+    if (my_first == my_last) return;
+    const u32 block = ranges[4 * GROUP_ID] / ${block};
+    const u32 n_places = ranges[4 * GROUP_ID + 1] - ranges[4 * GROUP_ID];
+    const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
+    GLOBAL const u32* offset = place_offset + block * ${block};
+    const u32 most = most_codes(offset, n_places, code_end);
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
+    const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
+    const i32 other = swapped ? -16 : 16; /* where the other sum of a feature is */
+% for k in range(per_word):
+    const u32 bank_${k} = LOCAL_ID % 32 / ${per_word} * ${per_word} + (LOCAL_ID + ${k}) % ${per_word};
+% endfor
+
+    u32 task = my_first;
+    u32 index = find_node(task_begin, n_nodes, task);
+    while (task < my_last) {
+        while (task_begin[index + 1] <= task) index++;
+        GLOBAL const node_t* node = &nodes[first_node + index];
+        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
+        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
+        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
+        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
+        /* `partition` clears what several groups${", or several pages," if adds else ""} may add to */
+        const int alone = piece.node_last - piece.node_first == 1;
+        const u32 clear_end = ${"2 * code_begin" if adds else "alone ? 2 * code_end : 2 * code_begin"};
+        for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
+        for (u32 c = LOCAL_ID; c < most * 32; c += ${wg_size}) sums[c] = 0;
+        BARRIER();
+        for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += ${wg_size}) {
+            const u32 row = piece.in_order ? position - piece.base : rows[position];
+            const i32x2 low = quanta[piece.base + row];
+            i32x2 high = MAKE_I32X2(0, 0);
+            if (wide_sign) high = high_words[piece.base + row];
+            const u32x4 own = turn(codes[(u64)(row - first_row) * row_stride + (u64)block * block_stride]);
+${add_block()}\
+        }
+        BARRIER();
+        write_sums(target, sums, offset, n_places, code_end, alone);
+        BARRIER();
+        task = piece.last;
+    }
+}
