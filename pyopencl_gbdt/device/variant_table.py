@@ -308,6 +308,18 @@ _ENTRIES = (
         fitted_with=_SYMMETRIC,
     ),
     _kernel(
+        "whole_trees",
+        _variant(
+            "one_launch",
+            {"wg_size": 1, "groups_per_unit": 4},
+            "PoCL, 2 cores, depth 6, a round: 1 k x 20 2.5x over steps, 10 k x 20 2.3x, "
+            "10 k x 968 2x, 20 k x 300 2.2x",
+            lookback=True,
+            chosen_on=_CPU,
+        ),
+        _variant("steps", {"wg_size": 1}, "a launch or more for each step of a level"),
+    ),
+    _kernel(
         "partition",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
         phase="rounds",
