@@ -94,7 +94,8 @@ class FitVariants(FitShape):
 
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
-        shape = self.tiled is None, self.policy.picks, self.n_parallel, id(self.layout)
+        rows = self.n_parallel, self.gathers
+        shape = self.tiled is None, self.policy.picks, id(self.layout), *rows
         key = kernel, len(variants.REFUSED), *shape  # a variant that fails is refused
         if key not in self.chosen_variants:
             self.chosen_variants[key] = self._choose(kernel)
