@@ -28,6 +28,8 @@ from pyopencl_gbdt.fit import variants
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
+#: Other tests run on the cores that would compile ahead.
+os.environ["PYOPENCL_GBDT_BUILD_AHEAD"] = "off"
 if "PYTEST_XDIST_WORKER" in os.environ:
     #: XGBoost's threads would wait for each other on cores that other processes run tests on.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -148,6 +148,8 @@ ATOMICS = {
     "gradients.quantize_gradients": 10 * (8 + 8) + HISTOGRAM,
     # a factor a row, by chance alone
     "gradients.draw": 10 * 4,
+    # a factor a row; codes and quanta in and out, and a list
+    "gradients.gather_drawn": 10 * 4 + 10 * (2 * (16 + 8) + 4),
     # margin, label; counts in and out, which are 0 before
     "gradients.count_classes": 10 * 8 + 2 * 2048 * 4,
     "gradients.clear_classes": 2048 * 4,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
+from pyopencl_gbdt.fit.drawn_rows import follow
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import gather_drawn, gradients, sample
@@ -57,7 +58,7 @@ def reserve(ws: Workspace) -> None:
     grown = ws.grown
     gradients.reserve(ws)
     if ws.drawn is not None:
-        ws.drawn.follow(ws)
+        follow(ws.drawn, ws)
         gather_drawn.reserve(ws.drawn)
     for part in (level, *_parts(grown), finalize):
         part.reserve(grown)

@@ -75,6 +75,12 @@ def _draw(ws: Workspace, tree: TreeCounts) -> int:
     return _inputs(ws, tree) + written + _clear_classes(ws, tree)
 
 
+@of_tree("gradients.gather_drawn")
+def _gather_drawn(ws: Workspace, tree: TreeCounts) -> int:
+    each = 2 * (ws.row_bytes + 2 * QUANTA.itemsize) + _ROW_ID  # read and written; and listed
+    return _rows(ws, tree) * _FLOAT + int(tree.built_rows[0]) * each
+
+
 @of_tree("gradients.count_classes")
 def _count_classes(ws: Workspace, tree: TreeCounts) -> int:
     return _inputs(ws, tree) + 2 * _clear_classes(ws, tree)

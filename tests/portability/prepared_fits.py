@@ -130,6 +130,9 @@ def fits(device: NullDevice) -> None:
             _fit(device, plain, {"objective": name, **method})
         for params in GROWN:
             _fit(device, weighed if "colsample_bynode" in params else plain, params)
+    of_turns = Parameters.from_dict({"subsample": 0.5, "page": "streamed", "max_depth": 2})
+    loss = get_objective(of_turns.objective, of_turns)
+    Boosting(device, of_turns, loss, _data(None), 0.0, n_pages=4, n_slots=2)
     levels = _levels()
     for params in ({"colsample_bynode": 0.5}, *SETS):
         _fit(device, levels, params).watch(levels.values)
