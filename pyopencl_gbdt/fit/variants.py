@@ -56,7 +56,8 @@ MOST_CODES_WHOLE = 257
 
 def fit_kernels() -> list[str]:
     """Return the kernels of the variant table that run in the rounds of every fit."""
-    return [name for name, kernel in KERNELS.items() if kernel.phase == "rounds"]
+    every = ((name, kernel) for name, kernel in KERNELS.items() if kernel.phase == "rounds")
+    return [name for name, kernel in every if not kernel.fitted_with]
 
 
 @dataclass(frozen=True)
