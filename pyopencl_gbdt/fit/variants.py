@@ -56,7 +56,8 @@ MOST_CODES_WHOLE = 257
 
 def fit_kernels() -> list[str]:
     """Return the kernels of the variant table that run in the rounds of every fit."""
-    return [name for name, kernel in KERNELS.items() if kernel.phase == "rounds"]
+    every = ((name, kernel) for name, kernel in KERNELS.items() if kernel.phase == "rounds")
+    return [name for name, kernel in every if not kernel.fitted_with]
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ class FitVariants(FitShape):
 
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
-        shape = self.tiled is None, self.policy.picks, self.n_parallel, id(self.layout)
+        rows = self.n_parallel, self.gathers
+        shape = self.tiled is None, self.policy.picks, id(self.layout), *rows
         key = kernel, len(variants.REFUSED), *shape  # a variant that fails is refused
         if key not in self.chosen_variants:
             self.chosen_variants[key] = self._choose(kernel)

@@ -238,6 +238,7 @@ def _streamed(
     ``of_team`` are the bytes in which a team cuts the columns of all rows; 0 where there is none.
     """
     ws.turns, ws.policy = Turns([(0, ws.n_rows)], 1), policy_of(ws.params)
+    ws.reserved.clear()  # other steps grow trees of all rows
     ws.choose_trees(reserve)
     choose_turns(ws, reserve)
     device, n_features = ws.device, ws.layout.n_features
