@@ -184,6 +184,9 @@ ATOMICS = {
     "plan.keep": 2 * (7 * len(KEPT) * 4 + 4 * LEVEL.itemsize),
     # label, margin, weight, and codes as below; leaf and key out
     "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
+    # rows of A, b, e: codes, quanta, and ids but for A; those of A and C move; histograms of A and
+    # b written, C's made of A's, D's read; nodes in and out, and children; sums of the root
+    "whole_trees.grow": 15 * 10 + 5 * 4 + 16 * 5 + 6 * 4 + 5 * HISTOGRAM + 16 * NODE.itemsize + 80,
     "renew_leaves.count_next": 3 * 10 * (8 + 8),
     # four times: the counts of all nodes in, and cleared
     "renew_leaves.pick_digit": 4 * 2 * 7 * 512 * 4,

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.cli import main
+from pyopencl_gbdt.cli import main, tuning_contests
 from pyopencl_gbdt.cli import tuning as tune
 from pyopencl_gbdt.cli.output import WIDTH
+from pyopencl_gbdt.cli.tuning_check import Contest
 from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, tuning, variants
 from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
 from pyopencl_gbdt.device.variants import KERNELS
@@ -167,7 +168,7 @@ def test_quick_tries_neighbours():
         assert variant.params[name] not in every
 
 
-@pytest.mark.parametrize("kernel", ["split", "quantize", "predict"])
+@pytest.mark.parametrize("kernel", ["quantize", "predict", "symmetric"])
 def test_times_are_measured(kernel):
     measurement = tune.Measurement(find(TEST_DEVICE).device_id, DATA, repeats=1)
     assert 0 < measurement.seconds(kernel, {}) < 60
@@ -192,7 +193,7 @@ def test_a_measurement_refuses_another_model_and_restores_what_was_refused(devic
     assert not variants.REFUSED
 
 
-def test_command_line(capsys, clock, tmp_path):
+def test_command_line(capsys, clock, monkeypatch, tmp_path):
     caps = find(TEST_DEVICE).caps
     arguments = ["tune", "--device", TEST_DEVICE, "--quick"]
     table = {kernel: variants.choose(kernel, caps) for kernel in tunable()}
@@ -202,6 +203,8 @@ def test_command_line(capsys, clock, tmp_path):
         return 1.0 if choice == Choice(variant.name, dict(variant.params)) else 0.5
 
     clock(seconds)
+    faster = Contest("a fit", frozenset(tunable()), lambda choices: 0.5 if choices else 1.0)
+    monkeypatch.setattr(tuning_contests, "contests", lambda *_: [faster])
     assert main([*arguments, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "Nothing was stored." in said
@@ -235,6 +238,15 @@ def test_nothing_faster_is_stored_too(capsys, clock, monkeypatch, tmp_path):
     assert "PYOPENCL_GBDT_TUNING is off" in captured.err
     monkeypatch.delenv(tuning.ENVIRONMENT)
     assert "the table holds" in find(TEST_DEVICE).describe()
+
+
+def test_contests_time_every_tuned_kernel():
+    found = tuning_contests.contests(find(TEST_DEVICE).device_id, DATA)
+    assert set().union(*(contest.kernels for contest in found)) == set(tunable())
+    (symmetric,) = [one for one in found if one.name == "grow_policy=symmetric"]
+    (predicted,) = [one for one in found if "predict_codes" in one.kernels]
+    assert 0 < symmetric.seconds({}) < 60
+    assert 0 < predicted.seconds({}) < 60
 
 
 def test_synthetic_data_are_the_same_every_time():

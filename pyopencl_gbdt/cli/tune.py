@@ -9,6 +9,7 @@ from pyopencl_gbdt.cli.output import complain, say, section, wrapped
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.cli.tuning import Tuned
+    from pyopencl_gbdt.device import Capabilities
     from pyopencl_gbdt.device.tuning import Choice
 
 
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     for text in failed:
         complain(wrapped(f"note: did not run: {text}", "", "    "))
     chosen = {o.kernel: o.chosen for o in outcomes if o.chosen != o.table}
+    chosen = _checked(info.device_id, info.caps, chosen, quick=args.quick)
     if not chosen:
         say("Nothing is faster than the table by 3 % or more.")
     if args.dry_run:
@@ -64,6 +66,29 @@ def run(args: argparse.Namespace) -> int:
     path = tuning.store(info.caps, chosen)
     section("Stored", str(path), f"pyopencl-gbdt tune --device {info.device_id} --reset removes it")
     return 0
+
+
+def _checked(
+    device: str, caps: Capabilities, chosen: dict[str, Choice], *, quick: bool
+) -> dict[str, Choice]:
+    """Return the choices with which whole fits are faster; show how they fared."""
+    if not chosen:
+        return chosen
+    from pyopencl_gbdt.cli import tuning_contests
+    from pyopencl_gbdt.cli.tuning import data_for
+    from pyopencl_gbdt.cli.tuning_check import keep_winners
+
+    say("Whole fits and predictions, in turns with the table's choices:")
+    found = tuning_contests.contests(device, data_for(caps, quick=quick))
+    kept, verdicts = keep_winners(chosen, found)
+    for verdict in verdicts:
+        figures = f"{1e3 * verdict.table_seconds:>10.2f}{1e3 * verdict.tuned_seconds:>10.2f}  "
+        say(wrapped(f"{verdict.contest}: {', '.join(verdict.kernels)}", figures))
+    dropped = [kernel for kernel in chosen if kernel not in kept]
+    if dropped:
+        say(wrapped(f"dropped, as nothing is faster with them: {', '.join(dropped)}", "", "    "))
+    say()
+    return kept
 
 
 def _show(outcome: Tuned) -> None:

@@ -19,6 +19,7 @@ from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
 from pyopencl_gbdt.device.variants import KERNELS, REFUSED, fallbacks, refusal
 from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.training.train import Model, train
 
@@ -27,7 +28,11 @@ from pyopencl_gbdt.training.train import Model, train
 _ROWS_CPU = (100_000, 20_000)
 _ROWS_GPU = (1_000_000, 250_000)
 _FEATURES = 28
-_ROUNDS = 4
+ROUNDS = 4
+#: Trees are predicted so many times over, as a CPU has another kernel for many trees.
+_OVER = 25
+#: Kernels of steps are measured, also where one launch would grow the trees of so few rows.
+_BY_STEPS = {"whole_trees": Choice("steps", {"wg_size": 1})}
 #: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97
 
@@ -69,6 +74,18 @@ def synthetic(n_rows: int, n_features: int = _FEATURES) -> Dataset:
     return Dataset(values, label.astype(np.float32))
 
 
+def data_for(caps: Capabilities, *, quick: bool) -> Dataset:
+    """Return data of the size that a device is tuned on."""
+    n_rows = (_ROWS_GPU if caps.side_by_side else _ROWS_CPU)[quick]
+    fits = caps.global_bytes // (16 * 4 * _FEATURES)
+    return synthetic(max(1000, min(n_rows, fits)))
+
+
+def many_trees(trees: list[Tree]) -> list[Tree]:
+    """Return the trees, many times over."""
+    return trees * _OVER
+
+
 class Measurement:
     """Times kernels on a device, for any choice of variants.
 
@@ -95,7 +112,7 @@ class Measurement:
         kernels = (kernel, *KERNELS[kernel].timed_with)
         refused = set(REFUSED)
         try:
-            with using(choices), warnings.catch_warnings():
+            with using({**_BY_STEPS, **choices}), warnings.catch_warnings():
                 warnings.simplefilter("error", KernelFallbackWarning)
                 return min(self._once(kernels) for _ in range(self.repeats))
         except KernelFallbackWarning as error:
@@ -119,13 +136,15 @@ class Measurement:
         return sum(k.seconds for k in model.profile if k.kernel.split(".")[0] in kernels)
 
     def _train(self, own: Mapping[str, str]) -> Model:
-        params = {"objective": "binary:logistic", "device": self.device, "n_estimators": _ROUNDS}
+        params = {"objective": "binary:logistic", "device": self.device, "n_estimators": ROUNDS}
         return train({**params, **own}, self.data, profile=True)
 
     def _predict(self, model: Model, kernels: tuple[str, ...]) -> float:
         device: Device = open_device(self.device, profile=True)
         assert device.profiler is not None
-        predict_margins(model.ensemble, model.tree_values(self.data), device)
+        many = replace(model.ensemble, trees=many_trees(model.ensemble.trees))
+        for ensemble in (model.ensemble, many):
+            predict_margins(ensemble, model.tree_values(self.data), device)
         device.profiler.collect()
         totals = device.profiler.totals
         ours = [total for (_, name), total in totals.items() if name.split(".")[0] in kernels]
@@ -172,10 +191,9 @@ def tune(
     """
     info = find(device)
     assert info.caps is not None
-    n_rows = (_ROWS_GPU if info.caps.side_by_side else _ROWS_CPU)[quick]
-    fits = info.caps.global_bytes // (16 * 4 * _FEATURES)
-    data = synthetic(max(1000, min(n_rows, fits)))
-    measurement = Measurement(info.device_id, data, repeats=2 if quick else 3)
+    measurement = Measurement(
+        info.device_id, data_for(info.caps, quick=quick), repeats=2 if quick else 3
+    )
     chosen: dict[str, Choice] = {}
     outcomes = []
     for kernel in tunable():
@@ -245,4 +263,7 @@ def tune_kernel(
     )
 
 
-__all__ = ["Measurement", "Tuned", "candidates", "synthetic", "tune", "tune_kernel"]
+__all__ = [
+    "Measurement", "Tuned", "candidates", "data_for", "many_trees", "synthetic", "tune",
+    "tune_kernel",
+]  # fmt: skip

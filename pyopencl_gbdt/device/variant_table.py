@@ -34,6 +34,8 @@ _ITEMS = Sizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 40
 _DEPTH = Sizes(several=(0, 1, 2, 3, 4, 5, 6), one=(0, 1, 2, 3, 4, 5, 6))
 _STRETCH = Sizes(several=(512, 1024), one=(1024, 2048, 4096, 8192))
 _EXACT = {"tree_method": "exact"}
+_SYMMETRIC = {"grow_policy": "symmetric"}
+_BLOCK = Sizes(several=(1,), one=(128, 256, 512, 1024))
 _ROWS = Sizes(several=(0,), one=(64, 128, 256))
 
 
@@ -68,7 +70,7 @@ _ENTRIES = (
         _variant(
             "own_banks",
             {"wg_size": 512, "groups_per_unit": 2, "chunk": 2048, "codes": 368},
-            "H200, a round, beside local_atomic: 11 M x 28 1.1x, 1 M x 28 1.1x; the root of 4 M rows "
+            "H200, a round: 1.1x over local_atomic, 11 M x 28 and 1 M x 28; the root of 4 M rows "
             "126 against 156 us; no bank conflicts, and 3/4 of the instructions",
             int64_atomics=True,
             chosen_on=_GPU,
@@ -298,7 +300,25 @@ _ENTRIES = (
         phase="rounds",
         tuned={"wg_size": _GROUP},
     ),
-    _kernel("symmetric", *_both(cpu={"wg_size": 1, "run": 256}, gpu={"wg_size": 64, "run": 1})),
+    _kernel(
+        "symmetric",
+        *_both(cpu={"wg_size": 1, "run": 256}, gpu={"wg_size": 64, "run": 1}),
+        phase="rounds",
+        tuned={"wg_size": _GROUP},
+        fitted_with=_SYMMETRIC,
+    ),
+    _kernel(
+        "whole_trees",
+        _variant(
+            "one_launch",
+            {"wg_size": 1, "groups_per_unit": 4},
+            "PoCL, 2 cores, depth 6, a round: 1 k x 20 2.5x over steps, 10 k x 20 2.3x, "
+            "10 k x 968 2x, 20 k x 300 2.2x",
+            lookback=True,
+            chosen_on=_CPU,
+        ),
+        _variant("steps", {"wg_size": 1}, "a launch or more for each step of a level"),
+    ),
     _kernel(
         "partition",
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
@@ -327,6 +347,7 @@ _ENTRIES = (
         "column_search",
         _variant("sequential", {"wg_size": 1, "groups_per_unit": 8, "chunk": 16384}, _SEQUENTIAL),
         tuned={"chunk": _CHUNK},
+        fitted_with=_EXACT,
     ),
     _kernel(
         "columns",
@@ -406,9 +427,15 @@ _ENTRIES = (
             "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 1.4x over predict's blocks; 256 rows "
             "1.1x as long",
         ),
+        phase="prediction",
+        tuned={"rows": _BLOCK},
     ),
     _kernel(
-        "predict_tables", *_both(cpu={"wg_size": 1, "rows": 256}, gpu={"wg_size": 256, "rows": 1})
+        "predict_tables",
+        *_both(cpu={"wg_size": 1, "rows": 256}, gpu={"wg_size": 256, "rows": 1}),
+        phase="prediction",
+        tuned={"wg_size": _GROUP, "rows": _BLOCK},
+        fitted_with=_SYMMETRIC,
     ),
     _kernel("links", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(

@@ -215,6 +215,20 @@ def _move(ws: Workspace, tree: TreeCounts) -> int:
     return rows + cleared * ws.cells_to_clear * SUM.itemsize
 
 
+@of_tree("whole_trees.grow")
+def _grow(ws: Workspace, tree: TreeCounts) -> int:
+    searched = tree.nodes[:-1]
+    subtracted = searched - tree.built[:-1]
+    # of the last level, histograms are read and none is kept
+    cells = tree.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
+    codes = ws.layout.n_features * ws.code_bytes
+    rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
+    moved = tree.split_rows[:-2]
+    rows += _row_ids(ws, tree.built_rows) + int(moved.sum()) * (ws.code_bytes + _ROW_ID)
+    nodes = 2 * int(searched.sum() + tree.splits.sum()) * NODE.itemsize
+    return rows + _row_ids(ws, moved) + _histograms(ws, int(cells)) + nodes + ws["sums"].nbytes
+
+
 @of_tree("plan.finish_tree")
 def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
     walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)

@@ -188,7 +188,8 @@ def own_losses(device: NullDevice) -> None:
 def fits_of_cpus(device: NullDevice) -> None:
     """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
     known = {b.template for b in device.built.values()}
-    cpu = NullDevice(replace(device.caps, kind="cpu", compute_units=2))  # of few units: it walks
+    caps = replace(device.caps, kind="cpu", compute_units=2, lookback=True)
+    cpu = NullDevice(caps)  # of few units: it walks
     fits(cpu)
     own = {key: b for key, b in cpu.built.items() if b.template not in known}
     device.built |= {key: replace(b, label=FOR_CPUS) for key, b in own.items()}
